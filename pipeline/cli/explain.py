@@ -29,6 +29,7 @@ _GOOD: Final = frozenset(
         "CLAIMED",
         "DRAFTED",
         "ONE_TASK",
+        "NOT_ASKED",
         "ACCEPTABLE",
         "RED",
         "GREEN",

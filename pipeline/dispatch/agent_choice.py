@@ -30,7 +30,7 @@ _CLAUDE: Final[Mapping[Tier, str]] = {Tier.SMALL: "haiku", Tier.MEDIUM: "sonnet"
 _SPEAKS: Final[Mapping[Backend, Api]] = {Backend.CLAUDE: Api.ANTHROPIC, Backend.CODEX: Api.RESPONSES}
 """The one dialect of a product; acp's profiles know theirs, and `api` speaks all."""
 
-_WORK: Final = frozenset({"plan", "split", "write-tests", "stub", "seam", "implement"})
+_WORK: Final = frozenset({"plan", "plan-and-tasks", "split", "write-tests", "stub", "seam", "implement"})
 """Kinds of which a second attempt means that the first was not good enough; a second review is no retry."""
 
 

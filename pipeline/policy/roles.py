@@ -42,7 +42,7 @@ class Network(StrEnum):
 
 
 KINDS_OF: Final[Mapping[Role, tuple[str, ...]]] = {
-    Role.ORCHESTRATOR: ("plan", "split"),
+    Role.ORCHESTRATOR: ("plan", "plan-and-tasks", "split"),
     Role.CHECK: ("review-plan", "review-split", "review-result", "judge"),
     Role.SIMPLIFY: ("review-plan", "review-result"),
     Role.TEST: ("write-tests",),

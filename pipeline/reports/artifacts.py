@@ -13,7 +13,7 @@ from pipeline.reports.untrusted_text import block, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.reports.drafts import PlannedFile, PlanReport
+    from pipeline.reports.drafts import Plan, PlannedFile
     from pipeline.reports.findings import Advisory, Finding, ReviewOutcome, StageFindings
     from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitAnswers
 
@@ -27,7 +27,7 @@ BEHAVIOURS = "Behaviours"
 TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
 
 
-def plan_md(report: PlanReport, issue_id: str, title: str, revision: int) -> str:
+def plan_md(report: Plan, issue_id: str, title: str, revision: int) -> str:
     """Return the text of plan.md: problem, approach, files, risks, test design."""
     design = report.test_design
     parts = (

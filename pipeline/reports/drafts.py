@@ -66,15 +66,26 @@ class SplitTask(StrictModel):
     symptom: Symptom | None = None
 
 
-class PlanReport(Report):
-    """Kind `plan`. `task` is what the split would be, where the whole issue is one task."""
+class Plan(Report):
+    """What every plan says."""
 
     problem: Prose
     files: tuple[PlannedFile, ...]
     approach: str = ""
     risks: Texts = ()
     test_design: DesignOfTests = DesignOfTests()
+
+
+class PlanReport(Plan):
+    """Kind `plan`. `task` is what the split would be, where the whole issue is one task."""
+
     task: SplitTask | None = None
+
+
+class PlanAndTasks(Plan):
+    """Kind `plan-and-tasks`: plan and split in one draft."""
+
+    tasks: tuple[SplitTask, ...] = Field(min_length=1, max_length=100)
 
 
 class SplitReport(Report):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, TypeAdapter
 
-from pipeline.reports.drafts import PlanReport, SplitReport
+from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.reports.fields import Report
 from pipeline.reports.reviews import (
     Acceptance,
@@ -71,6 +71,12 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 ("issue", "baseline"),
                 ("findings", "feedback", "previous_plan", "previous_patch"),
                 {Role.ORCHESTRATOR: PlanReport},
+            ),
+            Kind(
+                "plan-and-tasks",
+                ("issue", "baseline"),
+                ("findings", "feedback", "previous_plan", "previous_patch"),
+                {Role.ORCHESTRATOR: PlanAndTasks},
             ),
             Kind(
                 "split",

@@ -14,7 +14,7 @@ from pipeline.engine.machine import TRUNK, Effect
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
 from pipeline.routing.lanes import begun, forked, settled, taken_back, turned_back
-from pipeline.routing.matrix import ASKS, BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
+from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
 from pipeline.routing.state import Event, RunState, TaskStatus
 from pipeline.routing.state_changes import PER_TASK_STEPS, arrive, drafts_fixes, first_step, measured
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
@@ -54,6 +54,7 @@ class MatrixMachine:
             gates=settings.gates,
             park_on_blockers=settings.park_on_blockers,
             parallel=settings.parallel,
+            phases=settings.phases,
         )
 
     def initial(self) -> RunState:
@@ -76,9 +77,15 @@ class MatrixMachine:
 
 
 def signals_of(state: RunState) -> frozenset[Signal]:
-    """Return what may be reported now: the step's signals but those that the gate or the question rules out."""
+    """Return what may be reported now: the step's signals but those that gate, question or recipe rule out.
+
+    Where the recipe asks nobody, nothing else can happen; a user may still stop the run.
+    """
     at = state.trunk
     found = EMITS[at.step]
+    if state.phases.passes(at.step) or (at.step is Step.SPLIT and state.passes_split):
+        return frozenset({Signal.NOT_ASKED, Signal.CANCELLED})
+    found -= {Signal.NOT_ASKED}
     if at.step is Step.GATE:
         return frozenset(GATES[at.gate or ""])
     if at.step is Step.DIAGNOSE:
@@ -268,7 +275,7 @@ def _task_done(task: TaskState) -> EffectSpec:
 
 def _slot(state: RunState, event: Event) -> Role:
     at = state.trunk
-    slots = ASKS[at.step]
+    slots = state.phases.slots(at.step)
     if event.role is None or event.role not in slots or event.role in at.left_out:
         asked = ", ".join(role for role in slots if role not in at.left_out)
         raise ValueError(f"{event.signal} must name a slot of {at.step.value} that is still asked: {asked}")

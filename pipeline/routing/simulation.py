@@ -16,8 +16,8 @@ from pipeline.engine.machine import action_value
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.routing.machine import MatrixMachine, advance, limit_of, signals_of
-from pipeline.routing.matrix import ASKS
 from pipeline.routing.state import Event, NewTask, RunState, Settings
+from pipeline.routing.state_changes import DRAFTS
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.routing.words import action_words, step_words
 from pipeline.yaml_text import YamlError, read
@@ -149,7 +149,10 @@ def dispatches_due(decision: Decision, before: RunState, after: RunState) -> int
         return 0
     if isinstance(decision.action, Again):
         return 1
-    return sum(len(ASKS.get(lane.step, ())) for lane in after.lanes.values() if lane.visit > before.visits)
+    new = [lane for lane in after.lanes.values() if lane.visit > before.visits]
+    return sum(
+        0 if lane.step is Step.SPLIT and after.passes_split else len(after.phases.slots(lane.step)) for lane in new
+    )
 
 
 def _event(state: RunState, number: int, entry: Entry) -> Event:
@@ -159,7 +162,7 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
     if entry.signal not in accepted:
         raise SignalsError(f"Entry {number}: {_unrouted(state, entry.signal, accepted)}", f"{here}/signal", accepted)
     signal = Signal(entry.signal)
-    slots = ASKS.get(state.trunk.step, ())
+    slots = state.phases.slots(state.trunk.step)
     role = entry.role or (slots[0] if len(slots) == 1 else None)
     if entry.role is not None and slots and entry.role not in slots:
         raise SignalsError(
@@ -167,7 +170,7 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
             f"{here}/role",
             [slot.value for slot in slots],
         )
-    if signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.trunk.step is Step.SPLIT and not entry.tasks:
+    if signal in DRAFTS and state.trunk.step is Step.SPLIT and not entry.tasks:
         raise SignalsError(
             f'Entry {number}: the split needs its tasks, for example tasks: [{{id: "1"}}].', f"{here}/tasks"
         )

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from pipeline.engine import machine as engine
 from pipeline.outcomes import Reason
 from pipeline.routing.actions import Action, Given
+from pipeline.routing.phases import EVERYBODY, Phases
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 from pipeline.safe_names import BareName, ObjectName
 
@@ -107,12 +108,13 @@ class Event(engine.Event, frozen=True):
 
 @dataclass(frozen=True)
 class Settings:
-    """What the configuration changes about routing; pinned in run.json."""
+    """What configuration and recipe change about routing; pinned with the run."""
 
     limits: Mapping[Loop, int] = field(default_factory=dict[Loop, int])
     gates: frozenset[str] = frozenset()
     park_on_blockers: bool = False
     parallel: int = 1
+    phases: Phases = EVERYBODY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +157,7 @@ class RunState(engine.LoopState[MatrixLane]):
     park_on_blockers: bool = False
     parallel: int = 1
     forked: tuple[str, int] = ("", 0)
+    phases: Phases = EVERYBODY
     head: str = ""
     tasks: Mapping[str, TaskState] = field(default_factory=_no_tasks)
     queue: tuple[str, ...] = ()
@@ -199,6 +202,16 @@ class RunState(engine.LoopState[MatrixLane]):
         """
         at = self.trunk
         return at.after is Signal.ACCEPTABLE and at.via is None and "split" not in self.gates
+
+    @property
+    def plan_brings_tasks(self) -> bool:
+        """Return whether plan and split are one draft; who wants to see one of them (a gate) gets two."""
+        return not self.phases.own_split and not {"plan", "split"} & self.gates
+
+    @property
+    def passes_split(self) -> bool:
+        """Return whether SPLIT takes the tasks that came with the plan; what goes back there is split anew."""
+        return self.plan_brings_tasks and self.trunk.via is None
 
     def facts(self) -> frozenset[Given]:
         """Return the givens that hold now."""

@@ -23,6 +23,8 @@ REVIEWS: Final[Mapping[Step, str]] = {
 _VERDICTS: Final = frozenset(
     {Signal.ACCEPTABLE, Signal.CONVERGED, Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.COSMETIC, Signal.PLAN}
 )
+DRAFTS: Final = frozenset({Signal.DRAFTED, Signal.ONE_TASK, Signal.NOT_ASKED})
+"""What SPLIT reports with the tasks that it found or drafted."""
 SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})
 _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROPPED})
 
@@ -30,7 +32,7 @@ _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROP
 def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunState:
     """Take the trees, tasks and blockers that *event* speaks of into the state (matrix 4)."""
     edited = event.signal is Signal.APPROVED and bool(event.tasks)  # a person changed the task files (contract 5)
-    if edited or (event.signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.trunk.step is Step.SPLIT):
+    if edited or (event.signal in DRAFTS and state.trunk.step is Step.SPLIT):
         return _drafted(state, event)
     if state.trunk.step in REVIEWS and event.signal in _VERDICTS:
         state = replace(state, blockers={**state.blockers, REVIEWS[state.trunk.step]: event.blockers})

@@ -84,6 +84,7 @@ class Signal(StrEnum):
 
     DRAFTED = "DRAFTED"
     ONE_TASK = "ONE_TASK"
+    NOT_ASKED = "NOT_ASKED"
     HYGIENE = "HYGIENE"
 
     ACCEPTABLE = "ACCEPTABLE"

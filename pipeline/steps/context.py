@@ -16,7 +16,7 @@ from pipeline.progress import Progress
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.routing.matrix import MATRIX
-from pipeline.routing.vocabulary import Role, Step
+from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.views.copies import Copies
 
@@ -216,8 +216,8 @@ class Context:
 
     def reviews_before(self, step: str) -> int:
         """Return how many reviews of this step were decided in the run, whatever came of them."""
-        lines = self.run.journal.of(DecisionMade)
-        return sum(line.data.step == step and not line.data.row.startswith("any/") for line in lines)
+        decided = [line.data for line in self.run.journal.of(DecisionMade) if line.data.step == step]
+        return sum(one.signal != Signal.NOT_ASKED and not one.row.startswith("any/") for one in decided)
 
     def role_is_off(self, role: Role) -> bool:
         """Return whether the user switched an advisory role off."""

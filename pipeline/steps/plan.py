@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.reports.artifacts import plan_md
 from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import PlanReport
+from pipeline.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.reports.hygiene import lint_plan
 from pipeline.reports.problems import drafted
 from pipeline.reports.taskfile import task_md
@@ -16,8 +16,8 @@ from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
 from pipeline.runs.drafts import PLAN, redraft, task_file
 from pipeline.steps.asking.dispatches import ask
-from pipeline.steps.asking.drafts import draft_artifacts, hygiene_evidence
-from pipeline.steps.asking.task_drafts import accepted, lint_tasks, tasks_of_plan
+from pipeline.steps.asking.drafts import BOTH, draft_artifacts, hygiene_evidence
+from pipeline.steps.asking.task_drafts import accepted, ids_line, lint_tasks, tasks_of_plan
 from pipeline.steps.asking.words import baseline_md
 
 if TYPE_CHECKING:
@@ -36,7 +36,12 @@ async def run(ctx: Context) -> Event:
         name = ctx.write(f"previous-{ctx.state.plan_revision}.patch", patch)
         artifacts["previous_patch"] = [ctx.path(name)]
     request = Request(
-        Role.ORCHESTRATOR, "plan", ctx.state.start, artifacts=artifacts, accept=lambda report: _refused(ctx, report)
+        Role.ORCHESTRATOR,
+        BOTH if ctx.state.plan_brings_tasks else "plan",
+        ctx.state.start,
+        artifacts=artifacts,
+        accept=lambda report: _refused(ctx, report),
+        extra=ids_line(ctx) if ctx.state.plan_brings_tasks else "",
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
@@ -51,16 +56,19 @@ async def run(ctx: Context) -> Event:
     signal = drafted(problems)
     if signal is Signal.HYGIENE:
         return hygiene_evidence(ctx, "plan", problems, answer)
-    note = f"{len(report.files)} file(s){', one task' if tasks else ''}"
+    brought = f", {len(tasks)} task(s)" if isinstance(report, PlanAndTasks) else ", one task" if tasks else ""
+    note = f"{len(report.files)} file(s){brought}"
     return Event(signal=signal, note=note, evidence=(*names, answer.evidence))
 
 
-def _plan(report: Report) -> PlanReport:
-    if not isinstance(report, PlanReport):
+def _plan(report: Report) -> PlanReport | PlanAndTasks:
+    if not isinstance(report, PlanReport | PlanAndTasks):
         raise TypeError(f"kind plan was answered by {type(report).__name__}")
     return report
 
 
 def _refused(ctx: Context, report: Report) -> Malformed | None:
     tasks = tasks_of_plan(ctx, _plan(report))
-    return Malformed(tasks.sentence, "/task/depends_on") if isinstance(tasks, Malformed) else None
+    if not isinstance(tasks, Malformed):
+        return None
+    return tasks if isinstance(report, PlanAndTasks) else Malformed(tasks.sentence, "/task/depends_on")

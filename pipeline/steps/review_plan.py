@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.reports import reduce
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Signal
 from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.reviews import (
     Review,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 
 async def run(ctx: Context) -> Event:
-    """Return the review's signal, with the open blockers on record."""
+    """Return the review's signal, with the open blockers on record; NOT_ASKED where the recipe has no reviewer."""
+    if ctx.state.phases.passes(ctx.lane.step):
+        return Event(signal=Signal.NOT_ASKED)
     review = Review(ctx)
     artifacts = review_artifacts(ctx, review)
     tasks = accepted(tasks_of_plan(ctx, planned(ctx)))

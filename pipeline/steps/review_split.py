@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.reports import reduce
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Role
+from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.reviews import Review, blockers, both, check_of, review_artifacts, summarise
 from pipeline.steps.asking.task_reviews import task_artifacts, unfounded
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 async def run(ctx: Context) -> Event:
-    """Return the review's signal, with the open blockers on record."""
+    """Return the review's signal, with the open blockers on record; NOT_ASKED where the recipe has no reviewer."""
+    if ctx.state.phases.passes(ctx.lane.step):
+        return Event(signal=Signal.NOT_ASKED)
     review = Review(ctx)
     artifacts = review_artifacts(ctx, review)
     artifacts |= task_artifacts(ctx, review, {name: ctx.task(name) for name in ctx.state.queue})

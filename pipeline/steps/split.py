@@ -17,7 +17,7 @@ from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
-from pipeline.steps.asking.task_drafts import CUT, accepted, lint_tasks, new_tasks, next_ids, tasks_of, tasks_of_plan
+from pipeline.steps.asking.task_drafts import CUT, accepted, ids_line, lint_tasks, new_tasks, tasks_of, tasks_of_plan
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 async def run(ctx: Context) -> Event:
     """Return DRAFTED with the task files written, HYGIENE with the list of problems, or a failed dispatch."""
+    if ctx.state.passes_split:
+        return _taken(ctx, Signal.NOT_ASKED, accepted(tasks_of_plan(ctx, planned(ctx))), "drafted with the plan")
     if ctx.state.may_take_the_plans_task and (tasks := accepted(tasks_of_plan(ctx, planned(ctx)))):
-        return _taken(ctx, tasks)
+        return _taken(ctx, Signal.ONE_TASK, tasks, "reviewed with the plan")
     artifacts = draft_artifacts(ctx)
     artifacts["plan"] = [ctx.path("plan.md")]
     artifacts["baseline"] = [ctx.path("evidence/baseline.md")]
@@ -40,15 +42,13 @@ async def run(ctx: Context) -> Event:
     if done:
         artifacts["done_tasks"] = [ctx.path(task_file(task)) for task in done]
     fixes = "Draft fix tasks for these findings only; the done tasks stay as they are.\n" if ctx.state.fixing else ""
-    ids = f"Your tasks get the ids {', '.join(next_ids(ctx, 3))} ..., in the order of your list."
-    extra = f"{fixes}{ids} In words call them, and tasks that are done, by their ids; only depends_on counts from 1."
     request = Request(
         Role.ORCHESTRATOR,
         "split",
         ctx.state.head,
         artifacts=artifacts,
         accept=lambda report: _refused(ctx, report),
-        extra=extra,
+        extra=f"{fixes}{ids_line(ctx)}",
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
@@ -68,15 +68,12 @@ async def run(ctx: Context) -> Event:
     )
 
 
-def _taken(ctx: Context, tasks: tuple[Task, ...]) -> Event:
-    """Return the event of a plan that came with its one task: both were reviewed, so that nobody is asked."""
+def _taken(ctx: Context, signal: Signal, tasks: tuple[Task, ...], how: str) -> Event:
+    """Return the event of a plan that came with its tasks, so that nobody is asked."""
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
-    return Event(
-        signal=Signal.ONE_TASK,
-        tasks=new_tasks(ctx, tasks),
-        note="1 task, reviewed with the plan",
-        evidence=tuple(names),
-    )
+    new = new_tasks(ctx, tasks)
+    count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
+    return Event(signal=signal, tasks=new, note=f"{count}, {how}", evidence=tuple(names))
 
 
 def _split(report: Report) -> SplitReport:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.outcomes import Reason
 from pipeline.routing.machine import MatrixMachine, advance
+from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.state import Event, NewTask, Settings
 from pipeline.routing.vocabulary import Loop, Role, Signal
 
@@ -13,18 +14,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pipeline.routing.machine import Decision
+    from pipeline.routing.phases import Phases
     from pipeline.routing.state import RunState
 
 START = "start"
 
 
 def begin(
-    limits: Mapping[Loop, int] | None = None, gates: Iterable[str] = (), *, park: bool = False, parallel: int = 1
+    limits: Mapping[Loop, int] | None = None,
+    gates: Iterable[str] = (),
+    *,
+    park: bool = False,
+    phases: Phases = EVERYBODY,
+    parallel: int = 1,
 ) -> RunState:
     """A run that has done nothing yet."""
-    return MatrixMachine(
-        START, Settings(limits or {}, frozenset(gates), park_on_blockers=park, parallel=parallel)
-    ).initial()
+    settings = Settings(limits or {}, frozenset(gates), park_on_blockers=park, phases=phases, parallel=parallel)
+    return MatrixMachine(START, settings).initial()
 
 
 def tasks(*names: str | NewTask) -> tuple[NewTask, ...]:

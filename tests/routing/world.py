@@ -10,6 +10,7 @@ from pipeline.routing.actions import Again
 from pipeline.routing.machine import MatrixMachine, find_row, limit_of, signals_of
 from pipeline.routing.matrix import ASKS, MATRIX
 from pipeline.routing.state import Event, NewTask, Settings, Trees
+from pipeline.routing.state_changes import DRAFTS
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _events_seen(
         row = find_row(state, signal)
         if isinstance(row.action, Again):
             yield from ((Event(signal=signal, role=role), row) for role in slots(state))
-        elif signal in {Signal.DRAFTED, Signal.ONE_TASK} and state.trunk.step is Step.SPLIT:
+        elif signal in DRAFTS and state.trunk.step is Step.SPLIT:
             yield from ((Event(signal=signal, tasks=renamed(state, split)), row) for split in splits)
         elif state.trunk.step is Step.INTEGRATE:
             yield Event(signal=signal, trees=integrated(state, signal)), row
@@ -68,7 +69,7 @@ def integrated(state: RunState, signal: Signal) -> Trees | None:
 
 
 def slots(state: RunState) -> tuple[Role, ...]:
-    return tuple(role for role in ASKS.get(state.trunk.step, ()) if role not in state.trunk.left_out)
+    return tuple(role for role in state.phases.slots(state.trunk.step) if role not in state.trunk.left_out)
 
 
 def renamed(state: RunState, split: tuple[NewTask, ...]) -> tuple[NewTask, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.reports.drafts import PlanReport
+from pipeline.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal, Step
@@ -48,11 +48,16 @@ def hygiene_evidence(
     return Event(signal=Signal.HYGIENE, note=f"{first.rule}: {first.message}", evidence=(name, *drafts))
 
 
-def planned(ctx: Context) -> PlanReport:
+BOTH: Final = "plan-and-tasks"
+"""The kind of a draft of plan and split in one."""
+
+
+def planned(ctx: Context) -> PlanReport | PlanAndTasks:
     """Return the report that plan.md was rendered from: the last draft that counted."""
     found = [r for r in ctx.run.records.values() if r.step == Step.PLAN.value and r.dispatch in ctx.run.results]
     counted = [record for record in found if ctx.run.results[record.dispatch].signal is None]
     if not counted:
         raise LookupError("there is no plan yet")
     report = ctx.run.results[counted[-1].dispatch].report
-    return PlanReport.model_validate_json(to_json(report, pretty=False))
+    kind = PlanAndTasks if counted[-1].kind == BOTH else PlanReport
+    return kind.model_validate_json(to_json(report, pretty=False))

@@ -171,10 +171,11 @@ async def ask_reviewers(
     artifacts: Mapping[str, list[Path]],
     accept: Refusal | None = None,
 ) -> list[Answer] | Event:
-    """Ask @check, whose report *accept* may refuse, and @simplify unless it is off or was left out of this visit."""
+    """Ask @check, whose report *accept* may refuse, and @simplify unless it is off, left out, or not in the recipe."""
     ctx = review.ctx
     asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, accept=both(review.forgotten, accept))]
-    if not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.lane.left_out:
+    wanted = Role.SIMPLIFY in ctx.state.phases.slots(ctx.lane.step)
+    if wanted and not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.lane.left_out:
         fewer = {name: paths for name, paths in artifacts.items() if name in _FOR_ADVICE}
         asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=fewer))
     return await ask_all(ctx, asks)

@@ -10,7 +10,7 @@ from pipeline.evidence.named_tests import called
 from pipeline.languages import test_names
 from pipeline.measure.composed_trees import shares_file
 from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import SplitReport
+from pipeline.reports.drafts import PlanAndTasks, SplitReport
 from pipeline.reports.fields import Action, Evidence
 from pipeline.reports.hygiene import lint_split, lint_task
 from pipeline.reports.problems import Problem
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
-WITH_PLAN: Final = "split/ONE_TASK"
-CUT: Final = ("split/DRAFTED", WITH_PLAN)
+WITH_PLAN: Final = ("split/ONE_TASK", "split/NOT_ASKED")
+"""The rows after which the tasks are those that came with the plan."""
+CUT: Final = ("split/DRAFTED", *WITH_PLAN)
 """The rows of the matrix after which there are new tasks."""
 
 _FITTING: Final = 3
@@ -48,8 +49,10 @@ def tasks_of(ctx: Context, report: SplitReport) -> tuple[Task, ...] | Malformed:
     return tasks_from_split(report.model_copy(update={"tasks": tasks}), next_ids(ctx, len(tasks)))
 
 
-def tasks_of_plan(ctx: Context, plan: PlanReport) -> tuple[Task, ...] | Malformed:
-    """Return the one task that came with a plan, none where it has none or where a person wants to see the split."""
+def tasks_of_plan(ctx: Context, plan: PlanReport | PlanAndTasks) -> tuple[Task, ...] | Malformed:
+    """Return the tasks that came with a plan: all, or its one; none where a person wants to see the split."""
+    if isinstance(plan, PlanAndTasks):
+        return tasks_of(ctx, SplitReport(tasks=plan.tasks))
     if plan.task is None or {"plan", "split"} & ctx.state.gates:
         return ()
     return tasks_of(ctx, SplitReport(tasks=(plan.task,)))
@@ -73,6 +76,12 @@ def next_ids(ctx: Context, count: int) -> list[str]:
     used = [task for task in begun if task.startswith("fix-") == bool(prefix)]
     first = max((int(task.removeprefix("fix-")) for task in used), default=0) + 1
     return [f"{prefix}{number}" for number in range(first, first + count)]
+
+
+def ids_line(ctx: Context) -> str:
+    """Return what a drafter is told of the ids that its tasks get."""
+    ids = f"Your tasks get the ids {', '.join(next_ids(ctx, 3))} ..., in the order of your list."
+    return f"{ids} In words call them, and tasks that are done, by their ids; only depends_on counts from 1."
 
 
 def new_task(ctx: Context, task: Task) -> NewTask:

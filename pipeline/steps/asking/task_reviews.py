@@ -36,7 +36,7 @@ def task_artifacts(ctx: Context, review: Review, tasks: Mapping[str, Task]) -> d
 def review_of_tasks(ctx: Context) -> Step:
     """Return the step that reviewed the present tasks."""
     cut = [line.data.row for line in ctx.run.journal.of(DecisionMade) if line.data.row in CUT]
-    return Step.REVIEW_PLAN if cut and cut[-1] == WITH_PLAN else Step.REVIEW_SPLIT
+    return Step.REVIEW_PLAN if cut and cut[-1] in WITH_PLAN else Step.REVIEW_SPLIT
 
 
 def _differences(ctx: Context, tasks: Mapping[str, Task]) -> tuple[str, ...]:

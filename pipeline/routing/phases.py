@@ -1,0 +1,45 @@
+"""Who is asked about what an issue's run has drafted and done: the part of its way that a recipe decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.routing.matrix import ASKS
+from pipeline.routing.vocabulary import Role, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The reviewers of each draft and of the result. What is empty is passed by the row NOT_ASKED.
+
+    Args:
+        plan: Who reviews the plan.
+        split: Who reviews the split.
+        result: Who reviews the result.
+        own_split: Whether the split is a draft of its own; else the plan brings its tasks.
+    """
+
+    plan: tuple[Role, ...] = ASKS[Step.REVIEW_PLAN]
+    split: tuple[Role, ...] = ASKS[Step.REVIEW_SPLIT]
+    result: tuple[Role, ...] = ASKS[Step.FINAL_REVIEW]
+    own_split: bool = True
+
+    def slots(self, step: Step) -> tuple[Role, ...]:
+        """Return who is asked in a step."""
+        return self._reviewers.get(step, ASKS.get(step, ()))
+
+    def passes(self, step: Step) -> bool:
+        """Return whether a review is passed, since nobody is asked."""
+        return step in self._reviewers and not self._reviewers[step]
+
+    @property
+    def _reviewers(self) -> Mapping[Step, tuple[Role, ...]]:
+        return {Step.REVIEW_PLAN: self.plan, Step.REVIEW_SPLIT: self.split, Step.FINAL_REVIEW: self.result}
+
+
+EVERYBODY: Final = Phases()
+"""As the built-in recipe `issue` has it."""

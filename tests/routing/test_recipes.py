@@ -1,0 +1,115 @@
+"""The matrix with what a recipe leaves out: passed by a row, paid by nothing, and every way still ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from routing.search import Search
+from routing.test_machine_search import ONE, TWO, limits
+from routing.walks import begin, event, tasks, walk, walk_with_decisions
+from workflows.test_several_files import BUILT_IN, sound
+
+from pipeline.recipes.phases import phases_of
+from pipeline.routing.actions import Goto, NextTask
+from pipeline.routing.machine import UnroutedSignalError, signals_of
+from pipeline.routing.matrix import MATRIX
+from pipeline.routing.phases import EVERYBODY, Phases
+from pipeline.routing.simulation import dispatches_due
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.routing.state import RunState
+
+FOUND: Final = {name: phases_of(sound(text, **BUILT_IN)) for name, text in BUILT_IN.items()}
+PHASES: Final = {name: phases for name, phases in FOUND.items() if phases is not None}
+QUICK: Final = PHASES["quick"]
+LENIENT: Final = replace(QUICK, plan=(Role.CHECK,), own_split=True)
+
+
+def test_which_built_in_recipes_are_ways_of_an_issue() -> None:
+    assert set(PHASES) == {"issue", "quick"}
+    assert PHASES["issue"] == EVERYBODY
+    assert Phases((), (), (Role.CHECK,), own_split=False) == QUICK
+
+
+def test_what_is_passed_is_paid_by_nothing() -> None:
+    rows = {row.id: row.action for row in MATRIX if row.signal is Signal.NOT_ASKED}
+    assert rows == {
+        "review-plan/NOT_ASKED": Goto(Step.SPLIT),
+        "split/NOT_ASKED": NextTask(),
+        "review-split/NOT_ASKED": NextTask(),
+    }
+
+
+def test_quick_goes_from_the_plan_to_its_tasks_and_asks_four_times_for_one() -> None:
+    drafted = event("NOT_ASKED", tasks=tasks("1"))
+    state = begin(phases=QUICK)
+    asked = 0
+    for said in (*map(event, ("OK", "CLAIMED", "DRAFTED", "NOT_ASKED")), drafted, event("RED=r"), event("GREEN=g")):
+        before = state
+        state, (decision,) = walk_with_decisions(state, said)
+        assert decision.counters == {}
+        asked += dispatches_due(decision, before, state)
+    assert state.trunk.step is Step.FINAL_REVIEW
+    assert state.phases.slots(Step.FINAL_REVIEW) == (Role.CHECK,)
+    assert asked == 4
+    assert walk(state, "ACCEPTABLE", "PUBLISHED").outcome == "completed"
+
+
+def test_where_the_recipe_asks_nobody_nothing_else_can_be_reported() -> None:
+    at_review = walk(begin(phases=QUICK), "OK CLAIMED DRAFTED")
+    assert signals_of(at_review) == {Signal.NOT_ASKED, Signal.CANCELLED}
+    assert signals_of(walk(at_review, "NOT_ASKED")) == {Signal.NOT_ASKED, Signal.CANCELLED}
+    with pytest.raises(UnroutedSignalError):
+        walk(at_review, "ACCEPTABLE")
+    with pytest.raises(UnroutedSignalError):
+        walk(begin(), "OK CLAIMED DRAFTED NOT_ASKED")
+    with pytest.raises(ValueError, match="must name a slot"):
+        walk(
+            begin(phases=QUICK),
+            "OK CLAIMED DRAFTED NOT_ASKED",
+            event("NOT_ASKED", tasks=tasks("1")),
+            "RED=r GREEN=g MALFORMED@simplify",
+        )
+
+
+def test_what_goes_back_to_the_split_is_split_anew_and_not_reviewed() -> None:
+    first = event("NOT_ASKED", tasks=tasks("1"))
+    again = event("DRAFTED", tasks=tasks("2"))
+    at_task = walk(begin(phases=QUICK), "OK CLAIMED DRAFTED NOT_ASKED", first, "RED=r NOT_GREEN=c")
+    back = walk(at_task, "SPEC")
+    assert (back.trunk.step, Signal.NOT_ASKED in signals_of(back)) == (Step.SPLIT, False)
+    assert walk(back, again).trunk.step is Step.REVIEW_SPLIT
+    assert walk(back, again, "NOT_ASKED").current == "2"
+    fixed = walk(at_task, "PRODUCTION_LOGIC", "GREEN=g", "FIX")
+    assert walk(fixed, event("DRAFTED", tasks=tasks("fix-1"))).current == "fix-1"
+
+
+@pytest.mark.parametrize("gate", ["plan", "split"])
+def test_who_wants_to_see_plan_or_split_gets_a_split(gate: str) -> None:
+    state = walk(begin(gates=[gate], phases=QUICK), "OK CLAIMED DRAFTED NOT_ASKED")
+    state = walk(state, "APPROVED") if gate == "plan" else state
+    assert not state.passes_split
+    after = walk(state, event("DRAFTED", tasks=tasks("1")), "NOT_ASKED")
+    assert (after.trunk.gate, after.current) == (("split", None) if gate == "split" else (None, "1"))
+
+
+WAYS: Final[Mapping[str, RunState]] = {
+    "quick": begin(limits(Loop.PLAN_REWORK, Loop.SPLIT_REWORK, Loop.REASK, final_review=2), phases=QUICK),
+    "quick, gates": begin(limits(Loop.PLAN_REWORK), ["plan", "split", "commit"], park=True, phases=QUICK),
+    "a split without a plan's review": begin(limits(Loop.PLAN_REWORK, Loop.HYGIENE), phases=LENIENT),
+    "issue": begin(limits(Loop.PLAN_REWORK, plan_review=2, split_review=2, final_review=2)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.broad(but_first=2)
+def test_a_small_run_of_each_recipe_never_stands_in_the_same_situation_twice(name: str) -> None:
+    found = Search([ONE if name != "quick" else TWO]).run(WAYS[name])
+    assert found.wrong == ()
+    assert found.situations > 100
