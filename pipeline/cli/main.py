@@ -112,6 +112,16 @@ def run_command(
             autocompletion=completion.gates,
         ),
     ] = "",
+    recipe: Annotated[
+        str,
+        typer.Option(
+            "--recipe",
+            metavar="RECIPE",
+            help="The recipe of the run: issue; quick for a small issue; a team's own.",
+            show_default=False,
+            autocompletion=completion.recipes,
+        ),
+    ] = "issue",
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")
     ] = False,
@@ -124,6 +134,8 @@ def run_command(
 
       redfirst run GAL-39 --approve plan,commit --json
 
+      redfirst run GAL-39 --recipe quick
+
       redfirst run GAL-39 --worktree --agent check=scripted
     """
     from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
@@ -134,7 +146,12 @@ def run_command(
     here = repository = repository_here()
     issue = named_in(repository.worktree, issue_id)
     options = composition.RunOptions(
-        issue=issue, base=base, gates=_gates(approve), agents=tuple(agent or ()), values=tuple(values or ())
+        issue=issue,
+        base=base,
+        gates=_gates(approve),
+        agents=tuple(agent or ()),
+        values=tuple(values or ()),
+        recipe=recipe,
     )
     if worktree:
         repository, options = worktrees.create(here, options)

@@ -16,12 +16,12 @@ from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, counted, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.drawing import mermaid
 from pipeline.recipes.plan import Planned, Preview, inputs_of, preview
 from pipeline.recipes.rules import not_for_agents
+from pipeline.service.recipe_choice import chosen, pairs, unsound
 from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, files_here
 from pipeline.terminal import echo
 
@@ -144,17 +144,14 @@ def show(
       redfirst recipes show research topic=sandboxes --mermaid
     """
     library = files_here(_repository())
-    file = library.meant(word)
-    check = checked_source(file, library)
-    recipe = check.recipe
-    if recipe is None:
-        raise _unsound(word, file, check.problems)
-    values, wrong = inputs_of(recipe, _inputs(given or []), complete=False)
+    found = chosen(library, word)
+    recipe = found.recipe
+    values, wrong = inputs_of(recipe, pairs(given or []), complete=False)
     if wrong:
-        raise _unsound(word, file, wrong)
+        raise unsound(word, found.file, wrong)
     shown = preview(recipe, values)
     if not isinstance(shown, Preview):
-        raise _unsound(word, file, shown)
+        raise unsound(word, found.file, shown)
     if as_document:
         typer.echo(json.dumps(_document(recipe.name, recipe.version, shown), indent=2))
     elif drawn:
@@ -204,27 +201,6 @@ def _facts(step: Planned) -> list[str]:
         *([f"may write {', '.join(step.writes)}"] if step.writes else []),
         *after,
     ]
-
-
-def _inputs(given: Sequence[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    for name, equals, _ in pairs:
-        if not equals:
-            raise UserError(f"{name!r} is no input: write NAME=VALUE.", Reason.USAGE)
-    return {name: value for name, _, value in pairs}
-
-
-def _unsound(word: str, file: RecipeFile, problems: Sequence[Problem]) -> UserError:
-    lines = "".join(f"\n{problem}" for problem in problems)
-    inputs = all(problem.rule == "input_invalid" for problem in problems)
-    return UserError(
-        f"{file.path} cannot be used{' with these inputs' if inputs else ''}:{lines}",
-        Reason.INPUT_INVALID if inputs else Reason.RECIPE_INVALID,
-        path=file.path,
-        pointer=problems[0].pointer,
-        details={"problems": _values(problems)},
-        actions=(f"redfirst recipes {'show' if inputs else 'lint'} {shlex.quote(word)}",),
-    )
 
 
 def _values(problems: Sequence[Problem]) -> list[dict[str, object]]:

@@ -18,6 +18,7 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.service.recipe_choice import recipes_of
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
 
@@ -48,7 +49,8 @@ def trust(
         _answer(worktree, (), as_document=as_document, told="Forgotten." if forgotten else "Nothing was allowed.")
         return
     loaded = load(worktree, environ=os.environ, repo_file=file_at_head(repository))
-    widening = widening_in(repository, loaded, os.environ)
+    recipes = recipes_of(repository, repository.resolve("HEAD"), os.environ)
+    widening = (*widening_in(repository, loaded, os.environ), *recipes)
     if not widening:
         told = "\n".join(["This repository asks for nothing that needs trust.", *uncounted(repository, os.environ)])
         _answer(worktree, (), as_document=as_document, told=told)

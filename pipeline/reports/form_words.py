@@ -107,6 +107,7 @@ SENTENCES: Final[dict[str, str]] = {
     "suggestion": "What would help.",
     # the orchestrator
     "PlanReport.files": "The files that change.",
+    "PlanAndTasks.files": "The files that change.",
     "PlannedFile.path": _FILE,
     "PlannedFile.action": _ACTION,
     "PlannedFile.from": "The old path, of a rename.",

@@ -55,10 +55,10 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.PLAN, S.HYGIENE, Retry(P.PLAN, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
 
     Row(P.REVIEW_PLAN, S.ACCEPTABLE, Goto(P.SPLIT), "@check, @simplify", "nothing must be fixed"),
-    Row(P.REVIEW_PLAN, S.NOT_ASKED, Goto(P.SPLIT), "recipe", "the recipe asks nobody about the plan"),
     Row(P.REVIEW_PLAN, S.CONVERGED, Goto(P.SPLIT), "@check, @simplify", "same findings twice: stop the loop, blockers on record"),
     Row(P.REVIEW_PLAN, S.NEEDS_WORK, Retry(P.PLAN, L.PLAN_REVIEW), "@check, @simplify", "revise plan.md, review again"),
     Row(P.REVIEW_PLAN, S.BLOCK, Retry(P.PLAN, L.PLAN_REVIEW), "@check", "revise plan.md on the finding, review again"),
+    Row(P.REVIEW_PLAN, S.NOT_ASKED, Goto(P.SPLIT), "recipe", "the recipe asks nobody about the plan"),
 
     Row(P.SPLIT, S.DRAFTED, Goto(P.REVIEW_SPLIT), "orchestrator", "task files written"),
     Row(P.SPLIT, S.DRAFTED, NextTask(), "orchestrator", "fix tasks need no split review", Given.FIX_TASKS),
@@ -67,10 +67,10 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
 
     Row(P.REVIEW_SPLIT, S.ACCEPTABLE, NextTask(), "@check", "nothing must be fixed"),
-    Row(P.REVIEW_SPLIT, S.NOT_ASKED, NextTask(), "recipe", "the recipe asks nobody about the split"),
     Row(P.REVIEW_SPLIT, S.CONVERGED, NextTask(), "@check", "same findings twice: stop the loop, blockers on record"),
     Row(P.REVIEW_SPLIT, S.NEEDS_WORK, Retry(P.SPLIT, L.SPLIT_REVIEW), "@check", "revise the split, review again"),
     Row(P.REVIEW_SPLIT, S.BLOCK, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the plan does not decompose: back to the plan"),
+    Row(P.REVIEW_SPLIT, S.NOT_ASKED, NextTask(), "recipe", "the recipe asks nobody about the split"),
 
     Row(P.STUB, S.STUBBED, Goto(P.WRITE_TESTS), "@make", "stubs type-check"),
     Row(P.STUB, S.STUB_DIRTY, Retry(P.STUB, L.STUB_RETRY), "harness", "a body is more than the stub"),

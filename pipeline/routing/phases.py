@@ -28,6 +28,12 @@ class Phases:
     result: tuple[Role, ...] = ASKS[Step.FINAL_REVIEW]
     own_split: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse reviews that only advise, and a result that nobody reviews."""
+        alone = [step.value for step, roles in self._reviewers.items() if roles and Role.CHECK not in roles]
+        if alone or not self.result:
+            raise ValueError(f"{', '.join(alone) or Step.FINAL_REVIEW.value} is reviewed without @check")
+
     def slots(self, step: Step) -> tuple[Role, ...]:
         """Return who is asked in a step."""
         return self._reviewers.get(step, ASKS.get(step, ()))

@@ -7,6 +7,7 @@ from typing import Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pipeline.engine.machine import TRUNK
+from pipeline.routing.phases import EVERYBODY, Phases
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.safe_names import BareName, BranchName, ObjectName, SessionName, Timestamp
 
@@ -16,6 +17,15 @@ HIDDEN: Final = "(hidden)"
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class RecipeFacts(_Record):
+    """Which recipe a run is of: its hash is that of all its steps, `path` is where it was found."""
+
+    name: BareName
+    version: int
+    sha256: str
+    path: str
 
 
 class RunInfo(_Record):
@@ -44,6 +54,10 @@ class RunInfo(_Record):
     park_on_blockers: bool = False
     parallel: int = 1
     """How many tasks may be worked on side by side."""
+    recipe: RecipeFacts | None = None
+    """None of a run that an older version began: it is of the recipe `issue`."""
+    phases: Phases = EVERYBODY
+    """What of the recipe the matrix goes by."""
     trigger: Literal["cli"] = "cli"
     started_at: Timestamp
     tracker_before: dict[str, str | None] = {}

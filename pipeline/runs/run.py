@@ -220,7 +220,7 @@ class Run(KeptRun[RunState, Event, Decision]):
         if info.issue is None or info.issue != issue_of(info.run_id):
             raise ValueError(f"it is of {info.run_id}, which works on {info.issue or 'no issue'}")
         limits = {Loop(name): limit for name, limit in info.limits.items()}
-        settings = Settings(limits, frozenset(info.gates), info.park_on_blockers, info.parallel)
+        settings = Settings(limits, frozenset(info.gates), info.park_on_blockers, info.parallel, info.phases)
         return MatrixMachine(info.start_tree, settings)
 
     @property

@@ -30,6 +30,7 @@ from pipeline.service.isolation import box_of, isolation
 from pipeline.service.orchestrator import drive_issue
 from pipeline.service.ports import build_context, place_of_run
 from pipeline.service.progress import shown
+from pipeline.service.recipe_choice import RECIPE, issue_recipe
 from pipeline.service.run_config import (
     RunOptions,
     changed_file,
@@ -80,8 +81,13 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
         partial(require_usable, repository, loaded, options.environ),
         partial(require_programs, config, options.environ),
     )
+    chosen = partial(issue_recipe, repository, tip, options)
     try:
         start_point = examine(repository, options.issue, options.base or config.base)
+    except UserError as error:
+        raise with_others(error, chosen, *checks) from None
+    try:
+        recipe, inputs = chosen()
     except UserError as error:
         raise with_others(error, *checks) from None
     check_all(*checks)
@@ -118,16 +124,20 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
             gates=options.gates,
             parallel=config.limits.parallel,
             park_on_blockers=config.final_review.on_blockers == "park",
+            recipe=recipe.facts,
+            phases=recipe.phases,
             started_at=stamp(utc_now()),
         )
         own = state_of_run(state_folder(options.environ), repository, info.run_id)
         with disk(own):
             own.mkdir(mode=0o700, parents=True, exist_ok=True)  # says that the run is ours, also after a crash
         run = Run.create(folder, info, sandbox=isolation(config, box))
+        run.write_artifact(RECIPE, recipe.document(inputs))
         ctx = build_context(repository, run, config, box, options.environ, say)
         ctx.start = start_point
         facts = ", ".join(f"{name} {value}" for name, value in ctx.box_facts.items())
-        say(f"{run.info.run_id}: {options.issue} on {start_point.branch}, {facts}")
+        by = "" if recipe.recipe.name == "issue" else f" by the recipe {recipe.recipe.name}"
+        say(f"{run.info.run_id}: {options.issue} on {start_point.branch}{by}, {facts}")
         for line in without_effect(loaded):
             say(f"    {line}")
         return await finish(ctx, say, interruption)

@@ -7,11 +7,12 @@ worktree is no recipe of the repository before it is committed.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.config.folders import config_folder, short
 from pipeline.config.problems import did_you_mean
@@ -19,6 +20,7 @@ from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.recipes.library import Source
+from pipeline.recipes.model import SLUG
 from pipeline.recipes.reading import LARGEST
 from pipeline.trees import read_regular
 
@@ -95,10 +97,20 @@ class RecipeFiles:
         """
         if name.startswith(BUILTIN):
             read = self._of(Origin.BUILTIN).get(name.removeprefix(BUILTIN))
-        else:
-            found = (self._of(origin).get(name) for origin in (Origin.REPOSITORY, Origin.USER, Origin.BUILTIN))
-            read = next((one for one in found if one is not None), None)
+            return None if read is None else read()
+        theirs = self._at_commit(name)
+        if theirs is not None:
+            return theirs
+        found = (self._of(origin).get(name) for origin in (Origin.USER, Origin.BUILTIN))
+        read = next((one for one in found if one is not None), None)
         return None if read is None else read()
+
+    def _at_commit(self, name: str) -> RecipeFile | None:
+        """Return the repository's recipe of that name; no listing is asked of git for it."""
+        if self._repository is None or self._commit is None or not re.fullmatch(SLUG, name):
+            return None
+        path = f"{FOLDER}/{name}{_SUFFIX}"
+        return _from_git(self._repository, f"{self._commit}:{path}", path, name)
 
     def meant(self, word: str) -> RecipeFile:
         """Return the recipe that a person names, or the file, for a path.
@@ -142,7 +154,11 @@ class RecipeFiles:
             name = entry.path.removeprefix(f"{FOLDER}/")
             if "/" not in name and name.endswith(_SUFFIX) and entry.mode in _PLAIN:
                 stem = name.removesuffix(_SUFFIX)
-                yield stem, partial(_from_git, self._repository, entry, stem)
+                yield stem, partial(self._listed, entry, stem)
+
+    def _listed(self, entry: Entry, name: str) -> RecipeFile:
+        found = _from_git(cast("Repository", self._repository), entry.oid, entry.path, name)
+        return found or RecipeFile(name, entry.path, "", Origin.REPOSITORY)
 
 
 def is_path(word: str) -> bool:
@@ -167,12 +183,12 @@ def _from_program(entry: Traversable, name: str) -> RecipeFile:
     return RecipeFile(name, f"{BUILTIN}{name}", entry.read_text(encoding="utf-8"), Origin.BUILTIN)
 
 
-def _from_git(repository: Repository, entry: Entry, name: str) -> RecipeFile:
+def _from_git(repository: Repository, revision: str, path: str, name: str) -> RecipeFile | None:
     try:
-        content = repository.blob(entry.oid, _MOST_BYTES) or b""
+        content = repository.blob(revision, _MOST_BYTES)
     except ValueError:
-        raise UserError(f"{entry.path} is too large for a recipe.", Reason.RECIPE_INVALID, path=entry.path) from None
-    return RecipeFile(name, entry.path, _text(content, entry.path), Origin.REPOSITORY)
+        raise UserError(f"{path} is too large for a recipe.", Reason.RECIPE_INVALID, path=path) from None
+    return None if content is None else RecipeFile(name, path, _text(content, path), Origin.REPOSITORY)
 
 
 def _from_disk(path: Path, name: str, origin: Origin, environ: Mapping[str, str]) -> RecipeFile:

@@ -48,6 +48,8 @@ class RunOptions:
     gates: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    recipe: str = "issue"
+    inputs: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property

@@ -49,6 +49,14 @@ class UsageLine(_Document):
     dispatches: int
 
 
+class RecipeLine(_Document):
+    """The recipe that the run is of; the hash is that of all its steps."""
+
+    name: str
+    version: int
+    sha256: str
+
+
 class RunDocument(_Document):
     """How a run stands (contract 1)."""
 
@@ -77,6 +85,8 @@ class RunDocument(_Document):
     """What its dispatches took, in words."""
     gate: str | None = None
     at_gate: OpenGate | None = None
+    recipe: RecipeLine | None = None
+    """Null of a run that an older version began, which is of the recipe `issue`."""
 
 
 def run_document(ctx: Context) -> RunDocument:
@@ -116,4 +126,5 @@ def run_document(ctx: Context) -> RunDocument:
         at_gate=open_gate(ctx.run),
         seconds=round(driven_s(ctx.run), 3),
         spent=str(spent(ctx.run)),
+        recipe=None if info.recipe is None else RecipeLine.model_validate(info.recipe.model_dump(exclude={"path"})),
     )

@@ -39,6 +39,16 @@ LEAST: list[tuple[str, Role, Question | None, dict[str, Any]]] = [
     ("judge", Role.CHECK, Question.NOT_TESTABLE, {"accepted": True}),
     ("judge", Role.CHECK, Question.DIAGNOSE, {"diagnosis": "spec"}),
     ("judge", Role.CHECK, Question.AMEND, {"accepted": False}),
+    (
+        "plan-and-tasks",
+        Role.ORCHESTRATOR,
+        None,
+        {
+            "problem": "p",
+            "files": [],
+            "tasks": [{"title": "t", "acceptance_criteria": [], "files": [], "test_files": []}],
+        },
+    ),
     ("follow-ups", Role.PM, None, {"issues": [{"item": 1, "title": "t"}]}),
 ]
 

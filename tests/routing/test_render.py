@@ -197,7 +197,7 @@ def test_the_pipeline_shows_the_seeds_arrows() -> None:
         ("P1", "P2", "OK"),
         ("P2", "P3", "CLAIMED"),
         ("P3", "P4", "DRAFTED"),
-        ("P4", "P5", "ACCEPTABLE, CONVERGED"),
+        ("P4", "P5", "ACCEPTABLE, CONVERGED, NOT_ASKED"),
         ("P4", "P3", "NEEDS_WORK, BLOCK"),
         ("P4", "P5", "plan_review used up"),
         ("P55", "P3", "BLOCK"),

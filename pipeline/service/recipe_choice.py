@@ -1,0 +1,211 @@
+"""The recipe that a run is of: found, sound, trusted, with its inputs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.config import trust
+from pipeline.config.trust import Widening
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.recipes.check import checked_source
+from pipeline.recipes.model import Kind
+from pipeline.recipes.phases import phases_of
+from pipeline.recipes.plan import inputs_of
+from pipeline.runs.files import to_json
+from pipeline.runs.info import RecipeFacts
+from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.git import Repository
+    from pipeline.recipes.model import Recipe
+    from pipeline.recipes.problems import Problem
+    from pipeline.routing.phases import Phases
+    from pipeline.service.run_config import RunOptions
+
+RECIPE: Final = "recipe.json"
+"""The file of a run that says what recipe it is of, as it was when it began."""
+SCHEMA: Final = "redfirst.recipe/1"
+_WHY: Final = "agents are asked what this recipe of the repository says, and may write what it names"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A sound recipe, and where it comes from.
+
+    Args:
+        file: The file that was named.
+        recipe: Its steps, those of other files too.
+        theirs: The file of the repository that it is, or is made with; None where the repository has no part in it.
+    """
+
+    file: RecipeFile
+    recipe: Recipe
+    theirs: str | None
+
+    @property
+    def expansion(self) -> dict[str, Any]:
+        """Return the whole recipe as a document, without what is said by leaving it out."""
+        return self.recipe.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+    @property
+    def sha256(self) -> str:
+        """Return the hash of the whole recipe."""
+        text = json.dumps(self.expansion, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def facts(self) -> RecipeFacts:
+        """Return what run.json says of it."""
+        return RecipeFacts(name=self.recipe.name, version=self.recipe.version, sha256=self.sha256, path=self.file.path)
+
+    def document(self, inputs: Mapping[str, str]) -> str:
+        """Return what the run keeps of it."""
+        head = {"schema": SCHEMA, **self.facts.model_dump(mode="json")}
+        return to_json({**head, "inputs": dict(inputs), "recipe": self.expansion})
+
+    @property
+    def widening(self) -> tuple[Widening, ...]:
+        """Return what needs trust: a recipe of the repository, by the hash of all that it says."""
+        if self.theirs is None:
+            return ()
+        return (Widening(self.theirs, self.sha256, f"{_WHY}: {_doing(self.recipe)}", is_file=True),)
+
+
+def chosen(library: RecipeFiles, word: str, repository: Repository | None = None) -> Chosen:
+    """Return the recipe that a person names.
+
+    Raises:
+        UserError: there is none of that name, or it is not sound.
+    """
+    file = library.meant(word)
+    found = checked_source(file, library)
+    if found.recipe is None:
+        raise unsound(word, file, found.problems)
+    used = [source for source in found.sources if isinstance(source, RecipeFile)]
+    theirs = [source.path for source in used if _is_theirs(source, repository)]
+    return Chosen(file, found.recipe, theirs[0] if theirs else None)
+
+
+@dataclass(frozen=True)
+class ChosenForIssue(Chosen):
+    """A recipe that is a way of an issue, with what the matrix goes by."""
+
+    phases: Phases
+
+
+def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tuple[ChosenForIssue, dict[str, str]]:
+    """Return the recipe that an issue's run shall be of, and its inputs.
+
+    Raises:
+        UserError: there is none of that name, it is not sound or not trusted, or it is none for an issue.
+    """
+    library = RecipeFiles(repository, commit, options.environ)
+    found = chosen(library, options.recipe, repository)
+    require_trust(found, repository, options.environ)
+    phases = phases_of(found.recipe)
+    if phases is None:
+        word = shlex.quote(options.recipe)
+        raise UserError(
+            f"The recipe {found.recipe.name} cannot be run in this version: of its steps only phases of an issue can "
+            f"be. What it would do: redfirst recipes show {word}",
+            Reason.USAGE,
+            path=found.file.path,
+            actions=(f"redfirst recipes show {word}",),
+        )
+    name = next(one.name for one in found.recipe.inputs if one.type == "issue")
+    values = values_of(found, options.recipe, {**pairs(options.inputs), name: options.issue})
+    return ChosenForIssue(found.file, found.recipe, found.theirs, phases), values
+
+
+def _is_theirs(file: RecipeFile, repository: Repository | None) -> bool:
+    """Return whether the repository wrote a file: it has committed it, or it lies in the worktree."""
+    if file.origin is Origin.FILE and repository is not None:
+        return Path(file.path).expanduser().resolve().is_relative_to(repository.worktree.resolve())
+    return file.origin is Origin.REPOSITORY
+
+
+def require_trust(recipe: Chosen, repository: Repository, environ: Mapping[str, str]) -> None:
+    """Refuse a recipe of the repository that the user has not allowed as it is.
+
+    Raises:
+        UserError: reason `untrusted`.
+    """
+    trust.require_trust(recipe.widening, repository.common_dir, environ)
+
+
+def recipes_of(repository: Repository, commit: str | None, environ: Mapping[str, str]) -> tuple[Widening, ...]:
+    """Return the sound recipes of a commit, as what needs trust."""
+    library = RecipeFiles(repository, commit, environ)
+    found: list[Widening] = []
+    for name, origin in library.all():
+        if origin is Origin.REPOSITORY:
+            try:
+                found += chosen(library, name, repository).widening
+            except UserError:  # what cannot be run needs no trust
+                continue
+    return tuple(found)
+
+
+def values_of(recipe: Chosen, word: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the value of each input.
+
+    Raises:
+        UserError: reason `input_invalid`.
+    """
+    values, wrong = inputs_of(recipe.recipe, given)
+    if wrong:
+        raise unsound(word, recipe.file, wrong)
+    return values
+
+
+def unsound(word: str, file: RecipeFile, problems: Sequence[Problem]) -> UserError:
+    """Return the error that tells everything that is wrong with a recipe, or with the inputs that were given."""
+    lines = "".join(f"\n{problem}" for problem in problems)
+    inputs = all(problem.rule == "input_invalid" for problem in problems)
+    return UserError(
+        f"{file.path} cannot be used{' with these inputs' if inputs else ''}:{lines}",
+        Reason.INPUT_INVALID if inputs else Reason.RECIPE_INVALID,
+        path=file.path,
+        pointer=problems[0].pointer,
+        details={"problems": [asdict(problem) for problem in problems]},
+        actions=(f"redfirst recipes {'show' if inputs else 'lint'} {shlex.quote(word)}",),
+    )
+
+
+def pairs(given: Sequence[str]) -> dict[str, str]:
+    """Return inputs by name, of texts NAME=VALUE.
+
+    Raises:
+        UserError: one has no `=`, or a name is there twice.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"{text!r} is no input: write NAME=VALUE.", Reason.USAGE)
+        if name in found:
+            raise UserError(f"The input {name!r} is given twice.", Reason.USAGE)
+        found[name] = value
+    return found
+
+
+def _doing(recipe: Recipe) -> str:
+    """Return in a few words what a recipe lets happen."""
+    asked = sorted({f"@{step.agent}" for step in recipe.steps if step.agent is not None})
+    writes = sorted({text for step in recipe.steps if step.agent == "make" for text in step.write_set or ("**/*",)})
+    programs = sum(step.kind is Kind.RUN for step in recipe.steps)
+    parts = [
+        f"{len(recipe.steps)} steps",
+        *([f"asks {', '.join(asked)}"] if asked else []),
+        *([f"writes {', '.join(writes)}"] if writes else []),
+        *([f"starts {programs} programs in the box"] if programs else []),
+    ]
+    return "; ".join(parts)
