@@ -10,6 +10,7 @@ import typer
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import say
 from pipeline.policy.characters import visible
+from pipeline.progress import counted
 from pipeline.terminal import colours, paint, visible_lines
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _stat(document: DiffDocument) -> str:
     if lines:
         added = sum(file.added or 0 for file in document.files)
         deleted = sum(file.deleted or 0 for file in document.files)
-        lines.append(f"{len(names)} file(s), +{added} -{deleted}")
+        lines.append(f"{counted(len(names), 'file')}, +{added} -{deleted}")
     return "\n".join(lines)
 
 

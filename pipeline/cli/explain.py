@@ -142,7 +142,8 @@ def _reasons(line: DecisionLine) -> list[tuple[str, str]]:
 
 
 def _in_short(line: DecisionLine) -> list[tuple[str, str]]:
-    said = [("because", several_lines(line.note))] if line.note else [("because", line.says)] if line.says else []
+    label = "kept" if line.reason is Reason.INTERRUPTED else "because"
+    said = [(label, several_lines(line.note))] if line.note else [("because", line.says)] if line.says else []
     return [
         *said,
         *(("used up", f"{one.counter}, so: {one.follows}") for one in line.exhausted),

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.characters import columns, visible
+from pipeline.progress import counted
 from pipeline.terminal import echo
 
 if TYPE_CHECKING:
@@ -182,11 +183,6 @@ def _listed(paths: tuple[str, ...]) -> str:
 def count_of_tests(count: int) -> str:
     """Return a number of tests in words."""
     return counted(count, "test")
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number of things in words: 1 test, 2 tests, 3 dispatches."""
-    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def problems_text(problems: Iterable[Problem]) -> list[str]:

@@ -104,10 +104,10 @@ def write_draft(run: Run, name: str, text: str | bytes) -> str:
     return name
 
 
-def take_edits(run: Run, names: Iterable[str]) -> None:
-    """Let what a person made of drafts count from now on."""
-    for name in edited(run, names):
-        write_draft(run, name, run.read(name))
+def take_edits(run: Run, contents: Mapping[str, bytes]) -> None:
+    """Let what a person made of drafts count from now on: the contents that were checked."""
+    for name in edited(run, contents):
+        write_draft(run, name, contents[name])
 
 
 def redraft(run: Run, texts: Mapping[str, str]) -> list[str]:

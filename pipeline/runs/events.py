@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.engine.events import EffectMade, JournalEvent
 from pipeline.engine.journal import Line
+from pipeline.progress import counted
 from pipeline.runs.info import DispatchRecord, Usage, ViolationRecord
 from pipeline.safe_names import BareName, ObjectName
 
@@ -65,7 +66,7 @@ class MeasuredTests(JournalEvent):
             "no test ran"
         ]
         if self.collection_errors:
-            parts.append(f"{len(self.collection_errors)} file(s) not collected")
+            parts.append(f"{counted(len(self.collection_errors), 'file')} not collected")
         if self.state != "complete":
             parts.append(self.state.replace("_", " "))
         return ", ".join(parts)

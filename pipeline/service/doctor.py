@@ -16,6 +16,7 @@ from pipeline.config.load import load
 from pipeline.config.model import BoxMode
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.progress import counted
 from pipeline.runs.preconditions import shown_by_live_runs
 from pipeline.runs.uncommitted import listed, uncommitted
 from pipeline.service.doctor_agents import check_agents
@@ -170,9 +171,9 @@ def _tracker(repository: Repository) -> Check:
             return _warned("tracker", message, "redfirst issue new --title TITLE")
         return Check(id="tracker", status="fail", message=f"TODO: {error.message}", advice="redfirst issue lint")
     if problems:
-        message = f"TODO has {len(problems)} problem(s); the first: {problems[0].message}"
+        message = f"TODO has {counted(len(problems), 'problem')}; the first: {problems[0].message}"
         return _warned("tracker", message, "redfirst issue lint")
-    return Check(id="tracker", status="ok", message=f"TODO is sound; {ready} issue(s) can be worked on")
+    return Check(id="tracker", status="ok", message=f"TODO is sound; {counted(ready, 'issue')} can be worked on")
 
 
 def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded | None, Check]:

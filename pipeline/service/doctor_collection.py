@@ -19,6 +19,7 @@ from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline, uncollected
+from pipeline.progress import counted
 from pipeline.service.doctor_document import Check
 from pipeline.service.verification_ports import lent_context
 
@@ -77,7 +78,7 @@ async def check_collection(
 def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
     why = no_baseline(repository, seen)
     if why is None:
-        return _check("ok", f"{len(seen.records)} test(s) of HEAD are collected, in {seconds:.1f} s")
+        return _check("ok", f"{counted(len(seen.records), 'test')} of HEAD are collected, in {seconds:.1f} s")
     if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out
         return _check("warn", uncollected(repository, seen), "mend it first: a run leaves these tests out")
     return _check("fail", why, _MEND)

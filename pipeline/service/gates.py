@@ -34,7 +34,7 @@ from pipeline.steps import failure
 from pipeline.steps.asking.task_drafts import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pipeline.git import Repository
@@ -85,6 +85,7 @@ def approve(ctx: Context, at: str | None = None) -> None:
     """
     gate = _open_gate(ctx, at)
     refuse_removal(ctx)
+    contents = {name: ctx.run.read(name) for name in open_drafts(ctx.state) if ctx.path(name).exists()}
     tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
     check_edits(ctx, tasks)
     in_the_way.look(ctx)
@@ -98,10 +99,28 @@ def approve(ctx: Context, at: str | None = None) -> None:
     names = [PLAN, *map(task_file, ctx.state.queue)]
     undo_edits(ctx)
     hashes = {name: sha256_hex(ctx.run.read(name)) for name in names if ctx.path(name).exists()}
+    _require_unchanged(ctx, contents)
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
     ctx.go_on()
-    take_edits(ctx.run, open_drafts(ctx.state))
+    take_edits(ctx.run, contents)
     ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
+
+
+def _require_unchanged(ctx: Context, contents: Mapping[str, bytes]) -> None:
+    """Return when the files are as they were before they were checked.
+
+    Raises:
+        UserError: an editor has saved one in between.
+    """
+    saved = [name for name, content in contents.items() if ctx.run.read(name) != content]
+    if saved:
+        then = f"redfirst approve {ctx.run.info.run_id}"
+        raise UserError(
+            f"{', '.join(saved)} was saved while it was checked, so nothing is approved. Look at it, then: {then}",
+            Reason.USAGE,
+            path=str(ctx.path(saved[0])),
+            actions=(then,),
+        )
 
 
 def reject(ctx: Context, feedback: str, to: str | None, at: str | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
+from pipeline.progress import counted
 from pipeline.reports.artifacts import plan_md
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanAndTasks, PlanReport
@@ -56,8 +57,9 @@ async def run(ctx: Context) -> Event:
     signal = drafted(problems)
     if signal is Signal.HYGIENE:
         return hygiene_evidence(ctx, "plan", problems, answer)
-    brought = f", {len(tasks)} task(s)" if isinstance(report, PlanAndTasks) else ", one task" if tasks else ""
-    note = f"{len(report.files)} file(s){brought}"
+    many = f", {counted(len(tasks), 'task')}" if isinstance(report, PlanAndTasks) else ""
+    brought = many or (", one task" if tasks else "")
+    note = f"{counted(len(report.files), 'file')}{brought}"
     return Event(signal=signal, note=note, evidence=(*names, answer.evidence))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.git import SigningError
 from pipeline.measure.measuring import UnmeasurableError
+from pipeline.progress import counted
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
@@ -56,7 +57,7 @@ async def run(ctx: Context) -> Event:
     told = notes(ctx)
     name = write_summary(ctx, commits=said.commits, follow_ups=(*said.follow_ups, *told))
     onto = () if said.base is None else (f"on top of {said.base[:12]}, and measured there",)
-    note = "; ".join((f"{len(said.commits)} commit(s) on {ctx.run.info.branch}", *onto, *told))
+    note = "; ".join((f"{counted(len(said.commits), 'commit')} on {ctx.run.info.branch}", *onto, *told))
     return Event(signal=Signal.PUBLISHED, note=note, evidence=(name, *evidence(ctx)))
 
 

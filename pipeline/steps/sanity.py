@@ -13,6 +13,7 @@ from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.outcomes import Reason
+from pipeline.progress import counted
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.preconditions import examine
@@ -60,7 +61,7 @@ async def run(ctx: Context) -> Event:
         "failing_checks": known,
     }
     evidence = (ctx.write_json(BASELINE, document), ctx.write("evidence/baseline-full.json", canonical(baseline)))
-    note = "; ".join((f"{len(baseline.records)} tests", *not_protected(baseline, limit_of(ctx))))
+    note = "; ".join((counted(len(baseline.records), "test"), *not_protected(baseline, limit_of(ctx))))
     return Event(signal=Signal.OK, note=note, evidence=evidence)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
 from pipeline.engine.events import DecisionMade
+from pipeline.progress import counted
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
 from pipeline.reports.problems import drafted
@@ -63,7 +64,7 @@ async def run(ctx: Context) -> Event:
     return Event(
         signal=Signal.DRAFTED,
         tasks=new_tasks(ctx, tasks),
-        note=f"{len(tasks)} task(s)",
+        note=counted(len(tasks), "task"),
         evidence=(*names, answer.evidence),
     )
 

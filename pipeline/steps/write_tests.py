@@ -10,6 +10,7 @@ from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.old_tests.renamed import as_if_renamed
 from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.progress import counted
 from pipeline.reports import reduce
 from pipeline.reports.markdown import bullets
 from pipeline.reports.measured_facts import WriteTestsFacts
@@ -183,9 +184,9 @@ def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests) -> str:
             )
         case _:
             if verdict.only_removed:
-                return f"{len(verdict.only_removed)} test(s) removed"
+                return f"{counted(len(verdict.only_removed), 'test')} removed"
             if verdict.only_moved:
-                return f"{len(verdict.ledger.guards)} test(s) moved"
+                return f"{counted(len(verdict.ledger.guards), 'test')} moved"
             return _counted(measured, report)
 
 
@@ -200,7 +201,7 @@ def _counted(measured: MeasuredRed, report: ReadyTests) -> str:
         "that pass before and after, as @test says": guards,
         "that pass over the old code already": len(ledger.guards) - guards,
     }
-    return ", ".join(f"{count} test(s) {what}" for what, count in counts.items() if count) or "no test RED"
+    return ", ".join(f"{counted(count, 'test')} {what}" for what, count in counts.items() if count) or "no test RED"
 
 
 def _red_md(

@@ -14,6 +14,7 @@ from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.old_tests.loosened import loosened
 from pipeline.measure.old_tests.renamed import as_if_renamed
+from pipeline.progress import counted
 from pipeline.verification.changed_tests import OldTests
 from pipeline.verification.results import Problem
 
@@ -38,7 +39,7 @@ def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allo
     renames: Mapping[str, str] = ledger.renames if ledger is not None else {}
     moves = moved(runs.before.records, runs.after.records, renames)
     problems: list[Problem] = []
-    notes = [f"{len(moves)} test(s) moved: {old} is {new} now" for old, new in renames.items()]
+    notes = [f"{counted(len(moves), 'test')} moved: {old} is {new} now" for old, new in renames.items()]
     for entry, old in runs.before.records.items():
         now = runs.after.records.get(moves.get(entry, entry))
         if not _is_suite(old, runs.before.layout) or (now is not None and now.region_sha256 == old.region_sha256):

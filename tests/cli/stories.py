@@ -46,7 +46,7 @@ def plan(run: Run, text: str) -> None:
     """Draft the plan."""
     name = dispatch(run, Role.ORCHESTRATOR, "plan", usage=PAID)
     run.write_artifact("plan.md", text)
-    run.decide(event(Signal.DRAFTED, note="1 file(s)", evidence=("plan.md", name)))
+    run.decide(event(Signal.DRAFTED, note="1 file", evidence=("plan.md", name)))
 
 
 def review(run: Run, verdict: str, *problems: str) -> None:
@@ -118,7 +118,7 @@ def _written(run: Run, signal: Signal, facts: str) -> str:
     run.write_artifact("evidence/task-1.json", evidence(run, tree))
     run.write_artifact(f"evidence/red-{number}.md", f"# RED measurement\n\nCommand: `pytest`\n\n{facts}")
     names = (name, "evidence/task-1.json", f"evidence/red-{number}.md")
-    run.decide(event(signal, tree=tree, note="1 test(s) RED" if signal is Signal.RED else "no", evidence=names))
+    run.decide(event(signal, tree=tree, note="1 test RED" if signal is Signal.RED else "no", evidence=names))
     return tree
 
 
@@ -169,7 +169,7 @@ def finished(repository: Repository) -> Run:
     run.decide(event(Signal.ACCEPTABLE))
     run.journal.append(PublishIntended(commits=("c" * 40,), follow_ups=("GAL-39.1",)))
     run.journal.append(Published(branch="work", commits=("c" * 40,)))
-    run.decide(event(Signal.PUBLISHED, note="1 commit(s) on work"))
+    run.decide(event(Signal.PUBLISHED, note="1 commit on work"))
     return run
 
 

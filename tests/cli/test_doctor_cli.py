@@ -88,7 +88,7 @@ def test_a_project_that_is_ready_has_only_the_warning_about_the_missing_box(repo
     assert "without isolation" in checks["sandbox"].message
     assert checks["repository"].message == f"{repository.worktree}, branch work, base main"
     assert checks["tests"].message.startswith("Python 3")
-    assert checks["tracker"].message == "TODO is sound; 1 issue(s) can be worked on"
+    assert checks["tracker"].message == "TODO is sound; 1 issue can be worked on"
     assert "config.toml" in checks["config"].message
     assert checks["agent-make"].message.startswith("command: /")
     assert checks["agent-pm"].message == "builtin"

@@ -66,13 +66,13 @@ def test_what_is_committed_counts_and_not_what_lies_beside_it(tmp_path: Path) ->
     project = ready(tmp_path, {"greet.py": "import shop_settings\n" + FILES["greet.py"], ".gitignore": "shop*\n"})
     project.write({"shop_settings.py": ""})
     said = collection(project, code=2)
-    assert said["message"].startswith("no test passes, and 1 file(s) cannot be collected; the first, tests/test_greet")
+    assert said["message"].startswith("no test passes, and 1 file cannot be collected; the first, tests/test_greet")
     assert "write that path into .worktreeinclude" in said["message"]
     project.write({"tests/test_more.py": "def test_more(): pass\n"})
     project.commit()
     said = collection(project, code=0)
     assert said["status"] == "warn", "only a run finds out whether one of them passes"
-    assert said["message"].startswith("1 file(s) cannot be collected")
+    assert said["message"].startswith("1 file cannot be collected")
     assert project.git("status", "--porcelain") == ""
 
 

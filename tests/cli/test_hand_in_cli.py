@@ -427,7 +427,8 @@ def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedPro
 def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None:
     assert "Nothing waits for a person here" in desk_command().stderr
     desk = lay_out(repository)
-    desk.put(desk.prompt, "who you are\n\n# What is asked: implement\n\nMake it\npass.\n\n* a: one\n  two\n  three\n\n# This request: x\n")
+    asked = "# What is asked: implement\n\nMake it\npass.\n\n* a: one\n  two\n  three\n\n# This request: x\n"
+    desk.put(desk.prompt, f"who you are\n\n{asked}")
     assert desk_command("--print").stdout == f"{desk.files}\n"
     shell = subprocess.run(
         ["sh", "-c", f'cd "$({shlex.quote(str(REDFIRST))} desk --print)" && pwd -P'],

@@ -606,7 +606,7 @@ def test_the_patch_of_a_run_applies_to_its_start(repository: Repository, tmp_pat
     found = ask_json("diff", "GAL-39", "--stat")
     assert (found["old"], found["new"], found["patch"]) == (run.state.start, run.state.head, None)
     assert {file["path"] for file in found["files"]} == {"app.py", "tests/test_greet.py"}
-    assert ask("diff", "GAL-39", "--stat").splitlines()[-1] == "2 file(s), +2 -1"
+    assert ask("diff", "GAL-39", "--stat").splitlines()[-1] == "2 files, +2 -1"
 
 
 def test_work_that_is_not_accepted_yet_is_in_the_diff(repository: Repository) -> None:

@@ -59,7 +59,7 @@ def test_a_run_of_another_worktree_is_seen_and_answered_from_the_main_checkout(p
     assert any(f"git -C {there} log" in action for action in done["safe_next_actions"])
     assert project.git("status", "--porcelain") == ""
     assert project.git("log", "--format=%s", "-1", cwd=there).startswith("chore(todo)")
-    assert project.redfirst("diff", "GAL-1", "--stat").stdout.splitlines()[-1].startswith("2 file(s)")
+    assert project.redfirst("diff", "GAL-1", "--stat").stdout.splitlines()[-1].startswith("2 files")
 
 
 def test_a_claimed_issue_is_not_ready_and_a_second_start_says_who_has_it(project: Project) -> None:

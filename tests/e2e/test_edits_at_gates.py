@@ -6,14 +6,18 @@ One run in a language whose tests take no process, from gate to gate; each stage
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import Played, go_on, play
 from e2e.shapes import TRACKER, answers
-from kit import make_project
+from kit import HONEST, make_project
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kit import Entry, Project
 
 pytestmark = pytest.mark.slow
@@ -225,7 +229,7 @@ def test_dropped_tasks_do_not_lie_beside_live_ones_and_the_redraft_gets_them_as_
     assert "title: Mind one" in resplit.asked("split", 2).text("previous_tasks")
     assert sorted(path.name for path in resplit.folder.glob("task-*.md")) == ["task-1.md"]
     assert "title: Mind zero" in resplit.artifact("dropped/task-2-1.md")
-    assert "title: Mind one" in resplit.artifact("dropped/task-2-2.md")
+    assert "title: Mind one" in resplit.artifact("dropped/task-2-1-edited.md")
     decided = resplit.project.redfirst("explain", resplit.name, "-v").stdout
     assert re.search(r"task-2\.md +\(gone, as it was: dropped/task-2-1\.md\)", decided), decided
 
@@ -247,3 +251,54 @@ def test_a_task_edited_after_its_gate_neither_changes_the_commit_nor_gets_lost(p
     assert "Do nothing" in published.artifact("edited/task-1-1.md")
     verified = published.project.redfirst("verify", published.name)
     assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+SAVES_BETWEEN = """
+import os, sys
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.service import composition, gates
+
+folder = Path(".workflow/run-GAL-1").resolve()
+
+
+class Editor:
+    def __call__(self, text):
+        if "not committed" in text:  # after the check, before anything is taken
+            plan = folder / "plan.md"
+            plan.write_text(plan.read_text() + "\\n## Problme\\n")
+
+    def show(self, standing):
+        pass
+
+
+options = composition.RunOptions("", environ=dict(os.environ))
+try:
+    anyio.run(composition.go_on, Repository.find(Path.cwd()), folder, options, Editor(), gates.approve)
+except UserError as error:
+    sys.exit(error.message)
+"""
+
+
+def test_what_an_editor_saves_while_it_is_checked_is_not_taken(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script(HONEST)
+    assert project.run("--approve", "plan")["reason"] == "approval"
+    project.write({"mine.txt": "not committed\n"})
+    before = project.journal()
+    done = subprocess.run(
+        [sys.executable, "-c", SAVES_BETWEEN],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "plan.md was saved while it was checked" in done.stderr
+    assert project.journal() == before

@@ -34,7 +34,7 @@ TOLD = """\
     tests over the old code, new ones must fail: 1 failed, 1 passed (T)
     new tests over the old code again, traced, must fail ...
     new tests over the old code again, traced, must fail: 1 failed (T)
-[6] write-tests task 1 of 1: RED: 1 test(s) RED -> implement
+[6] write-tests task 1 of 1: RED: 1 test RED -> implement
 007-implement-make: asking @make to implement, scripted
 007-implement-make: answered (T)
     the whole suite over the new code, must pass ...
@@ -91,6 +91,6 @@ def test_what_is_measured_counts_whatever_the_agent_claims(tmp_path: Path) -> No
     done(project)
     rows = project.rows()
     (passes,) = (line["data"] for line in project.journal() if line["data"].get("signal") == "PASSES_ALREADY")
-    assert passes["event"]["note"] == "1 test(s) that pass over the old code already"
+    assert passes["event"]["note"] == "1 test that pass over the old code already"
     assert rows.index("write-tests/PASSES_ALREADY") < rows.index("write-tests/RED")
     assert rows.index("implement/NOT_GREEN") < rows.index("implement/GREEN")

@@ -71,7 +71,7 @@ def test_the_nearest_tests_condemn_a_candidate_by_themselves(played: Played) -> 
     assert played.rows_of("1")[1] == "implement/REGRESSION"
     told = played.asked("diagnose").text("test_output")
     assert "breaks (2 of 2): tests/test_near.py::test_near" in told
-    assert "not all tests were run: those of the 3 nearest file(s) were enough" in told
+    assert "not all tests were run: those of the 3 nearest files were enough" in told
 
 
 def test_what_passes_the_nearest_tests_is_refused_by_all(played: Played) -> None:

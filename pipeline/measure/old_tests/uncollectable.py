@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState
+from pipeline.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,8 @@ def uncollected(repository: Repository, seen: Observation) -> str:
     """Return how many files cannot be loaded, the first error, and what helps; there must be such a file."""
     errors = seen.collection_errors
     first = errors[0].fault.raised
-    told = f"{len(errors)} file(s) cannot be collected; the first, {errors[0].path}: {first.kind}: {first.message}. "
+    how_many = counted(len(errors), "file")
+    told = f"{how_many} cannot be collected; the first, {errors[0].path}: {first.kind}: {first.message}. "
     return told + _advice(repository, seen)
 
 

@@ -19,6 +19,7 @@ from pipeline.measure.probes.all_probes import Candidate
 from pipeline.measure.red.asked_tests import named_by
 from pipeline.measure.red.over_stubs import tried_over_stubs
 from pipeline.measure.task_evidence import GreenEvidence
+from pipeline.progress import counted
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import fenced
 from pipeline.routing.state import Event
@@ -224,7 +225,7 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
         return Event(signal=signal, tree=measured.tree, note=note, evidence=(*names, *evidence))
     passing = sum(passed(record) for record in measured.observation.records.values())
     flaky = f", {len(measured.suspects.flaky)} flaky" if measured.suspects.flaky else ""
-    note = f"{passing} tests pass{flaky}"
+    note = f"{counted(passing, 'test')} pass{'es' if passing == 1 else ''}{flaky}"
     return Event(signal=Signal.GREEN, tree=measured.tree, note=note, evidence=(*names, *evidence))
 
 
@@ -281,6 +282,8 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
             why = f": {faults[entry].raised.message}" if entry in faults else why
             lines.append(f"{words}: {entry}{why}")
     if measured.nearest:
-        lines.append(f"not all tests were run: those of the {len(measured.nearest)} nearest file(s) were enough")
+        lines.append(
+            f"not all tests were run: those of the {counted(len(measured.nearest), 'nearest file')} were enough"
+        )
     tail = fenced(measured.observation.tail[-3000:], "text")
     return f"# Measurement of task {task.id}: {signal}\n\n{bullets(lines)}\n\n{tail}\n"

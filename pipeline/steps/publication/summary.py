@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.engine.events import DecisionMade
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.measure.probes.words import in_short, survivors
+from pipeline.progress import counted
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.state import TaskStatus
@@ -141,7 +142,7 @@ def _without_tests(ctx: Context) -> list[str]:
 
 def _reviews(ctx: Context) -> list[str]:
     return [
-        f"{stage}: {record.signal.value} in review {record.review}, {len(record.ledger.findings)} finding(s)"
+        f"{stage}: {record.signal.value} in review {record.review}, {counted(len(record.ledger.findings), 'finding')}"
         for stage, record in all_last_reviews(ctx).items()
     ]
 
