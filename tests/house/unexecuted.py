@@ -232,6 +232,10 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst explain {}": "objects that git has pruned; both commands are executed of other runs",
         "redfirst show {}": "objects that git has pruned; both commands are executed of other runs",
     },
+    "service/recipe_choice.py": {
+        "redfirst recipes show {}": "tests/workflows/test_commands.py executes it, of other recipes",
+        "redfirst recipes {} {}": "tests/workflows/test_commands.py executes both, of other recipes",
+    },
     "service/recipe_files.py": {
         "redfirst recipes list": "tests/workflows: a recipe that is not there",
     },
