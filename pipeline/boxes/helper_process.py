@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import marshal
 import os
 import shutil
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.process import BoxError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator
 
     from pipeline.process import Namespaces
 
@@ -34,9 +34,9 @@ def memory_file(content: bytes) -> Generator[int]:
 
 
 @contextlib.contextmanager
-def ordered(order: Mapping[str, object]) -> Generator[tuple[tuple[str, ...], int]]:
+def ordered(order: dict[str, Any]) -> Generator[tuple[tuple[str, ...], int]]:
     """Yield the argv that carries out `order`, and the descriptor that it must inherit."""
-    with memory_file(json.dumps(order).encode()) as told:
+    with memory_file(marshal.dumps(order)) as told:
         yield (sys.executable, "-I", "-S", str(_HELPER), str(told)), told
 
 
