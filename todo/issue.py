@@ -20,7 +20,7 @@ _DIGITS: Final = frozenset("0123456789")
 _PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")
 _WORDS: Final = re.compile(r"\w+")
 _KEYS: Final = ("id", "title", "status", "parent", "labels", "depends-on")
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # linear: what is not closed is the rest
 _NEAR: Final = 0.8
 """Two letters that changed places, or one too many; `reporter` and `estimate` are words of their own."""
 
@@ -145,6 +145,17 @@ def misspelt_keys(document: Document) -> list[tuple[str, str]]:
     """Return the keys that are nearly ours with the key that is meant: unknown keys are kept, and nobody reads them."""
     found = [(key, _meant(key)) for key in document.values]
     return [(key, meant) for key, meant in found if key != meant and meant in _KEYS]
+
+
+def check_keys(document: Document) -> None:
+    """Check that no key is nearly one of ours: a misspelt `depends-on` would be no dependency.
+
+    Raises:
+        TrackerError: tracker_invalid.
+    """
+    for key, meant in misspelt_keys(document):
+        message = f"The key `{key}` has no effect; `{meant}` is meant. Correct it."
+        raise invalid(message, path=document.name, line=document.line_of(key))
 
 
 def _meant(key: str) -> str:

@@ -5,8 +5,6 @@ So the same code serves files in a worktree and contents of a git tree (architec
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -21,27 +19,24 @@ from todo.issue import (
     Issue,
     NewIssue,
     Status,
+    check_keys,
     checked_id,
     file_name,
     id_of_file,
     is_issue_id,
     is_unwritten,
-    misspelt_keys,
     normalised_title,
     read_issue,
     sort_key,
 )
+from todo.issue_ids import named, nearest, next_id, next_sub_id
 from todo.links import arrows, find_cycle
 from todo.render import bullet, issue_file, one_line
 
 if TYPE_CHECKING:
     from datetime import date
 
-_NUMBER: Final = re.compile(r"[0-9]{1,64}")
-_NUMBERED: Final = re.compile(rf"([A-Za-z][A-Za-z0-9_-]*-)({_NUMBER.pattern})")
 _NEW_INDEX: Final = "# Issues\n"
-_NEAREST: Final = 3
-_NEAR: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +62,11 @@ class Tracker:
 
     def named(self, text: str) -> str:
         """Return the id that *text* means: itself where that is one, else the only one that differs in case alone."""
-        same = [issue_id for issue_id in self.ids if issue_id.casefold() == text.casefold()]
-        return same[0] if len(same) == 1 else text
+        return named(self.ids, text)
 
     def nearest(self, text: str) -> tuple[str, ...]:
         """Return the ids that are nearly *text*, the nearest first."""
-        from difflib import get_close_matches  # noqa: PLC0415  (only for who has mistyped an id)
-
-        by_word = {issue_id.casefold(): issue_id for issue_id in self.ids}
-        return tuple(by_word[word] for word in get_close_matches(text.casefold(), by_word, n=_NEAREST, cutoff=_NEAR))
+        return nearest(self.ids, text)
 
     def raw(self, name: str) -> bytes | None:
         """Return the content of a file of the tracker, None when there is none."""
@@ -129,7 +120,7 @@ class Tracker:
         if issue.status is not Status.TODO:
             message = f"{issue.id} is {issue.status}, not Todo. Choose another issue or set its status back."
             return Obstacle(ErrorKind.ISSUE_NOT_TODO, message, (issue.id,))
-        _check_keys(self._open(issue_id)[1])
+        check_keys(self._open(issue_id)[1])
         if is_unwritten(issue):
             wanted = "Write what is wanted, and a line for each acceptance criterion"
             raise invalid(f"{issue.id} has only the comments of the template. {wanted}.", path=file_name(issue_id))
@@ -201,7 +192,7 @@ class Tracker:
         issue_id, text = self.draft(new)
         name = file_name(issue_id)
         issue, document = read_issue((text if edited is None else edited).encode(), name)
-        _check_keys(document)
+        check_keys(document)
         category = one_line(new.category) if new.category and issue.parent is None else None
         listing = self._listing(issue, issue.status, category=category, create=True)
         return issue_id, self._edits({name: document.text} | listing)
@@ -285,42 +276,18 @@ class Tracker:
         return {INDEX_NAME: Page.of(INDEX_NAME, text).listing(issue, status, category)}
 
     def _free_id(self, new: NewIssue) -> str:
+        # A line whose file is gone still counts: an id is never given twice.
         if (parent := new.parent) is not None:
             document = self._open(parent)[1]
-            # A line whose file is gone still counts: an id is never given twice.
-            listed = [entry.issue_id for entry in Page.of(document.name, document.text, document.body).sub_issues()]
-            numbers = [
-                int(number)
-                for other in (*self.ids, *listed)
-                if other.startswith(f"{parent}.") and _NUMBER.fullmatch(number := other.removeprefix(f"{parent}."))
-            ]
-            return f"{parent}.{max(numbers, default=0) + 1}"
+            listed = Page.of(document.name, document.text, document.body).sub_issues()
+            return next_sub_id(parent, (*self.ids, *(entry.issue_id for entry in listed)))
         index = self._source.read(INDEX_NAME)
-        listed = [] if index is None else Page.of(INDEX_NAME, decode(index, INDEX_NAME)).entries()
-        every = dict.fromkeys((*self.ids, *(entry.issue_id for entry in listed)))
-        numbered = [found for found in map(_NUMBERED.fullmatch, every) if found is not None]
-        if not numbered and new.prefix is not None:
-            return f"{new.prefix}-1"
-        if not numbered:
-            raise usage("There is no numbered issue yet to count on from. Give an id, such as GAL-1.")
-        prefix = min(Counter(found[1] for found in numbered).items(), key=lambda counted: (-counted[1], counted[0]))[0]
-        last = max((found[2] for found in numbered if found[1] == prefix), key=int)
-        return f"{prefix}{str(int(last) + 1).zfill(len(last))}"
+        lines = [] if index is None else Page.of(INDEX_NAME, decode(index, INDEX_NAME)).entries()
+        return next_id((*self.ids, *(entry.issue_id for entry in lines)), new.prefix)
 
     def _edits(self, texts: dict[str, str]) -> Edits:
         contents = {name: text.encode() for name, text in texts.items()}
         return Edits(contents, {name: self._source.read(name) for name in contents})
-
-
-def _check_keys(document: Document) -> None:
-    """Check that no key is nearly one of ours: a misspelt `depends-on` would be no dependency.
-
-    Raises:
-        TrackerError: tracker_invalid.
-    """
-    for key, meant in misspelt_keys(document):
-        message = f"The key `{key}` has no effect; `{meant}` is meant. Correct it."
-        raise invalid(message, path=document.name, line=document.line_of(key))
 
 
 def _check_new(new: NewIssue) -> None:

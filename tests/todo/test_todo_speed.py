@@ -75,11 +75,12 @@ PATTERNS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "index._BOX": ("search", ("- [ ] [x](y)",)),
     "index._LINK": ("search", ('[a](<./b.md#c> "d")', "[a](b.md)", "](a.md.md#x ")),
     "index._LIST_LINE": ("match", (" - x", "12. x", "| x", " [")),
+    "issue._COMMENT": ("finditer", ("<!-- x -->", "<!--")),
     "issue._ID": ("fullmatch", ("GAL-1.2",)),
     "issue._PARTS": ("finditer", ("GAL-12",)),
     "issue._WORDS": ("finditer", ("a b, c",)),
-    "lines._LINES": ("finditer", ("a\r\nb\rc\n",)),
-    "lines._LIST_LINE": ("match", ("- x", "12. x")),
+    "text_lines._LINES": ("finditer", ("a\r\nb\rc\n",)),
+    "text_lines._LIST_LINE": ("match", ("- x", "12. x")),
     "outline._BULLET": ("match", ("- x", "12.  x", "-")),
     "outline._COMMENT_END": ("search", ("x --> y",)),
     "outline._FENCE": ("fullmatch", ("``` x", "~~~ x", "```")),
@@ -88,8 +89,8 @@ PATTERNS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "render._ENDS": ("finditer", ("a\r\nb\rc\n",)),
     "render._OPENING": ("match", ("``` x", "~~~ x")),
     "render._UNPRINTABLE": ("finditer", ("a\x00b",)),
-    "tracker._NUMBER": ("fullmatch", ("12",)),
-    "tracker._NUMBERED": ("fullmatch", ("A-12",)),
+    "issue_ids._NUMBER": ("fullmatch", ("12",)),
+    "issue_ids._NUMBERED": ("fullmatch", ("A-12",)),
 }
 
 
