@@ -149,6 +149,7 @@ class Agents(AgentConfig):
     test: AgentOverride = AgentOverride()
     make: AgentOverride = AgentOverride()
     pm: PmOverride = PmOverride()
+    explore: AgentOverride = AgentOverride()
 
     def override(self, role: Role) -> AgentOverride:
         """Return the table of *role*."""
@@ -165,6 +166,8 @@ class Agents(AgentConfig):
                 return self.make
             case Role.PM:
                 return self.pm
+            case Role.EXPLORE:
+                return self.explore
 
 
 def laid_over(general: AgentConfig, own: AgentOverride) -> AgentConfig:

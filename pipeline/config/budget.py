@@ -31,6 +31,7 @@ class RoleBudgets(Table):
     test: BudgetPart = BudgetPart()
     make: BudgetPart = BudgetPart()
     pm: BudgetPart = BudgetPart()
+    explore: BudgetPart = BudgetPart()
 
 
 class PhaseBudgets(Table):

@@ -18,7 +18,7 @@ from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
 from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Role
+from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -107,7 +107,7 @@ def without_effect(loaded: Loaded) -> tuple[str, ...]:
     return tuple(said)
 
 
-def require_agents(loaded: Loaded, roles: Iterable[Role] = tuple(Role)) -> None:
+def require_agents(loaded: Loaded, roles: Iterable[Role] = ISSUE_ROLES) -> None:
     """Refuse to go on when the agent of one of *roles* is not configured.
 
     Raises:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 ARTIFACTS: Final = Path("/run/redfirst/artifacts")
 SEVERAL: Final = frozenset(
-    {"tasks", "done_tasks", "previous_tasks", "evidence", "remarks", "findings", "feedback", "diagnosis", "test_output"}
+    {
+        *("tasks", "done_tasks", "previous_tasks", "evidence", "remarks", "findings", "feedback", "diagnosis"),
+        *("test_output", "inputs", "outcomes"),
+    }
 )
 """Artifacts that are always a list in the document, however many there are."""
 

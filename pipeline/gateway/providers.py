@@ -16,7 +16,7 @@ from pipeline.gateway.route import proxy_for
 from pipeline.gateway.spending import Allowance
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import Role
+from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +67,7 @@ def require_providers(config: Config, environ: Mapping[str, str]) -> None:
     Raises:
         UserError: one is missing; the message says what to write.
     """
-    for role in Role:
+    for role in ISSUE_ROLES:
         for agent in config.candidates(role):
             if asks_a_service(agent):
                 name, provider = provider_of(config, role, agent)

@@ -43,11 +43,12 @@ class Network(StrEnum):
 
 KINDS_OF: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.ORCHESTRATOR: ("plan", "plan-and-tasks", "split"),
-    Role.CHECK: ("review-plan", "review-split", "review-result", "judge"),
-    Role.SIMPLIFY: ("review-plan", "review-result"),
+    Role.CHECK: ("review-plan", "review-split", "review-result", "judge", "answer"),
+    Role.SIMPLIFY: ("review-plan", "review-result", "answer"),
     Role.TEST: ("write-tests",),
-    Role.MAKE: ("stub", "seam", "implement"),
+    Role.MAKE: ("stub", "seam", "implement", "change"),
     Role.PM: ("follow-ups",),
+    Role.EXPLORE: ("answer",),
 }
 """Who can be asked what (contract 5). `reports.kinds` says how it is answered; a test holds the two together, since
 reports may import policy and not the reverse."""
@@ -59,6 +60,7 @@ FAMILY: Final[Mapping[Role, Writes]] = {
     Role.TEST: Writes.TESTS,
     Role.MAKE: Writes.TASK,
     Role.PM: Writes.NOTHING,
+    Role.EXPLORE: Writes.NOTHING,
 }
 """The most that each role may write (architecture 6). A file may say `nothing` instead, never another family."""
 

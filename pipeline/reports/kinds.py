@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, TypeAdapter
 
+from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.reports.fields import Report
 from pipeline.reports.reviews import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _WRITE_TESTS: Final = Annotated[ReadyTests | NotTestable | Blocked, Field(discriminator="verdict")]
 _MAKE: Final = Annotated[Complete | Incomplete | CannotProceed, Field(discriminator="result")]
+_ANSWER: Final = Annotated[Answered | Unsure | Questions | Unanswerable, Field(discriminator="result")]
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,13 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 },
             ),
             Kind("follow-ups", ("items", "existing_issues"), (), {Role.PM: FollowUps}),
+            Kind(
+                "answer",
+                ("request",),
+                ("inputs", "outcomes", "findings", "payload_schema"),
+                dict.fromkeys((Role.CHECK, Role.SIMPLIFY, Role.EXPLORE), _ANSWER),
+            ),
+            Kind("change", ("request",), ("inputs", "outcomes", "findings", "measured"), {Role.MAKE: _MAKE}),
         )
     }
 )

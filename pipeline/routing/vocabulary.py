@@ -58,7 +58,7 @@ _PHASES: Final[dict[Step, str]] = {
 
 
 class Role(StrEnum):
-    """Who is asked. The orchestrator is code; as a role it drafts plan and split."""
+    """Who is asked. The orchestrator is code; as a role it drafts plan and split. Only recipes ask @explore."""
 
     ORCHESTRATOR = "orchestrator"
     CHECK = "check"
@@ -66,6 +66,11 @@ class Role(StrEnum):
     TEST = "test"
     MAKE = "make"
     PM = "pm"
+    EXPLORE = "explore"
+
+
+ISSUE_ROLES: Final = tuple(role for role in Role if role is not Role.EXPLORE)
+"""Who is asked on the way of an issue."""
 
 
 class Signal(StrEnum):

@@ -16,7 +16,7 @@ from pipeline.config.model import BoxMode
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.programs import locate
-from pipeline.routing.vocabulary import Role
+from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 from pipeline.service.doctor_document import Check
 from pipeline.service.installed import hinted
 
@@ -31,7 +31,7 @@ def check_agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
     """Return a check for each role; what is wrong with several of them is told by the first one."""
     found: list[Check] = []
     said: dict[str, str] = {}
-    for role in Role:
+    for role in ISSUE_ROLES:
         check = _agent(loaded, role, environ)
         same = said.setdefault(check.message.replace(f" for {role}:", ":"), check.id)
         is_said = check.status == "fail" and same != check.id

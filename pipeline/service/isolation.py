@@ -12,7 +12,7 @@ from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import Role
+from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.service.doctor_document import Check
 from pipeline.views.overlay import overlay_works
 
@@ -41,7 +41,7 @@ def refuse_networks(config: Config, networks: frozenset[str], box: str) -> None:
     Raises:
         UserError: it cannot.
     """
-    for role in Role:
+    for role in ISSUE_ROLES:
         network = config.agent(role).reaches
         if network not in networks:
             raise UserError(
@@ -54,13 +54,13 @@ def refuse_networks(config: Config, networks: frozenset[str], box: str) -> None:
 
 def isolation(config: Config, box: ProvableBox) -> dict[str, str]:
     """Return what isolates the agents of a run; journal, summary and JSON say it, and who may reach the network."""
-    networks = sorted({config.agent(role).reaches.value for role in Role})
+    networks = sorted({config.agent(role).reaches.value for role in ISSUE_ROLES})
     facts = {"sandbox": box.name, "network": ", ".join(networks)}
     if box.owner is not None:
         facts["user"] = str(box.owner)
     if box.name == "none":
         facts["NOTHING WAS ISOLATED"] = "as configured; the network above is what was asked for, not what was kept"
-    if out := [f"@{role}" for role in Role if config.agent(role).reaches is Network.OPEN]:
+    if out := [f"@{role}" for role in ISSUE_ROLES if config.agent(role).reaches is Network.OPEN]:
         facts["OPEN NETWORK"] = f"for {', '.join(out)}: what they can read they can send anywhere"
     return facts
 
@@ -85,7 +85,7 @@ async def check_isolation(mode: BoxMode, state: Path) -> list[Check]:
 
 def check_networks(config: Config, environ: Mapping[str, str]) -> list[Check]:
     """Return what would make a run refuse the networks of the roles; nothing where none of them has one."""
-    roles = [role for role in Role if config.agent(role).reaches is not Network.NONE]
+    roles = [role for role in ISSUE_ROLES if config.agent(role).reaches is not Network.NONE]
     if not roles:
         return []
     try:

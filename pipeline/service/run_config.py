@@ -24,7 +24,7 @@ from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.vocabulary import Loop, Role
+from pipeline.routing.vocabulary import ISSUE_ROLES, Loop, Role
 from pipeline.runs.files import to_json
 from pipeline.service.installed import hinted
 from pipeline.service.trust_requests import widening_in
@@ -106,7 +106,7 @@ def require_usable(repository: Repository, loaded: Loaded, environ: Mapping[str,
     except UserError as error:
         raise hinted(error, environ) from None
     require_providers(loaded.config, environ)
-    for role in Role:
+    for role in ISSUE_ROLES:
         choices(loaded.config, role)  # a model that nobody named is said now, and not after the plan is paid for
     _require_figures(loaded.config)
 
@@ -128,7 +128,7 @@ def _require_figures(config: Config) -> None:
     limited: list[BudgetPart] = [config.budget, *parts]
     if all(part.cost_usd is None and part.tokens is None for part in limited):
         return
-    for role in Role:
+    for role in ISSUE_ROLES:
         for agent in config.candidates(role):
             if agent.reaches is Network.OPEN and agent.backend in _TELL_NOTHING:
                 raise UserError(
@@ -138,7 +138,7 @@ def _require_figures(config: Config) -> None:
                     pointer=f"/agents/{role}/network",
                 )
     if any(part.cost_usd is not None for part in limited):
-        for role in Role:
+        for role in ISSUE_ROLES:
             _require_prices(config, role)
 
 
@@ -164,7 +164,7 @@ def require_programs(config: Config, environ: Mapping[str, str]) -> None:
     Raises:
         UserError: one is not.
     """
-    for role in Role:
+    for role in ISSUE_ROLES:
         for agent in config.candidates(role):
             backend = BACKENDS.get(agent.backend.value)
             if backend is not None:

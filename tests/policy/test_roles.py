@@ -15,7 +15,7 @@ from pipeline.routing.vocabulary import Role
 GOOD = {
     "name": "make",
     "description": "Writes code.",
-    "kinds": "[stub, seam, implement]",
+    "kinds": "[stub, seam, implement, change]",
     "writes": "task",
     "shell": "true",
     "network": "none",
@@ -40,7 +40,7 @@ def test_a_sound_file_gives_its_contract_and_its_prompt() -> None:
     assert spec.model_dump() == {
         "name": Role.MAKE,
         "description": "Writes code.",
-        "kinds": ("stub", "seam", "implement"),
+        "kinds": ("stub", "seam", "implement", "change"),
         "writes": Writes.TASK,
         "test_regions": False,
         "shell": True,
@@ -64,7 +64,7 @@ def test_an_unknown_key_is_refused_with_its_line_and_the_accepted_ones() -> None
 
 def test_a_misspelt_word_is_refused_with_the_accepted_ones() -> None:
     error = problem(role_file(writes="taks"))
-    assert [(p.line, p.accepted) for p in error.problems] == [(5, ("nothing", "tests", "task"))]
+    assert [(p.line, p.accepted) for p in error.problems] == [(5, ("nothing", "tests", "task", "area"))]
     assert str(error).startswith("make.md:5: writes: unknown word 'taks'")
 
 
@@ -116,8 +116,8 @@ def test_the_name_is_the_name_of_the_file() -> None:
 
 def test_kinds_are_those_of_the_role() -> None:
     assert "the kinds of this role are" in str(problem(role_file(kinds="[implement]")))
-    assert "the kinds of this role are" in str(problem(role_file(kinds="[stub, seam, implement, plan]")))
-    assert "the kinds of this role are" in str(problem(role_file(kinds="[stub, seam, implement, stub]")))
+    assert "the kinds of this role are" in str(problem(role_file(kinds="[stub, seam, implement, change, plan]")))
+    assert "the kinds of this role are" in str(problem(role_file(kinds="[stub, seam, implement, change, stub]")))
 
 
 @pytest.mark.parametrize("role", list(Role))

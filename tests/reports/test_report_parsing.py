@@ -35,6 +35,14 @@ LEAST: list[tuple[str, Role, Question | None, dict[str, Any]]] = [
     ("stub", Role.MAKE, None, {"result": "COMPLETE"}),
     ("seam", Role.MAKE, None, {"result": "INCOMPLETE", "blocking_issue": "b"}),
     ("implement", Role.MAKE, None, {"result": "CANNOT_PROCEED", "missing": "m"}),
+    ("change", Role.MAKE, None, {"result": "COMPLETE"}),
+    *[
+        ("answer", role, None, {"result": "ANSWERED", "output": "o"})
+        for role in (Role.CHECK, Role.SIMPLIFY, Role.EXPLORE)
+    ],
+    ("answer", Role.EXPLORE, None, {"result": "UNSURE", "output": "o", "limitations": "l"}),
+    ("answer", Role.EXPLORE, None, {"result": "QUESTIONS", "questions": "q"}),
+    ("answer", Role.EXPLORE, None, {"result": "CANNOT_PROCEED", "missing": "m"}),
     ("judge", Role.CHECK, Question.TESTS, {"verdict": "ACCEPTABLE"}),
     ("judge", Role.CHECK, Question.NOT_TESTABLE, {"accepted": True}),
     ("judge", Role.CHECK, Question.DIAGNOSE, {"diagnosis": "spec"}),
