@@ -20,7 +20,7 @@ _DIGITS: Final = frozenset("0123456789")
 _PARTS: Final = re.compile(r"[0-9]+|[^0-9]+")
 _WORDS: Final = re.compile(r"\w+")
 _KEYS: Final = ("id", "title", "status", "parent", "labels", "depends-on")
-_COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # linear: what is not closed is the rest
+_COMMENT: Final = re.compile(r"(?s)<!--.*?(?:-->|\Z)")  # linear: what is not closed is the rest
 _NEAR: Final = 0.8
 """Two letters that changed places, or one too many; `reporter` and `estimate` are words of their own."""
 
