@@ -90,12 +90,17 @@ def top(
 
 @app.command(name="run")
 def run_command(
-    issue_id: Annotated[
+    word: Annotated[
         str,
         typer.Argument(
-            metavar="ISSUE", help="The issue's id: the file TODO/<ISSUE>.md.", autocompletion=completion.issues
+            metavar="ISSUE",
+            help="The issue's id: the file TODO/<ISSUE>.md; or a recipe.",
+            autocompletion=completion.issues,
         ),
     ],
+    inputs: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Inputs of the recipe, if it has further ones.")
+    ] = None,
     base: Annotated[
         str | None,
         typer.Option("--base", metavar="REF", help="The base (main, else master).", autocompletion=completion.branches),
@@ -113,15 +118,17 @@ def run_command(
         ),
     ] = "",
     recipe: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--recipe",
             metavar="RECIPE",
             help="The recipe of the run: issue; quick for a small issue; a team's own.",
-            show_default=False,
             autocompletion=completion.recipes,
         ),
-    ] = "issue",
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done; ask nobody, write nothing.")
+    ] = False,
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")
     ] = False,
@@ -136,23 +143,34 @@ def run_command(
 
       redfirst run GAL-39 --recipe quick
 
+      redfirst run GAL-39 --recipe quick --dry-run
+
       redfirst run GAL-39 --worktree --agent check=scripted
     """
     from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
-    from pipeline.service import composition, worktrees  # noqa: PLC0415  (the same)
+    from pipeline.service import composition, recipe_choice, worktrees  # noqa: PLC0415  (the same)
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
     here = repository = repository_here()
-    issue = named_in(repository.worktree, issue_id)
     options = composition.RunOptions(
-        issue=issue,
+        issue=named_in(repository.worktree, word),
         base=base,
         gates=_gates(approve),
         agents=tuple(agent or ()),
         values=tuple(values or ()),
-        recipe=recipe,
+        recipe=recipe or "issue",
+        inputs=tuple(inputs or ()),
     )
+    if recipe is None:
+        options = recipe_choice.named_by(repository, word, options)
+    if dry_run:
+        from pipeline.cli.dry_run import print_dry_run  # noqa: PLC0415  (the same)
+
+        print_dry_run(repository, options, as_document=as_document)
+        return
+    if not options.issue:
+        recipe_choice.issue_recipe(repository, repository.resolve("HEAD") or "", options)
     if worktree:
         repository, options = worktrees.create(here, options)
         say(f"made the worktree {repository.worktree}")

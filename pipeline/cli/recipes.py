@@ -13,16 +13,18 @@ import typer
 
 from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.text import columned, counted, print_text, terminal_width
+from pipeline.cli.recipes_text import most_line, step_lines
+from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.policy.characters import visible
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.drawing import mermaid
-from pipeline.recipes.plan import Planned, Preview, inputs_of, preview
+from pipeline.recipes.plan import Preview, inputs_of, preview
 from pipeline.recipes.rules import not_for_agents
-from pipeline.service.recipe_choice import chosen, pairs, unsound
+from pipeline.service.recipe_choice import chosen, unsound
 from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, files_here
+from pipeline.service.run_config import pairs
 from pipeline.terminal import echo
 
 if TYPE_CHECKING:
@@ -157,7 +159,7 @@ def show(
     elif drawn:
         typer.echo(visible(mermaid(shown), keep="\n"))
     else:
-        print_text("\n".join(_lines(shown)))
+        print_text("\n".join([*step_lines(shown), f"{most_line(shown)} Nobody was asked."]))
 
 
 def _repository() -> Repository | None:
@@ -178,29 +180,6 @@ def _document(name: str, version: int, shown: Preview) -> dict[str, object]:
         "dispatches": shown.dispatches,
         "limit": shown.limit,
     }
-
-
-def _lines(shown: Preview) -> list[str]:
-    lines: list[str] = []
-    for step in shown.steps:
-        times = f", at most {step.times} times" if step.times > 1 else ""
-        lines.append(visible(f"{step.wave}. {step.id}: {step.who}{times}"))
-        lines += [visible(f"   {line}") for line in _facts(step)]
-    most = (
-        "The phases of the issue decide how many dispatches it takes"
-        if shown.dispatches is None
-        else f"At most {counted(shown.dispatches, 'dispatch')}"
-    )
-    return [*lines, f"{most}; the limit is {shown.limit}. Nobody was asked."]
-
-
-def _facts(step: Planned) -> list[str]:
-    after = [f"after {one.earlier}: both touch {' and '.join(dict.fromkeys(one.patterns))}" for one in step.after]
-    return [
-        *([f"sees {', '.join(step.sees)}"] if step.sees else []),
-        *([f"may write {', '.join(step.writes)}"] if step.writes else []),
-        *after,
-    ]
 
 
 def _values(problems: Sequence[Problem]) -> list[dict[str, object]]:

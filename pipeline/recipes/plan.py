@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003  (of constants)
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
+from pipeline.recipes.phases import phases_of
 from pipeline.recipes.problems import Problem, misspelt
 from pipeline.recipes.templates import Reference, filled, only_reference
+from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
+from pipeline.routing.vocabulary import Loop
 from pipeline.scheduling import graph
 from pipeline.scheduling.graph import Conflict, Posture
 from pipeline.scheduling.patterns import EVERYTHING, Pattern, fault, parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ATTEMPTS: Final = 2
 """How often a step is asked, unless it says otherwise."""
@@ -23,6 +24,20 @@ _ASKED_AGAIN: Final = 2
 """Each dispatch may be asked a second time where its answer does not count."""
 MOST_ITEMS: Final = 100
 """The most steps that a `for_each` becomes."""
+_ASKED_IN: Final[Mapping[str, tuple[str, ...]]] = {
+    "plan": ("orchestrator",),
+    "split": ("orchestrator",),
+    "tasks": ("test", "make"),
+}
+"""Whom a phase asks besides its reviewers; @check judges in `tasks` what is in doubt."""
+_PHASE_WORDS: Final[Mapping[str, str]] = {
+    "issue": "redfirst claims the issue",
+    "plan": "@orchestrator drafts the plan",
+    "split": "@orchestrator cuts it into tasks",
+    "tasks": "for each task @test writes tests and @make makes them pass",
+    "review": "the result",
+    "publish": "redfirst puts the commits on the branch",
+}
 _FIRST, _EACH = 30, 10
 """What a run may ask: so many dispatches, and so many more for each step."""
 
@@ -34,7 +49,9 @@ class Planned:
     Args:
         id: Its id.
         wave: With which start it begins, from 1, if each step took equally long.
+        kind: The key of the file that says what it is.
         who: What does it, in words.
+        asks: The roles that it asks.
         sees: The steps whose work it sees.
         writes: The patterns that it may change.
         after: Steps that it waits for only because both touch the same files, and the patterns that meet.
@@ -44,7 +61,9 @@ class Planned:
 
     id: str
     wave: int
+    kind: str
     who: str
+    asks: tuple[str, ...]
     sees: tuple[str, ...]
     writes: tuple[str, ...]
     after: tuple[Conflict, ...]
@@ -54,16 +73,28 @@ class Planned:
 
 @dataclass(frozen=True)
 class Preview:
-    """A whole recipe as it would run; `limit` is how many dispatches it may take."""
+    """A whole recipe as it would run.
+
+    Args:
+        steps: In the order of their start.
+        limit: How many dispatches it may take.
+        least: Of the way of an issue, how many it takes where the issue is one task and nothing goes wrong.
+    """
 
     steps: tuple[Planned, ...]
     limit: int
+    least: int | None = None
 
     @property
     def dispatches(self) -> int | None:
         """Return the most that it can ask of agents, None where the phases of an issue decide."""
         known = [step.dispatches for step in self.steps if step.dispatches is not None]
         return min(sum(known), self.limit) if len(known) == len(self.steps) else None
+
+    @property
+    def gates(self) -> int:
+        """Return for how many answers of a person it waits."""
+        return sum(step.kind == Kind.GATE for step in self.steps)
 
 
 def inputs_of(
@@ -84,7 +115,7 @@ def inputs_of(
     ]
     values = {one.name: one.default or "" for one in recipe.inputs} | {k: v for k, v in given.items() if k in names}
     for number, one in enumerate(recipe.inputs):
-        if one.required and one.name not in given:
+        if (one.required or one.type == "issue") and not values[one.name]:
             values[one.name] = values[one.name] or f"<{one.name}>"
             if not complete:
                 continue
@@ -110,7 +141,11 @@ def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Proble
     by_id = {step.id: step for step in recipe.steps}
     plan = graph.planned([_node(step, values) for step in recipe.steps], side_by_side=recipe.max_concurrency)
     steps = [_planned(by_id[id_], by_id, plan, values) for id_ in plan.order]
-    return Preview(tuple(sorted(steps, key=lambda step: step.wave)), _FIRST + _EACH * len(steps))
+    phases = phases_of(recipe)
+    in_order = tuple(sorted(steps, key=lambda step: step.wave))
+    if phases is not None:
+        return Preview(in_order, (BOUNDS[Loop.DISPATCHES].limit or 0) + DISPATCHES_PER_TASK, phases.least)
+    return Preview(in_order, _FIRST + _EACH * len(steps))
 
 
 def _planned(step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Mapping[str, str]) -> Planned:
@@ -118,7 +153,9 @@ def _planned(step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Ma
     return Planned(
         step.id,
         plan.waves[step.id],
-        who(step),
+        step.kind.value,
+        who(step, own_split=any(one.phase == "split" for one in by_id.values())),
+        _asks(step),
         step.depends_on,
         tuple(pattern.text for pattern in area),
         plan.after[step.id],
@@ -127,8 +164,13 @@ def _planned(step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Ma
     )
 
 
-def who(step: Step) -> str:
-    """Return what does a step, in words."""
+def _asks(step: Step) -> tuple[str, ...]:
+    own = _ASKED_IN.get(step.phase or "", ()) if step.kind is Kind.PHASE else (step.agent,) if step.agent else ()
+    return tuple(dict.fromkeys((*own, *step.review)))
+
+
+def who(step: Step, *, own_split: bool = True) -> str:
+    """Return what does a step, in words; of the plan also whether it brings the tasks."""
     match step.kind:
         case Kind.AGENT:
             return " ".join(filter(None, (f"@{step.agent}", step.model))) + _reviewed(step)
@@ -139,7 +181,10 @@ def who(step: Step) -> str:
         case Kind.TESTS | Kind.PUBLISH | Kind.FILE_ISSUES:
             return "redfirst"
         case Kind.PHASE:
-            return f"phase {step.phase}" + _reviewed(step)
+            said = _PHASE_WORDS[step.phase or ""]
+            if step.phase == "plan" and not own_split:
+                said = "@orchestrator drafts plan and tasks"
+            return said + _reviewed(step)
         case Kind.RECIPE:
             return f"recipe {step.recipe}"
         case Kind.APPLY_FROM:

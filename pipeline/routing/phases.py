@@ -43,6 +43,15 @@ class Phases:
         return step in self._reviewers and not self._reviewers[step]
 
     @property
+    def least(self) -> int:
+        """Return how many dispatches a run takes whose issue is one task where nothing goes wrong.
+
+        A plan that is reviewed brings its one task along, which is reviewed with it.
+        """
+        split = 1 + len(self.split) if self.own_split and not self.plan else 0
+        return 1 + len(self.plan) + split + len((Step.WRITE_TESTS, Step.IMPLEMENT)) + len(self.result)
+
+    @property
     def _reviewers(self) -> Mapping[Step, tuple[Role, ...]]:
         return {Step.REVIEW_PLAN: self.plan, Step.REVIEW_SPLIT: self.split, Step.FINAL_REVIEW: self.result}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,9 @@ from pipeline.recipes.phases import phases_of
 from pipeline.recipes.plan import inputs_of
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RecipeFacts
-from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles
+from pipeline.runs.tracker import FOLDER, named_in
+from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
+from pipeline.service.run_config import issue_input, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,8 +122,7 @@ def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tu
             path=found.file.path,
             actions=(f"redfirst recipes show {word}",),
         )
-    name = next(one.name for one in found.recipe.inputs if one.type == "issue")
-    values = values_of(found, options.recipe, {**pairs(options.inputs), name: options.issue})
+    values = values_of(found, options.recipe, options.given(found.recipe))
     return ChosenForIssue(found.file, found.recipe, found.theirs, phases), values
 
 
@@ -166,6 +167,22 @@ def values_of(recipe: Chosen, word: str, given: Mapping[str, str]) -> dict[str, 
     return values
 
 
+def named_by(repository: Repository, word: str, options: RunOptions) -> RunOptions:
+    """Return the options of a run whose first word is an issue or a recipe: an issue of that name comes first.
+
+    Raises:
+        UserError: it is a recipe that cannot be used, or without the issue that it asks for.
+    """
+    issue = named_in(repository.worktree, word)
+    library = RecipeFiles(repository, repository.resolve("HEAD"), options.environ)
+    if (repository.worktree / FOLDER / f"{issue}.md").exists() or not (is_path(word) or library.find(word)):
+        return replace(options, issue=issue)
+    found = chosen(library, word, repository)
+    values = values_of(found, word, pairs(options.inputs))
+    asked = issue_input(found.recipe)
+    return replace(options, recipe=word, issue=named_in(repository.worktree, values[asked]) if asked else "")
+
+
 def unsound(word: str, file: RecipeFile, problems: Sequence[Problem]) -> UserError:
     """Return the error that tells everything that is wrong with a recipe, or with the inputs that were given."""
     lines = "".join(f"\n{problem}" for problem in problems)
@@ -178,23 +195,6 @@ def unsound(word: str, file: RecipeFile, problems: Sequence[Problem]) -> UserErr
         details={"problems": [asdict(problem) for problem in problems]},
         actions=(f"redfirst recipes {'show' if inputs else 'lint'} {shlex.quote(word)}",),
     )
-
-
-def pairs(given: Sequence[str]) -> dict[str, str]:
-    """Return inputs by name, of texts NAME=VALUE.
-
-    Raises:
-        UserError: one has no `=`, or a name is there twice.
-    """
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f"{text!r} is no input: write NAME=VALUE.", Reason.USAGE)
-        if name in found:
-            raise UserError(f"The input {name!r} is given twice.", Reason.USAGE)
-        found[name] = value
-    return found
 
 
 def _doing(recipe: Recipe) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping  # noqa: TC003  (dataclasses read it)
+from collections.abc import Mapping, Sequence  # noqa: TC003  (dataclasses read it)
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -34,9 +34,32 @@ if TYPE_CHECKING:
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
     from pipeline.git import Repository
+    from pipeline.recipes.model import Recipe
 
 
 _TELL_NOTHING: Final = frozenset({Backend.COMMAND, Backend.ACP, Backend.API})
+
+
+def pairs(given: Sequence[str]) -> dict[str, str]:
+    """Return inputs by name, of texts NAME=VALUE.
+
+    Raises:
+        UserError: one has no `=`, or a name is there twice.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"{text!r} is no input: write NAME=VALUE.", Reason.USAGE)
+        if name in found:
+            raise UserError(f"The input {name!r} is given twice.", Reason.USAGE)
+        found[name] = value
+    return found
+
+
+def issue_input(recipe: Recipe) -> str | None:
+    """Return the name of the input that is an issue, None where a recipe asks for none."""
+    return next((one.name for one in recipe.inputs if one.type == "issue"), None)
 
 
 @dataclass(frozen=True)
@@ -51,6 +74,16 @@ class RunOptions:
     recipe: str = "issue"
     inputs: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def given(self, recipe: Recipe) -> dict[str, str]:
+        """Return what is given of a recipe's inputs: the issue is the one that it asks for, if it does.
+
+        Raises:
+            UserError: an input is no NAME=VALUE, or is given twice.
+        """
+        name = issue_input(recipe)
+        own = {name: self.issue} if name is not None and self.issue else {}
+        return {**pairs(self.inputs), **own}
 
     @property
     def flags(self) -> Flags:

@@ -366,7 +366,9 @@ SET_UP: Final[dict[str, Advice]] = {
         ("service/doctor.py",), {"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}
     ),
     "a new issue": Advice(("cli/issue_new.py",), {"redfirst issue edit GAL-2": Promise(0, "$ test -s TODO/GAL-2.md")}),
-    "a broken recipe": Advice(("cli/recipes.py",), {"redfirst recipes lint bad.yaml": Promise(2)}),
+    "a broken recipe": Advice(
+        ("cli/recipes.py", "service/recipe_choice.py"), {"redfirst recipes lint bad.yaml": Promise(2)}
+    ),
     "no such commit": Advice(
         ("verification/selection.py", "verification/claims.py"),
         {

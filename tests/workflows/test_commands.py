@@ -30,7 +30,7 @@ def test_check_04_problems_are_told_to_people_and_programs(tmp_path: Path) -> No
     told = project.redfirst("recipes", "show", str(good), "code=src")
     assert told.returncode == 0
     assert "3. fix: @make, reviewed by @check\n   sees cause\n   may write src\n" in told.stdout
-    assert told.stdout.endswith("At most 16 dispatches; the limit is 80. Nobody was asked.\n")
+    assert told.stdout.endswith("At most 16 dispatches of 80, 1 gate. Nobody was asked.\n")
     refused = json.loads(project.redfirst("recipes", "show", str(bad), "--json").stdout)
     assert refused["error"]["kind"] == "recipe_invalid"
     assert refused["error"]["details"]["problems"][0]["rule"] == "unknown_role"
@@ -79,3 +79,62 @@ def test_the_schema_and_the_reader_accept_the_same_keys(tmp_path: Path) -> None:
     schema = json.loads(project.redfirst("schema", "recipe").stdout)
     assert {"Recipe", "Extension", "Step", "Edit"} <= set(schema["$defs"])
     assert "with" in schema["$defs"]["Step"]["properties"]
+
+
+def files(*folders: Path) -> dict[str, bytes | None]:
+    return {
+        str(path): path.read_bytes() if path.is_file() else None
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if "__pycache__" not in path.parts
+    }
+
+
+def test_check_02_a_dry_run_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    theirs = {".redfirst/recipes/mine.yaml": "name: mine\nextends: builtin:quick\n"}
+    project.write(theirs)
+    project.commit()
+    project.use_script([])
+    before = files(project.root, project.home)
+    told = project.redfirst("run", "GAL-1", "--recipe", "quick", "--dry-run")
+    assert told.returncode == 0, told.stderr
+    *steps, last = told.stdout.splitlines()
+    assert steps == [
+        "quick (builtin:quick): issue=GAL-1",
+        "1. claim: redfirst claims the issue",
+        "2. plan: @orchestrator drafts plan and tasks",
+        "3. tasks: for each task @test writes tests and @make makes them pass",
+        "4. final: the result, reviewed by @check",
+        "5. publish: redfirst puts the commits on the branch",
+        "@check, @make, @orchestrator, @test: scripted",
+    ]
+    assert last.startswith("4 dispatches where the issue is one task and nothing goes wrong; at most 40.")
+    assert last.endswith("Publishes on work. Nobody was asked, nothing was written.")
+    document = json.loads(project.redfirst("run", "fix-failing-tests", "code=src", "--dry-run", "--json").stdout)
+    steps = {step["id"]: step for step in document["steps"]}
+    assert [step["wave"] for step in steps.values()] == [1, 2, 3, 4, 5]
+    assert (steps["fix"]["sees"], steps["fix"]["writes"]) == (["cause"], ["src"])
+    assert (document["dispatches"]["most"], document["gates"], document["branch"]) == (16, 1, "work")
+    assert (document["runs"], document["inputs"]) == (False, {"tests": "all", "code": "src"})
+    unseen = json.loads(project.redfirst("run", "mine", "issue=gal-1", "--dry-run", "--json").stdout)
+    assert (unseen["runs"], unseen["trusted"]) == (True, False)
+    for words in (["research"], ["quick"], ["GAL-1", "x=y"], ["GAL-1", "--recipe", "quik"], ["./none.yaml"]):
+        assert project.redfirst("run", *words, "--dry-run").returncode == 2, words
+    assert files(project.root, project.home) == before
+
+
+def test_two_writers_of_one_place_say_why_they_wait(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    text = "name: two\nsteps:\n  - {id: one, agent: make, prompt: p, write_set: [docs]}\n"
+    project.write({"two.yaml": text + "  - {id: other, agent: make, prompt: p, write_set: ['docs/*.md']}\n"})
+    told = project.redfirst("run", "./two.yaml", "--dry-run")
+    assert "2. other: @make\n   may write docs/*.md\n   after one: both touch docs and docs/*.md\n" in told.stdout
+
+
+def test_a_recipe_is_run_by_its_name_with_the_issue_that_it_asks_for(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script([])
+    refused = json.loads(project.redfirst("run", "quick", "issue=GAL-7", "--json").stdout)
+    assert refused["error"]["kind"] == "issue_not_found"
+    assert "GAL-7" in refused["error"]["message"]

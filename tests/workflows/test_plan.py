@@ -60,7 +60,7 @@ def test_inputs_that_do_not_fit_are_told(given: dict[str, str], message: str) ->
     assert message in inputs_of(recipe, given)[1][0].message
 
 
-def test_a_value_is_put_in_as_it_is_and_never_read_again() -> None:
+def test_check_29_a_value_is_put_in_as_it_is_and_never_read_again() -> None:
     for hostile in ("$(x)", "--config=x", "a\nb", "{{inputs.topic}}", "{{{{"):
         assert filled("say {{inputs.topic}} {{{{", lambda _, hostile=hostile: hostile) == f"say {hostile} {{{{"
     assert filled("{{ item.name }}", repr) == repr(Reference("item.name", path=("name",)))

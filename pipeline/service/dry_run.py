@@ -1,0 +1,110 @@
+"""What a run would be: its recipe, who would be asked, what it could take. Nobody is asked, nothing is written."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.config import trust
+from pipeline.config.agents import Backend
+from pipeline.dispatch.agent_choice import choices
+from pipeline.errors import UserError
+from pipeline.recipes.phases import phases_of
+from pipeline.recipes.plan import Preview, preview
+from pipeline.routing.matrix import DISPATCHES_PER_TASK
+from pipeline.routing.vocabulary import Role
+from pipeline.service.recipe_choice import chosen, unsound, values_of
+from pipeline.service.recipe_files import RecipeFiles
+from pipeline.service.run_config import read_config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.config.model import Config
+    from pipeline.git import Repository
+    from pipeline.service.recipe_choice import Chosen
+    from pipeline.service.run_config import RunOptions
+
+
+NOBODY: Final = "nobody yet (redfirst init)"
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What would be run.
+
+    Args:
+        recipe: The recipe.
+        inputs: The value of each input.
+        shown: Its steps.
+        agents: Who each role is that is asked.
+        limit: How many dispatches it may take.
+        branch: Where it would publish; None where it does not, or no branch is checked out.
+        runs: Whether this version can run it.
+        trusted: Whether it may be run.
+    """
+
+    recipe: Chosen
+    inputs: Mapping[str, str]
+    shown: Preview
+    agents: Mapping[str, str]
+    limit: int
+    branch: str | None
+    runs: bool
+    trusted: bool
+
+    def document(self) -> dict[str, Any]:
+        """Return it for a program."""
+        return {
+            "schema": "redfirst.dry-run/1",
+            "ok": True,
+            "recipe": self.recipe.facts.model_dump(mode="json"),
+            "inputs": dict(self.inputs),
+            "steps": [asdict(step) for step in self.shown.steps],
+            "agents": dict(self.agents),
+            "dispatches": {"least": self.shown.least, "most": self.shown.dispatches, "limit": self.limit},
+            "gates": self.shown.gates,
+            "branch": self.branch,
+            "runs": self.runs,
+            "trusted": self.trusted,
+        }
+
+
+def dry_run(repository: Repository, options: RunOptions) -> DryRun:
+    """Return what `run` would do with these options.
+
+    Raises:
+        UserError: the recipe, its inputs or the configuration cannot be used.
+    """
+    tip = repository.resolve("HEAD") or ""
+    library = RecipeFiles(repository, tip or None, options.environ)
+    found = chosen(library, options.recipe, repository)
+    values = values_of(found, options.recipe, options.given(found.recipe))
+    shown = preview(found.recipe, values)
+    if not isinstance(shown, Preview):
+        raise unsound(options.recipe, found.file, shown)
+    config = read_config(repository, tip, options.flags, options.environ).config
+    phases = phases_of(found.recipe)
+    asked = sorted({role for step in shown.steps for role in step.asks})
+    publishes = any(step.kind in {"publish", "phase"} for step in shown.steps)
+    return DryRun(
+        recipe=found,
+        inputs=values,
+        shown=shown,
+        agents={role: _agent(config, role) for role in asked if role in set(Role)},
+        limit=shown.limit if phases is None else config.limits.dispatches + DISPATCHES_PER_TASK,
+        branch=repository.branch() if publishes else None,
+        runs=phases is not None,
+        trusted=trust.is_trusted(found.widening, repository.common_dir, options.environ),
+    )
+
+
+def _agent(config: Config, role: str) -> str:
+    """Return who a role is, in words."""
+    agent = config.agent(Role(role))
+    if agent.backend is Backend.COMMAND and not agent.argv:
+        return NOBODY
+    try:
+        return str(choices(config, Role(role))[0])
+    except UserError as error:
+        return error.message
