@@ -171,9 +171,25 @@ def place_of(run: Run) -> str:
     state = run.state
     if (waits := gate_place(run)) is not None:
         return f"at {waits}"
+    if state.beside:
+        return f"{lanes_words(state)} (side by side)"
     task = f", task {state.current}" if state.current else ""
     phase = f" (phase {state.trunk.step.phase})" if state.trunk.step.phase != "-" else ""
     return f"{state.trunk.step.value}{phase}{task}"
+
+
+def beside_words(state: RunState) -> str:
+    """Return which tasks are worked on side by side: `tasks 1, 3 of 4`."""
+    kept = [task.id for task in state.tasks.values() if task.status is not TaskStatus.DROPPED]
+    beside = {lane.task for lane in state.beside.values()}
+    return f"task{'s' if len(beside) > 1 else ''} {', '.join(id_ for id_ in kept if id_ in beside)} of {len(kept)}"
+
+
+def lanes_words(state: RunState) -> str:
+    """Return where the tasks stand that are worked on side by side: `task 1 at implement, task 2 at write-tests`."""
+    order = list(state.tasks)
+    lanes = sorted((order.index(str(lane.task)), lane) for lane in state.beside.values())
+    return ", ".join(f"task {lane.task} at {lane.step.value}" for _, lane in lanes)
 
 
 def work_tree(run: Run) -> str:
@@ -193,7 +209,7 @@ def work_tree(run: Run) -> str:
 def counters_of(run: Run) -> tuple[Counter, ...]:
     """Return the counters that are not zero, those of the present scopes first, and the dispatches."""
     state = run.state
-    live = _present_counters(state)
+    live = frozenset[str]().union(*(_present_counters(state.seen_from(lane)) for lane in state.lanes))
     dispatches = Counter(Loop.DISPATCHES, "run", state.dispatches, limit_of(state, Loop.DISPATCHES), holds=True)
     found = [counter_of(state, key, spent, holds=key in live) for key, spent in state.counters.items()]
     return (dispatches, *sorted(found, key=lambda counter: not counter.holds))

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
-from pipeline.engine.machine import action_value
+from pipeline.engine.machine import TRUNK, action_value
 from pipeline.engine.run import sha256_hex
 from pipeline.outcomes import Outcome
 from pipeline.reports.markdown import parse
@@ -18,7 +18,7 @@ from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, R
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.events import DispatchFinished, DispatchStarted, MeasuredTests
-from pipeline.runs.facts import counter_of, exhausted_counter, place_of
+from pipeline.runs.facts import counter_of, exhausted_counter, lanes_words, place_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.service.document_lines import STAGES, TO_FIX, dispatch_line, finding_line, finding_text, read_review
@@ -87,10 +87,13 @@ def _decision(
     run: Run, decided: Decided, number: int, between: list[Line], written: dict[str, str], *, live: bool
 ) -> DecisionLine:
     decision, event, before, after = decided.decision, decided.event, decided.before, decided.after
+    seen = after.seen_from(event.lane) if event.lane in after.lanes else after
     row = _ROWS.get(decision.row)
     evidence = tuple(_evidence(run, path, written) for path in event.evidence)
     finished = {line.data.dispatch for line in between if isinstance(line.data, DispatchStarted | DispatchFinished)}
     records = [record for record in run.records.values() if record.dispatch in finished]
+    if event.lane != TRUNK:  # what stands between two lines may be of any lane
+        records = [record for record in run.records.values() if record.visit == decision.visit]
     return DecisionLine(
         number=number,
         seq=decided.line.seq,
@@ -106,7 +109,7 @@ def _decision(
         source=row.source if row else "",
         says=row.says if row else "",
         action=action_value(decision.action),
-        then=then_words(decision.action, after),
+        then=then_words(decision.action, seen),
         before=tuple(filter(None, map(_happening, between))),
         dispatches=tuple(dispatch_line(run, record, live=live) for record in records),
         tests=tuple(_tests(line.data) for line in between if isinstance(line.data, MeasuredTests)),
@@ -161,8 +164,9 @@ def _exhausted(decided: Decided) -> tuple[Exhausted, ...]:
     for loop in decided.decision.exhausted:
         bound, role = BOUNDS[loop], decided.event.role
         action = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
-        counter = exhausted_counter(decided.before, loop, role)
-        found.append(Exhausted(counter=counter, follows=action_words(action, decided.before.trunk.origin)))
+        before = decided.before.seen_from(decided.event.lane)
+        counter = exhausted_counter(before, loop, role)
+        found.append(Exhausted(counter=counter, follows=action_words(action, before.trunk.origin)))
     return tuple(found)
 
 
@@ -238,6 +242,10 @@ def then_words(action: Action, after: RunState) -> str:
     where = standing_words(after)
     match action:
         case NextTask():
+            if after.beside:
+                return f"side by side: {where}"
+            if after.trunk.step is Step.INTEGRATE:
+                return f"it waits for its turn: {where}"
             return f"the next task: {where}" if after.current else f"no task is left: {where}"
         case Return():
             return f"back to who asked: {where}"
@@ -261,6 +269,8 @@ def standing_words(state: RunState) -> str:
         reason = f" ({state.reason.value})" if state.reason else ""
         kept = f", at {state.trunk.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""
         return f"{state.outcome.value}{reason}{kept}"
+    if state.beside:
+        return lanes_words(state)
     task = f", task {state.current}" if state.current else ""
     ask = f" ({state.trunk.ask.value})" if state.trunk.ask else ""
     return f"{state.trunk.step.value}{ask}{task}"

@@ -11,7 +11,7 @@ import anyio
 from pipeline.routing.machine import limit_of
 from pipeline.routing.vocabulary import Loop
 from pipeline.runs.activity_file import forget_now, write_now
-from pipeline.runs.facts import counters_of, driven_s, task_words
+from pipeline.runs.facts import beside_words, counters_of, driven_s, task_words
 from pipeline.runs.spending import spent
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class Standing:
     def place(self) -> tuple[str, str]:
         """Return phase and step, and the task with its place among all, or nothing."""
         step, state = self._ctx.lane.step, self._ctx.state
+        if state.beside:
+            return "[6, 7] side by side", beside_words(state)
         return f"[{step.phase}] {step.value}", task_words(state, state.current) if state.current else ""
 
     @property

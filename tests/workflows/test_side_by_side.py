@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import KILLED, Result, die_at, going_on, kill_after, problems, repeated_dispatches
@@ -43,7 +43,7 @@ def story(rng: random.Random | None = None) -> list[Entry]:
     four[3]["files"].append({"path": "bee.sum", "action": "modify"})
     entries = split(*four)
     for number, name in enumerate(NAMES[:4], 1):
-        pause = {"sleep_s": round(rng.uniform(0, 0.4), 3)} if rng is not None else {}
+        pause: dict[str, Any] = {"sleep_s": round(rng.uniform(0, 0.4), 3)} if rng is not None else {}
         entries += [of_test(number, name, **pause), of_make(number, name, **pause)]
     return [*entries, *AFTER_MAKE]
 
