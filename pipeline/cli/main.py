@@ -129,6 +129,10 @@ def run_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done; ask nobody, write nothing.")
     ] = False,
+    parallel: Annotated[
+        int | None,
+        typer.Option("--parallel", metavar="N", min=1, max=12, help="Work on so many tasks side by side (1)."),
+    ] = None,
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")
     ] = False,
@@ -141,7 +145,7 @@ def run_command(
 
       redfirst run GAL-39 --approve plan,commit --json
 
-      redfirst run GAL-39 --recipe quick
+      redfirst run GAL-39 --recipe quick --parallel 3
 
       redfirst run GAL-39 --recipe quick --dry-run
 
@@ -158,7 +162,7 @@ def run_command(
         base=base,
         gates=_gates(approve),
         agents=tuple(agent or ()),
-        values=tuple(values or ()),
+        values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
         recipe=recipe or "issue",
         inputs=tuple(inputs or ()),
     )

@@ -40,7 +40,7 @@ def begun(state: RunState, after: Signal) -> RunState:
 
 
 def _waits_for(task: TaskState) -> tuple[str, ...]:
-    return (*task.spec.depends_on, *task.spec.after)
+    return (*task.spec.depends_on, *(task.spec.after or ()))
 
 
 def _begun(state: RunState, id_: str, waits_for: list[TaskState], after: Signal) -> RunState:

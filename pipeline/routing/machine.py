@@ -15,7 +15,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
 from pipeline.routing.lanes import begun, forked, settled, taken_back, turned_back
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
-from pipeline.routing.state import Event, RunState, TaskStatus
+from pipeline.routing.state import PARALLEL, Event, RunState, TaskStatus
 from pipeline.routing.state_changes import PER_TASK_STEPS, arrive, drafts_fixes, first_step, measured
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
@@ -50,10 +50,9 @@ class MatrixMachine:
         self._initial = RunState(
             start=start,
             head=start,
-            limits={**settings.limits},
+            limits={**settings.limits, PARALLEL: settings.parallel},
             gates=settings.gates,
             park_on_blockers=settings.park_on_blockers,
-            parallel=settings.parallel,
             phases=settings.phases,
         )
 
@@ -332,7 +331,7 @@ def _next_task(state: RunState, event: Event) -> tuple[RunState, list[EffectSpec
         after, more = _enter(state, Goto(Step.FINAL_REVIEW), event, ())
         return after, effects + more
     first, *rest = state.queue
-    if state.parallel > 1 and rest:
+    if state.parallel > 1 and rest and all(state.tasks[id_].spec.after is not None for id_ in state.queue):
         return forked(state, event.signal), effects
     task = replace(state.tasks[first], status=TaskStatus.ACTIVE, start=state.head)
     state = replace(state.with_task(task), queue=tuple(rest), current=task.id)

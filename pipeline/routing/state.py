@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping  # noqa: TC003  (read by datacla
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -41,8 +41,8 @@ class NewTask(BaseModel):
     evidence: Literal["red", "regression"] = "red"
     stub_first: bool = False
     depends_on: tuple[BareName, ...] = ()
-    after: tuple[BareName, ...] = ()
-    """Tasks before it that may change files of its own: they are not worked on side by side."""
+    after: tuple[BareName, ...] | None = None
+    """Tasks before it that may change files of its own; None where nobody has looked, so that it has no lane."""
     red_base: Literal["start"] | None = None
 
 
@@ -106,6 +106,10 @@ class Event(engine.Event, frozen=True):
     reason: Reason | None = None
 
 
+PARALLEL: Final = "parallel"
+"""The limit that says how many tasks may be worked on side by side; no loop has it."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """What configuration and recipe change about routing; pinned with the run."""
@@ -155,7 +159,6 @@ class RunState(engine.LoopState[MatrixLane]):
     start: str
     gates: frozenset[str] = frozenset()
     park_on_blockers: bool = False
-    parallel: int = 1
     forked: tuple[str, int] = ("", 0)
     phases: Phases = EVERYBODY
     head: str = ""
@@ -171,6 +174,11 @@ class RunState(engine.LoopState[MatrixLane]):
     blockers: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     previous_work: str | None = None
     failure: Reason | None = None
+
+    @property
+    def parallel(self) -> int:
+        """Return how many tasks may be worked on side by side."""
+        return self.limits.get(PARALLEL, 1)
 
     @property
     def task(self) -> TaskState:

@@ -49,11 +49,9 @@ class RunInfo(_Record):
     """What the command line said of the configuration: `set` by key, `agent` by role."""
     prompts_hash: str
     limits: dict[str, int] = {}
-    """How often a loop of the machine may be taken, by its name."""
+    """How often a loop of the machine may be taken, by its name; and how much of it may be done side by side."""
     gates: tuple[str, ...] = ()
     park_on_blockers: bool = False
-    parallel: int = 1
-    """How many tasks may be worked on side by side."""
     recipe: RecipeFacts | None = None
     """None of a run that an older version began: it is of the recipe `issue`."""
     phases: Phases = EVERYBODY

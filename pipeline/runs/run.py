@@ -14,7 +14,7 @@ from pipeline.engine.machine import TRUNK, DecisionT, EventT, StateT
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing.machine import Decision, MatrixMachine
-from pipeline.routing.state import Event, RunState, Settings
+from pipeline.routing.state import PARALLEL, Event, RunState, Settings
 from pipeline.routing.vocabulary import Loop
 from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
 from pipeline.runs.files import to_json
@@ -219,8 +219,9 @@ class Run(KeptRun[RunState, Event, Decision]):
         """
         if info.issue is None or info.issue != issue_of(info.run_id):
             raise ValueError(f"it is of {info.run_id}, which works on {info.issue or 'no issue'}")
-        limits = {Loop(name): limit for name, limit in info.limits.items()}
-        settings = Settings(limits, frozenset(info.gates), info.park_on_blockers, info.parallel, info.phases)
+        limits = {Loop(name): limit for name, limit in info.limits.items() if name != PARALLEL}
+        parallel = info.limits.get(PARALLEL, 1)
+        settings = Settings(limits, frozenset(info.gates), info.park_on_blockers, parallel, info.phases)
         return MatrixMachine(info.start_tree, settings)
 
     @property

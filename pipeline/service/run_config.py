@@ -24,6 +24,7 @@ from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.routing.state import PARALLEL
 from pipeline.routing.vocabulary import ISSUE_ROLES, Loop, Role
 from pipeline.runs.files import to_json
 from pipeline.service.installed import hinted
@@ -205,10 +206,10 @@ def require_programs(config: Config, environ: Mapping[str, str]) -> None:
                 require_login(agent, home(environ))
 
 
-def limits_of(config: Config) -> dict[Loop, int]:
-    """Return the configured limits by loop."""
+def limits_of(config: Config) -> dict[str, int]:
+    """Return the configured limits by loop, and how many tasks may be worked on side by side."""
     values = config.limits.model_dump()
-    return {Loop(name): int(limit) for name, limit in values.items() if name in set(Loop)}
+    return {name: int(limit) for name, limit in values.items() if name in {*Loop, PARALLEL}}
 
 
 def config_hash(dumped: object) -> str:

@@ -122,8 +122,7 @@ def change_of(run: Run, loaded: Loaded, secrets: Collection[str]) -> ConfigChang
         changes += _hidden_differences(before, dumped, run.info.config_hash if last is None else last.config_hash)
     if not changes:
         return None
-    limits = limits_of(loaded.config).items()
-    other = {loop.value: limit for loop, limit in limits if run.state.limits.get(loop) != limit}
+    other = {name: limit for name, limit in limits_of(loaded.config).items() if run.state.limits.get(name) != limit}
     return ConfigChanged(limits=other, config_hash=now, changes=tuple(changes), config=kept)
 
 

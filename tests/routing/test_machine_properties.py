@@ -145,7 +145,7 @@ def check_lanes(state: RunState) -> None:
     assert sorted(state.accepted, key=order.index) == list(state.accepted), "accepted in the order of the split"
     for name, lane in state.beside.items():
         here = state.seen_from(name)
-        waits_for = {*here.task.spec.depends_on, *here.task.spec.after}
+        waits_for = {*here.task.spec.depends_on, *(here.task.spec.after or ())}
         assert all(state.tasks[other].status in SETTLED for other in waits_for)
         assert {other for other in waits_for if state.tasks[other].status is TaskStatus.DONE} <= set(
             here.task.over or ()

@@ -77,8 +77,8 @@ def renamed(state: RunState, split: tuple[NewTask, ...]) -> tuple[NewTask, ...]:
     new = {task.id: f"{len(state.tasks) + number}" for number, task in enumerate(split, 1)}
 
     def named(task: NewTask) -> dict[str, object]:
-        depends_on, after = (tuple(new[other] for other in names) for names in (task.depends_on, task.after))
-        return {"id": new[task.id], "depends_on": depends_on, "after": after}
+        depends_on, after = (tuple(new[other] for other in names) for names in (task.depends_on, task.after or ()))
+        return {"id": new[task.id], "depends_on": depends_on, "after": after if state.parallel > 1 else None}
 
     return tuple(task.model_copy(update=named(task)) for task in split)
 
