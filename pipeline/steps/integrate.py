@@ -15,7 +15,7 @@ from pipeline.reports.work import ReadyTests
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.facts import task_words
-from pipeline.steps import write_tests
+from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
 from pipeline.steps.evidence.green import measure_candidate, not_green_md, record_green
 from pipeline.steps.evidence.over_head import over_head
@@ -45,6 +45,9 @@ async def run(ctx: Context) -> Event:
         return _in_the_way(ctx, Signal.TEST_CONFLICT, put, put.tests_in_the_way, beside)
     there = ctx.supposing(ctx.state.with_task(state.put_over(put.trees, ctx.state.accepted)))
     try:
+        if put.trees.stubs is not None:
+            over = await stub.check(there, task, head, put.trees.stubs)
+            stub.record_waiting(there, task, (*over.waiting, *over.sentences))
         gone = await _red(there, task, put.trees)
         if gone is not None:
             return gone

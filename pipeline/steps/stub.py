@@ -37,7 +37,7 @@ _SHOWN: Final = 3
 
 
 @dataclass(frozen=True)
-class _Checked:
+class Checked:
     """What is wrong with a stub pass, in sentences: with the stubs, with the types, with the tests that were there."""
 
     faults: tuple[str, ...] = ()
@@ -48,6 +48,7 @@ class _Checked:
 
     @property
     def sentences(self) -> tuple[str, ...]:
+        """Return what @make has to mend, each in words."""
         return (
             *self.faults,
             *(f"does not compile: {line}" for line in self.errors),
@@ -85,29 +86,39 @@ async def run(ctx: Context) -> Event:
         if not isinstance(report, Complete | Incomplete | CannotProceed):
             raise TypeError(f"kind stub was answered by {type(report).__name__}")
         tree = answer.result.tree or base
-        checked = await _check(ctx, task, start, tree)
+        checked = await check(ctx, task, start, tree)
     except UnmeasurableError as error:
         return error.event
     facts = StubFacts(complete=not checked.errors, dirty=bool(checked.faults or checked.broken))
     signal = reduce.stub(report, facts)
     text = bullets(checked.sentences) if checked.sentences else "every new symbol is a stub, and everything compiles"
-    ctx.write(waiting_name(task.id), to_json(list(checked.waiting)))
+    record_waiting(ctx, task, checked.waiting)
     name = ctx.write(
         f"evidence/stub-{answer.result.dispatch[:3]}.md", f"# Stubs of task {task.id}: {signal}\n\n{text}\n"
     )
     return Event(signal=signal, tree=tree, note=_note(signal, report, checked), evidence=(name, answer.evidence))
 
 
-async def _check(ctx: Context, task: Task, start: str, tree: str) -> _Checked:
+def record_waiting(ctx: Context, task: Task, tests: tuple[str, ...]) -> None:
+    """Write down which tests do not hold over the stubs of a task: with any, they are no commit of their own."""
+    ctx.write(waiting_name(task.id), to_json(list(tests)))
+
+
+async def check(ctx: Context, task: Task, start: str, tree: str) -> Checked:
+    """Return what is wrong with the stubs of *tree*, made over *start*.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
     faults = _faults(ctx, task, start, tree)
     if faults:  # what is no stub is not run
-        return _Checked(faults=faults)
+        return Checked(faults=faults)
     kept, allowed = kept_tests(ctx), frozenset(test.id for test in task.tests_to_change)
     theirs = frozenset(record.path for record in kept.values() if may_change(record, allowed))
     errors = await new_errors(ctx, start, tree)
     others = tuple(error for error in errors if not _is_of_tests(error, theirs, ctx))
     if others:
-        return _Checked(errors=tuple(map(_said, others)))
+        return Checked(errors=tuple(map(_said, others)))
     after = await measure(ctx, tree, what="the whole suite over the stubs, must pass as before")
     verdict = judge_green(None, after, kept)
     suspects = await confirm(ctx, verdict.regressions, tree, start, after)
@@ -115,7 +126,7 @@ async def _check(ctx: Context, task: Task, start: str, tree: str) -> _Checked:
     lost = () if errors else verdict.missing
     broken = {*suspects.regressions, *lost}
     waiting = {test for test in broken if may_change(kept[test], allowed)}
-    return _Checked(
+    return Checked(
         broken=tuple(sorted(broken - waiting)),
         waiting=tuple(sorted({*waiting, *(verdict.missing if errors else ())})),
     )
@@ -156,7 +167,7 @@ def _faults(ctx: Context, task: Task, start: str, tree: str) -> tuple[str, ...]:
     return (*map(str, found), *(f"{path} is no source: leave it to the implementation" for path in others))
 
 
-def _note(signal: Signal, report: MakeReport, checked: _Checked) -> str:
+def _note(signal: Signal, report: MakeReport, checked: Checked) -> str:
     if signal is Signal.STUBBED:
         return "stubs compile, and nothing else changed"
     if checked.sentences:

@@ -231,6 +231,32 @@ def test_25_the_same_new_file_beside_the_tests_is_written_again_over_the_head(tm
     assert project.git("show", "work:zoo.check") == "ant4: ant 4 = 8"
 
 
+def test_stubs_that_break_what_was_accepted_meanwhile_are_no_commit_of_their_own(tmp_path: Path) -> None:
+    """Both tasks bring a function of one name; the stub of the second would be taken for that of the first."""
+    project = make(tmp_path, 2)
+
+    def bringing(name: str) -> dict[str, Any]:
+        return task(name, symbols=[{"path": f"{name}.sum", "name": "pair", "new": True}])
+
+    def stubbed(number: int, name: str) -> Entry:
+        return {
+            "when": {"kind": "stub", "task": str(number)},
+            "files": {f"{name}.sum": f"{code(name)}pair n = todo\n"},
+            "report": {"result": "COMPLETE", "summary": "pair is there, as a stub"},
+        }
+
+    made = pairs("n * n", "n * n")[5:9]
+    entries = [*split(bringing("ant"), bringing("bee")), stubbed(1, "ant"), stubbed(2, "bee"), *made, *AFTER_MAKE]
+    played = play(project, entries)
+    assert played.document["_code"] == 0, played.document["_stderr"]
+    assert verified(project) == [
+        "feat: scaffold pair with todo stubs",
+        "fix: double ant",
+        "fix: double bee",
+        "chore(todo): close GAL-1",
+    ]
+
+
 # --- what a run keeps to ---------------------------------------------------------------------------------------------
 
 
