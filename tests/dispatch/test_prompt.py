@@ -358,7 +358,7 @@ def test_the_document_knows_no_other_keys() -> None:
         (template_file("Do it."), "implement", "## Artifacts has a line for each artifact of the kind"),
         (template_file(f"{BODY}\n* `isue`: what it is."), "implement", "## Artifacts has a line for each"),
         (template_file(f"{BODY}\nSo be it."), "implement", "## Artifacts has a line for each"),
-        (template_file(kind="implemnt"), "implement", "kind: accepted: plan, split"),
+        (template_file(kind="implemnt"), "implement", "kind: accepted: plan, plan-and-tasks, split"),
         (template_file(roles="[make, test]"), "implement", "the roles of this kind are: make"),
         (template_file(strict="true"), "implement", "unknown key 'strict'"),
         (template_file(question="tests"), "implement", "a question belongs to judge"),
