@@ -38,6 +38,7 @@ UNREADABLE: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE.keys())
 def test_a_workspace_file_that_cannot_be_read_names_no_packages(tmp_path: Path, content: bytes | None) -> None:
     (tmp_path / "package.json").write_text(PACKAGE)

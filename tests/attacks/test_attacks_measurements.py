@@ -135,6 +135,7 @@ def answer():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("owner", BOXES)
 def test_thousands_of_nested_folders_are_removed_and_no_mode_changes_through_a_link(
     tmp_path: Path, owner: int | None
@@ -155,6 +156,7 @@ def test_thousands_of_nested_folders_are_removed_and_no_mode_changes_through_a_l
     assert stat.S_IMODE(victim.stat().st_mode) == 0o500
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="rmtree does without recursion from here on")
 def test_control_the_librarys_own_removal_does_not_come_to_the_end_of_them(tmp_path: Path) -> None:
     code = DEEP.replace("VICTIM", str(tmp_path)).replace('    os.chmod(".", 0)\n', "")
@@ -205,6 +207,7 @@ def answer():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("owner", BOXES)
 def test_records_cannot_be_read_back_and_forged_with_files_alone(tmp_path: Path, owner: int | None) -> None:
     write(tmp_path, {"core.py": FORGES, "test_it.py": PASSES})
@@ -230,6 +233,7 @@ def test_control_records_in_a_file_can_be(tmp_path: Path) -> None:
     assert session.ended is not None, "a whole session, with the test passed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "says"),
     [
@@ -281,6 +285,7 @@ raise SystemExit(0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pytest.py", "json.py", "redfirst_evidence.py", "start.py", "runpy.py", "ast.py"])
 def test_a_module_of_the_project_is_not_taken_for_pytest_or_the_recorder(tmp_path: Path, name: str) -> None:
     write(tmp_path, {name: FAKE, "core.py": "def answer(): return 41\n", "test_it.py": PASSES})

@@ -46,6 +46,7 @@ def test_what_honest_tests_do_is_not(top: Path) -> None:
     assert (seen.moved, seen.unwatched) == (frozenset(), "")
 
 
+@pytest.mark.slow
 def test_more_events_than_the_kernel_keeps_hide_nothing(top: Path) -> None:
     with watched_folders(top, FOLDERS) as seen:
         for one, other in [("tests", "t"), ("src", "s"), ("t", "tests"), ("s", "src")] * 5000:

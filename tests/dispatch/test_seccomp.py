@@ -207,6 +207,7 @@ def test_bubblewrap_is_started_with_it(boxed: Bubblewrap) -> None:
     assert json.loads(ended.stdout) == [errno.EPERM] * 3, ended.stderr
 
 
+@pytest.mark.slow
 def test_a_pytest_run_is_not_disturbed(boxed: Bubblewrap, tmp_path: Path) -> None:
     (tmp_path / "test_honest.py").write_text(HONEST_TEST)
     mounts = (*PYTHON.mounts, Mount(tmp_path, WORK, writable=True))

@@ -98,6 +98,7 @@ def test_a_name_that_is_not_utf8_is_reported(view: ShadowView) -> None:
     assert seen(view) == {"src/\udcff.py": ChangeKind.ADDED}
 
 
+@pytest.mark.slow
 def test_a_path_deeper_than_the_system_can_name_is_refused_and_removed(view: ShadowView) -> None:
     folder = os.open(view.host / "src", os.O_RDONLY)
     for _ in range(400):

@@ -38,6 +38,7 @@ def started_in_the_drivers_group(text: str) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_every_process_on_the_host_has_a_group_of_its_own() -> None:
     found = {
         f"{name}:{line}"

@@ -242,6 +242,7 @@ def test_what_is_loosened_is_said() -> None:
         assert says in told(old, new, BASE, "tests/test_it.py"), (old, new)
 
 
+@pytest.mark.slow
 def test_an_honest_change_is_told_nothing() -> None:
     for changes in HONEST_BASE:
         after = BASE
@@ -286,6 +287,7 @@ SOURCES = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(SOURCES, SOURCES)
 def test_any_two_files_are_answered_and_the_same_loosens_nothing(old: list[str], new: list[str]) -> None:
@@ -295,6 +297,7 @@ def test_any_two_files_are_answered_and_the_same_loosens_nothing(old: list[str],
     assert weakenings("test_it.py", before, before + b"\nZ = 1\n") == ()
 
 
+@pytest.mark.slow
 def test_many_cases_take_bounded_time() -> None:
     rows = ", ".join(f"({n}, {n})" for n in range(3_000))
     text = (
