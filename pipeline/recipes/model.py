@@ -27,6 +27,9 @@ class Kind(StrEnum):
     PUBLISH = "publish"
 
 
+_KINDS: Final = tuple((kind, kind.value) for kind in Kind)
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -85,7 +88,7 @@ class Step(_Part):
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """Return what the step is called to be; a sound one is one thing."""
-        return tuple(kind for kind in Kind if getattr(self, kind) is not None)
+        return tuple(kind for kind, key in _KINDS if getattr(self, key) is not None)
 
     @property
     def kind(self) -> Kind:

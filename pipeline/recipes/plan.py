@@ -140,7 +140,8 @@ def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Proble
         return tuple(problems)
     by_id = {step.id: step for step in recipe.steps}
     plan = graph.planned([_node(step, values) for step in recipe.steps], side_by_side=recipe.max_concurrency)
-    steps = [_planned(by_id[id_], by_id, plan, values) for id_ in plan.order]
+    own_split = any(step.phase == "split" for step in recipe.steps)
+    steps = [_planned(by_id[id_], by_id, plan, values, own_split=own_split) for id_ in plan.order]
     phases = phases_of(recipe)
     in_order = tuple(sorted(steps, key=lambda step: step.wave))
     if phases is not None:
@@ -148,13 +149,15 @@ def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Proble
     return Preview(in_order, _FIRST + _EACH * len(steps))
 
 
-def _planned(step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Mapping[str, str]) -> Planned:
+def _planned(
+    step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Mapping[str, str], *, own_split: bool
+) -> Planned:
     area = _area(step, step.write_set, values) if step.writes else ()
     return Planned(
         step.id,
         plan.waves[step.id],
         step.kind.value,
-        who(step, own_split=any(one.phase == "split" for one in by_id.values())),
+        who(step, own_split=own_split),
         _asks(step),
         step.depends_on,
         tuple(pattern.text for pattern in area),

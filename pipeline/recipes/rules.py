@@ -219,6 +219,10 @@ def _ancestors(steps: Sequence[Step], by_id: Mapping[str, Step]) -> dict[str, fr
     """Return what each step depends on, directly or not; of a circle each member depends on all."""
     found: dict[str, frozenset[str]] = {}
     for step in steps:
+        known = [name for name in step.depends_on if name in by_id]
+        if all(name in found for name in known):
+            found[step.id] = frozenset(known).union(*(found[name] for name in known))
+            continue
         seen: set[str] = set()
         stack = [name for name in step.depends_on if name in by_id]
         while stack:

@@ -46,6 +46,7 @@ class Pattern:
         return _meet(self.parts, _parts(path))
 
 
+@lru_cache(maxsize=4_096)
 def fault(text: str) -> str | None:
     """Return why *text* is no pattern, None if it is one."""
     if not text or len(text) > LONGEST:
@@ -65,6 +66,7 @@ def fault(text: str) -> str | None:
     return f"{first} is {_REFUSED[first]}" if first in _REFUSED else None
 
 
+@lru_cache(maxsize=4_096)
 def parsed(text: str) -> Pattern:
     """Return the pattern of a text.
 

@@ -74,6 +74,7 @@ class Case:
         made = {"result": "COMPLETE", "summary": self.title}
         return [
             {"when": {"kind": "plan"}, "report": plan},
+            {"when": {"kind": "plan-and-tasks"}, "report": {**plan, "tasks": [task]}},
             {"when": {"kind": "split"}, "report": {"tasks": [task]}},
             SPLIT_ACCEPTED,
             {"when": {"role": "check"}, "report": {"verdict": "ACCEPTABLE"}},

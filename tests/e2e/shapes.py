@@ -99,9 +99,9 @@ def install_editable(python: Path, project: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def done(project: Project) -> dict[str, Any]:
+def done(project: Project, *argv: str) -> dict[str, Any]:
     """Run GAL-1, which must come to its end and leave a clean worktree; return the document."""
-    result = project.run()
+    result = project.run(*argv)
     assert result.get("outcome") == "completed", f"{result.get('error') or result['note']}\n{result['_stderr']}"
     assert project.git("status", "--porcelain") == ""
     return result

@@ -97,6 +97,17 @@ def test_an_issue_of_a_real_package_becomes_commits_that_prove_themselves(
     read_as_a_stranger(project, case, tmp_path)
 
 
+def test_quick_takes_an_issue_of_a_real_package_to_commits_that_prove_themselves(cache: Path, tmp_path: Path) -> None:
+    project = prepare(GET, cache, tmp_path)
+
+    document = done(project, "--recipe", "quick")
+
+    assert document["usage"]["dispatches"] <= 5
+    verified = project.redfirst("verify", "run-GAL-1")
+    assert verified.returncode == 0, verified.stdout
+    read_as_a_stranger(project, GET, tmp_path)
+
+
 def test_a_package_installed_in_its_own_environment_is_measured_there(cache: Path, tmp_path: Path) -> None:
     project = prepare(TAIL, cache, tmp_path)
     subprocess.run([sys.executable, "-m", "venv", str(project.root / ".venv")], check=True)

@@ -72,3 +72,12 @@ def test_the_benchmark_of_agents_names_what_is_not_installed(tmp_path: Path) -> 
     assert "claude is left out, without claude; run scripts/agent-clis.sh" in done.stdout
     assert "codex-acp is left out, without codex-acp, codex; run scripts/agent-clis.sh" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.broad
+def test_the_benchmark_of_recipes_checks_and_plans_them(tmp_path: Path) -> None:
+    argv = [sys.executable, "-P", str(ROOT / "bench" / "recipes.py"), "--rounds", "1", "--steps", "200"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"^(\w+) +[\d.]+ ms  ratio +[\d.]+$", done.stdout, re.MULTILINE) == ["compose", "check", "plan"]
