@@ -40,7 +40,7 @@ def recipe(steps: int) -> str:
 
 def forget() -> None:
     """Forget what was compared before."""
-    for kept in (patterns.fault, patterns.parsed, patterns._meet, patterns._names_meet):  # noqa: SLF001
+    for kept in (patterns.fault, patterns.parsed):
         kept.cache_clear()
 
 

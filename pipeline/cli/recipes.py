@@ -6,7 +6,6 @@ import json
 import shlex
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,14 +15,13 @@ from pipeline.cli.arguments import AsDocument
 from pipeline.cli.recipes_text import most_line, step_lines
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.policy.characters import visible
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.drawing import mermaid
 from pipeline.recipes.plan import Preview, inputs_of, preview
 from pipeline.recipes.rules import not_for_agents
 from pipeline.service.recipe_choice import chosen, unsound
-from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, files_here
+from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here
 from pipeline.service.run_config import pairs
 from pipeline.terminal import echo
 
@@ -54,7 +52,7 @@ def list_recipes(as_document: AsDocument = False) -> None:
     Examples:
       redfirst recipes list
     """
-    library = files_here(_repository())
+    library = library_here()
     found = [_listed(library, name, origin) for name, origin in library.all()]
     seen: set[str] = set()
     for one in found:
@@ -110,7 +108,7 @@ def lint(
 
       redfirst recipes lint issue
     """
-    library = files_here(_repository())
+    library = library_here()
     found: list[tuple[RecipeFile, tuple[Problem, ...]]] = []
     for word in files:
         file = library.meant(word)
@@ -145,7 +143,7 @@ def show(
 
       redfirst recipes show research topic=sandboxes --mermaid
     """
-    library = files_here(_repository())
+    library = library_here()
     found = chosen(library, word)
     recipe = found.recipe
     values, wrong = inputs_of(recipe, pairs(given or []), complete=False)
@@ -160,14 +158,6 @@ def show(
         typer.echo(visible(mermaid(shown), keep="\n"))
     else:
         print_text("\n".join([*step_lines(shown), f"{most_line(shown)} Nobody was asked."]))
-
-
-def _repository() -> Repository | None:
-    """Return the repository that somebody stands in; recipes can be looked at outside of one, too."""
-    try:
-        return Repository.find(Path.cwd())
-    except UserError:
-        return None
 
 
 def _document(name: str, version: int, shown: Preview) -> dict[str, object]:

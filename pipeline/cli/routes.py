@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing import diagrams, render, simulation
 from pipeline.routing.matrix import GATES
+from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.simulation import SignalsError
 from pipeline.routing.state import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from pipeline.routing.phases import Phases
 
 
 class Format(StrEnum):
@@ -96,6 +100,10 @@ def simulate(
     approve: Annotated[
         str, typer.Option("--approve", metavar="GATES", help="Gates, with commas: plan,split,commit.")
     ] = "",
+    recipe: Annotated[
+        str,
+        typer.Option("--recipe", metavar="RECIPE", help="By which recipe.", autocompletion=completion.recipes),
+    ] = "issue",
     as_document: AsDocument = False,
 ) -> None:
     """Walk the routing matrix with signals from a file: each decision, what it cost, and how the run stands.
@@ -105,12 +113,14 @@ def simulate(
 
     Examples:
       echo '[OK, CLAIMED, DRAFTED, NEEDS_WORK]' | redfirst simulate --signals -
+
+      redfirst simulate --recipe quick --signals signals.yaml
     """
     name = "stdin" if str(signals) == "-" else str(signals)
     gates = _gates(approve)
     text = _read(signals)
     try:
-        walk = simulation.simulate(simulation.parse_signals(text), Settings(gates=gates))
+        walk = simulation.simulate(simulation.parse_signals(text), Settings(gates=gates, phases=_phases(recipe)))
     except SignalsError as error:
         raise UserError(
             f"{name}: {error}",
@@ -137,6 +147,20 @@ def _gates(words: str) -> frozenset[str]:
                 actions=("redfirst simulate --help",),
             )
     return frozenset(found)
+
+
+def _phases(word: str) -> Phases:
+    """Return what a recipe decides of an issue's way.
+
+    Raises:
+        UserError: there is no such recipe, it is not sound, or none for an issue.
+    """
+    if word == "issue":
+        return EVERYBODY
+    from pipeline.service.recipe_choice import chosen, issue_phases  # noqa: PLC0415  (heavy, and hardly ever needed)
+    from pipeline.service.recipe_files import library_here  # noqa: PLC0415  (the same)
+
+    return issue_phases(chosen(library_here(), word), word)
 
 
 def _read(signals: Path) -> str:

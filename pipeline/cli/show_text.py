@@ -89,6 +89,8 @@ def _head(document: ShowDocument) -> Rows:
         rows.append(("kept" if stopped else "because", several_lines(document.note)))
     done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
     rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
+    if document.recipe not in {None, "issue"}:
+        rows.append(("recipe", visible(str(document.recipe))))
     if document.sandbox.backend == "none":
         rows.append(("sandbox", _box_text(document)))
     rows.append(("usage", _usage_text(document)))

@@ -130,6 +130,8 @@ class ShowDocument(_Document):
     branch: str
     base_branch: str
     start_commit: str
+    recipe: str | None = None
+    """The name of the recipe that the run is of; null where an older version began it."""
     started_at: str
     last_at: str
     epoch: int

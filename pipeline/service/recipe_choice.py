@@ -112,16 +112,7 @@ def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tu
     library = RecipeFiles(repository, commit, options.environ)
     found = chosen(library, options.recipe, repository)
     require_trust(found, repository, options.environ)
-    phases = phases_of(found.recipe)
-    if phases is None:
-        word = shlex.quote(options.recipe)
-        raise UserError(
-            f"The recipe {found.recipe.name} cannot be run in this version: of its steps only phases of an issue can "
-            f"be. What it would do: redfirst recipes show {word}",
-            Reason.USAGE,
-            path=found.file.path,
-            actions=(f"redfirst recipes show {word}",),
-        )
+    phases = issue_phases(found, options.recipe)
     values = values_of(found, options.recipe, options.given(found.recipe))
     return ChosenForIssue(found.file, found.recipe, found.theirs, phases), values
 
@@ -165,6 +156,25 @@ def values_of(recipe: Chosen, word: str, given: Mapping[str, str]) -> dict[str, 
     if wrong:
         raise unsound(word, recipe.file, wrong)
     return values
+
+
+def issue_phases(found: Chosen, word: str) -> Phases:
+    """Return what a recipe decides of an issue's way.
+
+    Raises:
+        UserError: it is none for an issue.
+    """
+    phases = phases_of(found.recipe)
+    if phases is not None:
+        return phases
+    show = f"redfirst recipes show {shlex.quote(word)}"
+    raise UserError(
+        f"The recipe {found.recipe.name} cannot be run in this version: of its steps only phases of an issue can be. "
+        f"What it would do: {show}",
+        Reason.USAGE,
+        path=found.file.path,
+        actions=(show,),
+    )
 
 
 def named_by(repository: Repository, word: str, options: RunOptions) -> RunOptions:

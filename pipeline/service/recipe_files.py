@@ -18,6 +18,7 @@ from pipeline.config.folders import config_folder, short
 from pipeline.config.problems import did_you_mean
 from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
+from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.recipes.library import Source
 from pipeline.recipes.model import SLUG
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
-    from pipeline.git import Entry, Repository
+    from pipeline.git import Entry
 
 FOLDER: Final = ".redfirst/recipes"
 """Where a repository has them."""
@@ -164,6 +165,14 @@ class RecipeFiles:
 def is_path(word: str) -> bool:
     """Return whether somebody names a file, and not a recipe."""
     return "/" in word or word.endswith(_SUFFIXES)
+
+
+def library_here() -> RecipeFiles:
+    """Return the recipes that can be named where somebody stands; that need not be a repository."""
+    try:
+        return files_here(Repository.find(Path.cwd()))
+    except UserError:
+        return files_here(None)
 
 
 def files_here(repository: Repository | None, environ: Mapping[str, str] | None = None) -> RecipeFiles:

@@ -66,6 +66,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         branch=info.branch,
         base_branch=info.base_branch,
         start_commit=info.start_commit,
+        recipe=info.recipe.name if info.recipe is not None else None,
         started_at=info.started_at,
         last_at=lines[-1].at if lines else info.started_at,
         epoch=run.journal.epoch,

@@ -94,6 +94,22 @@ def test_quick_takes_an_issue_to_commits_that_are_verified_with_four_dispatches(
     assert (kept["path"], kept["inputs"]) == ("builtin:quick", {"issue": "GAL-1"})
     verified = project.redfirst("verify", "run-GAL-1")
     assert verified.returncode == 0, verified.stdout
+    assert "recipe  quick" in project.redfirst("show", "run-GAL-1").stdout
+    assert_the_simulation_decides_alike(project)
+
+
+def assert_the_simulation_decides_alike(project: Project) -> None:
+    """Check 33: the journal's events, walked without any agent, fire the same rows."""
+    events = [line["data"]["event"] for line in project.journal() if line["kind"] == "decision"]
+    keys = ("signal", "role", "tree", "tasks", "blockers", "reason", "note")
+    said = [{key: event[key] for key in keys if key in event} for event in events]
+    signals = project.home / "signals.json"
+    signals.write_text(json.dumps(said), encoding="utf-8")
+    walked = project.redfirst("simulate", "--recipe", "quick", "--signals", str(signals), "--json")
+    assert walked.returncode == 0, walked.stderr
+    document = json.loads(walked.stdout)
+    assert [one["row"] for one in document["decisions"]] == project.rows()
+    assert (document["outcome"], document["dispatches"]["at_most"]) == ("completed", 4)
 
 
 def test_quick_drafts_several_tasks_at_once_and_measures_each(tmp_path: Path) -> None:
