@@ -104,11 +104,15 @@ def simulate(
         str,
         typer.Option("--recipe", metavar="RECIPE", help="By which recipe.", autocompletion=completion.recipes),
     ] = "issue",
+    parallel: Annotated[
+        int, typer.Option("--parallel", metavar="N", min=1, max=12, help="So many tasks side by side.")
+    ] = 1,
     as_document: AsDocument = False,
 ) -> None:
     """Walk the routing matrix with signals from a file: each decision, what it cost, and how the run stands.
 
-    An entry is a signal, or keys: signal, role, tree, tasks, blockers, reason, note. The split needs its tasks:
+    An entry is a signal, or keys: signal, role, tree, tasks, blockers, reason, note, task. The last says which of the
+    tasks that are worked on side by side reports it. The split needs its tasks:
     {signal: DRAFTED, tasks: [{id: "1"}, {id: "2", depends_on: ["1"]}]}. RESUMED resumes a run that is parked.
 
     Examples:
@@ -120,7 +124,8 @@ def simulate(
     gates = _gates(approve)
     text = _read(signals)
     try:
-        walk = simulation.simulate(simulation.parse_signals(text), Settings(gates=gates, phases=_phases(recipe)))
+        run = Settings(gates=gates, parallel=parallel, phases=_phases(recipe))
+        walk = simulation.simulate(simulation.parse_signals(text), run)
     except SignalsError as error:
         raise UserError(
             f"{name}: {error}",

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from pipeline.engine.machine import action_value
+from pipeline.engine.machine import TRUNK, action_value
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.routing.machine import MatrixMachine, advance, limit_of, signals_of
-from pipeline.routing.state import Event, NewTask, RunState, Settings
+from pipeline.routing.matrix import MATRIX
+from pipeline.routing.state import Event, NewTask, RunState, Settings, Trees
 from pipeline.routing.state_changes import DRAFTS
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.routing.words import action_words, step_words
@@ -55,8 +56,11 @@ class Entry(BaseModel):
     blockers: tuple[str, ...] = ()
     reason: Reason | None = None
     note: str = ""
+    task: str | None = None
+    """Which of the tasks that are worked on side by side reports it; left out: the first that has something to do."""
 
 
+_INTEGRATED: Final = frozenset(row.signal for row in MATRIX if row.step is Step.INTEGRATE)
 _ENTRIES: Final = TypeAdapter(tuple[Entry, ...])
 
 
@@ -91,6 +95,12 @@ class Walk:
     def waits_for(self) -> tuple[str, ...]:
         """Return the words that can come next; none when the run has ended."""
         return words_of(self.state)
+
+    @property
+    def side_by_side(self) -> tuple[str, ...]:
+        """Return the tasks that can report something, if they are worked on side by side."""
+        state = self.state
+        return tuple(str(state.lanes[lane].task) for lane in state.due(())) if state.beside else ()
 
 
 def parse_signals(text: str) -> tuple[Entry, ...]:
@@ -137,7 +147,12 @@ def simulate(entries: Iterable[Entry], settings: Settings | None = None) -> Walk
 
 
 def words_of(state: RunState) -> tuple[str, ...]:
-    """Return the entries that can come now, in the order of the vocabulary."""
+    """Return the entries that can come now, in the order of the vocabulary; of tasks side by side those of the first.
+
+    CANCELLED, by which the user stops the run, is among them.
+    """
+    if state.beside and state.outcome is None:
+        state = state.seen_from(state.due(())[0])
     if state.outcome is None or state.trunk.step is Step.GATE:
         return tuple(signal.value for signal in Signal if signal in signals_of(state))
     return (RESUMED,) if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ()
@@ -158,6 +173,8 @@ def dispatches_due(decision: Decision, before: RunState, after: RunState) -> int
 def _event(state: RunState, number: int, entry: Entry) -> Event:
     """Return the entry as an event of the step that the run stands at; what is unambiguous may be left out."""
     here = f"/{number - 1}"
+    lane = _lane(state, number, entry)
+    state = state.seen_from(lane)
     accepted = words_of(state)
     if entry.signal not in accepted:
         raise SignalsError(f"Entry {number}: {_unrouted(state, entry.signal, accepted)}", f"{here}/signal", accepted)
@@ -174,15 +191,40 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
         raise SignalsError(
             f'Entry {number}: the split needs its tasks, for example tasks: [{{id: "1"}}].', f"{here}/tasks"
         )
+    tree = entry.tree or f"tree-{number}"
+    tasks = entry.tasks
+    if state.parallel > 1:  # a walk knows no files that two tasks might share
+        tasks = tuple(task if task.after is not None else task.model_copy(update={"after": ()}) for task in tasks)
     return Event(
         signal=signal,
+        lane=lane,
         role=role,
-        tree=entry.tree or f"tree-{number}",
-        tasks=entry.tasks,
+        tree=tree,
+        trees=_over_head(state, signal, tree),
+        tasks=tasks,
         blockers=entry.blockers,
         reason=entry.reason,
         note=entry.note,
     )
+
+
+def _over_head(state: RunState, signal: Signal, tree: str) -> Trees | None:
+    """Return the trees that INTEGRATE makes where the head is not what the task began with."""
+    if state.trunk.step is not Step.INTEGRATE or signal not in _INTEGRATED or state.task.start == state.head:
+        return None
+    red = None if signal in {Signal.TEST_CONFLICT, Signal.RED_GONE} else f"{tree}-red"
+    return Trees(start=state.head, tests=f"{tree}-tests", red=red, candidate=tree)
+
+
+def _lane(state: RunState, number: int, entry: Entry) -> str:
+    """Return the lane of an entry: that of its task, else the first that has something to do."""
+    due = {str(state.lanes[lane].task): lane for lane in state.due(())} if state.beside else {}
+    if entry.task is not None and entry.task not in due:
+        accepted = tuple(due)
+        only = f"only: {', '.join(accepted)}" if accepted else "no tasks are worked on side by side"
+        words = f"Entry {number}: task {entry.task} reports nothing now; {only}."
+        raise SignalsError(words, f"/{number - 1}/task", accepted)
+    return due[entry.task] if entry.task is not None else next(iter(due.values()), TRUNK)
 
 
 def _unrouted(state: RunState, word: str, accepted: Sequence[str]) -> str:
@@ -238,9 +280,15 @@ def _taken_lines(taken: Taken) -> list[str]:
         return [f"{taken.number:>3}  {step_words(taken.after.trunk.step)}  {RESUMED}"]
     task = f" task {decision.task}" if decision.task else ""
     words = action_words(decision.action, decision.step)
-    if isinstance(decision.action, NextTask | Forward | Return) and taken.after.outcome is None:
-        task_now = f" task {taken.after.current}" if taken.after.current else ""
-        words = f"{words}: {step_words(taken.after.trunk.step)}{task_now}"
+    after = taken.after
+    if isinstance(decision.action, NextTask | Forward | Return) and after.outcome is None:
+        lane = f"task-{decision.task}"
+        after = after.seen_from(lane) if lane in after.lanes else after
+        task_now = f" task {after.current}" if after.current else ""
+        words = f"{words}: {step_words(after.trunk.step)}{task_now}"
+        if after.beside:
+            tasks = ", ".join(f"{lane.task} in {step_words(lane.step)}" for lane in after.beside.values())
+            words = f"side by side: {tasks}"
     lines = [f"{taken.number:>3}  {step_words(decision.step)}{task}  {taken.entry.signal}: {words}"]
     lines.append(f"     row {decision.row}" + "".join(f"; {counter}" for counter in taken.counters))
     effects = (
@@ -251,7 +299,12 @@ def _taken_lines(taken: Taken) -> list[str]:
 
 def _standing(walk: Walk) -> list[str]:
     state = walk.state
-    waits = f"The run waits in {step_words(state.trunk.step)} for one of: {', '.join(walk.waits_for)}."
+    beside = walk.side_by_side
+    at = state.seen_from(state.due(())[0]) if beside and state.outcome is None else state
+    of = f" of task {beside[0]}" if beside and state.outcome is None else ""
+    waits = f"The run waits in {step_words(at.trunk.step)}{of} for one of: {', '.join(walk.waits_for)}."
+    if len(beside) > 1 and state.outcome is None:
+        waits += f" Side by side: {', '.join(beside)}; an entry's task says which."
     if state.outcome is None or state.reason is None:
         return [waits]
     ended = f"Outcome: {state.outcome} ({state.reason}), exit {exit_code(state.outcome, state.reason)}."
@@ -269,6 +322,7 @@ def walk_value(walk: Walk) -> dict[str, Any]:
         "step": state.trunk.step.value,
         "phase": state.trunk.step.phase,
         "task": state.current,
+        "side_by_side": list(walk.side_by_side),
         "gate": state.trunk.gate,
         "outcome": state.outcome,
         "reason": state.reason,

@@ -48,6 +48,27 @@ def refused(*entries: Any) -> SignalsError:
     return caught.value
 
 
+def test_tasks_side_by_side_report_by_their_names() -> None:
+    split = {"signal": "DRAFTED", "tasks": [{"id": "1"}, {"id": "2"}, {"id": "3", "depends_on": ["1"]}]}
+    begun = [*ONE_TASK[:4], split, "ACCEPTABLE"]
+    run = Settings(parallel=2)
+    walked = walk(*begun, run=run)
+    assert walked.side_by_side == ("1", "2")
+    assert "The run waits in WRITE_TESTS (6) of task 1 for one of:" in walk_text(walked)
+    other = [{"signal": word, "task": "2"} for word in ("RED", "GREEN")]
+    assert walk(*begun, *other, run=run).side_by_side == ("1",), "task 2 waits for its turn"
+    first = [{"signal": word, "task": "1"} for word in ("RED", "GREEN", "ACCEPTED")]
+    walked = walk(*begun, *other, *first, {"signal": "REGRESSION", "task": "2"}, run=run)
+    assert walk_value(walked)["side_by_side"] == ["2", "3"]
+    assert "task_redo 1/1" in walk_text(walked)
+    last = [*({"signal": word, "task": "2"} for word in ("GREEN", "ACCEPTED")), "RED", "GREEN", "ACCEPTED"]
+    done = walk(*begun, *other, *first, {"signal": "REGRESSION", "task": "2"}, *last, run=run)
+    assert (done.state.trunk.step, done.state.accepted) == (Step.FINAL_REVIEW, ("1", "2", "3"))
+    with pytest.raises(SignalsError, match="task 3 reports nothing now; only: 1, 2") as caught:
+        walk(*begun, {"signal": "RED", "task": "3"}, run=run)
+    assert caught.value.pointer == "/6/task"
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
