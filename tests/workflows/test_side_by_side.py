@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crashes import KILLED, Result, die_at, going_on, kill_after, problems, repeated_dispatches
-from e2e.lanes import diagnoses, rules
+from crashes import KILLED, Bell, Result, die_at, going_on, kill_after, problems, repeated_dispatches, spawn
+from e2e.lanes import diagnoses, makes, module_task, modules_project, rules, until_tests, writes
 from kit import AFTER_MAKE
 from workflows.side_by_side import (
     NAMES,
@@ -310,3 +311,23 @@ def test_one_at_a_time_is_journalled_as_ever(tmp_path: Path) -> None:
     ]
     text = json.dumps(decisions)
     assert not [word for word in ('"lane"', '"trees"', '"after"', "integrate") if word in text]
+
+
+def test_a_run_that_the_user_stops_asks_the_open_lanes_again(tmp_path: Path) -> None:
+    project, bell = modules_project(tmp_path, range(1, 3)), Bell(tmp_path)
+    begin = until_tests(module_task(1), module_task(2))
+    project.use_script([*begin, bell.sleeper(writes(1)), writes(2), makes(2)])
+    with spawn(project, "run", "GAL-1", "--parallel", "2", *bell.flags) as driver:
+        bell.wait(driver)
+        driver.send_signal(signal.SIGINT)
+        assert driver.stderr is not None
+        said = next(line for line in driver.stderr if "a second time ends that now" in line)
+        driver.send_signal(signal.SIGINT)
+        driver.communicate(timeout=60)
+    assert (driver.returncode, "006-write-tests-test" in said) == (130, True)
+    project.use_script([*begin, writes(1), writes(2), makes(1), makes(2), *AFTER_MAKE])
+    done = project.redfirst("resume", "run-GAL-1", *bell.flags)
+    assert done.returncode == 0, done.stderr
+    assert repeated_dispatches(project) == []
+    subjects = ["feat: let value 1 be right", "feat: let value 2 be right", "chore(todo): close GAL-1"]
+    assert verified(project) == subjects
