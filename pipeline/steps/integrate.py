@@ -82,10 +82,10 @@ async def _red(ctx: Context, task: Task, trees: Trees) -> Event | None:
     words = f"evidence/red-{ctx.lane.visit:03}-integrate.md"
     event = await write_tests.measured(ctx, task, answer.report, answer, trees.red or trees.start, words)
     found = read_evidence(ctx, task.id)
-    if found is not None:
-        write_evidence(ctx, found.model_copy(update={"judged_by": evidence.judged_by}))
-    new = found is not None and not set(found.changed_old) <= set(evidence.changed_old)
-    if event.signal in _RED and not new:
+    # what @check agreed to is in the task by now: an old test changed without leave over the head is another one
+    if event.signal in _RED and found is not None and not found.changed_old:
+        kept = {name: getattr(evidence, name) for name in ("judged_by", "changed_old", "reworked")}
+        write_evidence(ctx, found.model_copy(update=kept))
         return None
     without = trees.model_copy(update={"red": None})
     note = f"over what was accepted meanwhile: {event.signal}: {event.note}"

@@ -232,6 +232,27 @@ def test_25_the_same_new_file_beside_the_tests_is_written_again_over_the_head(tm
     assert project.git("show", "work:zoo.check") == "ant4: ant 4 = 8"
 
 
+def test_what_check_agreed_to_stays_with_the_evidence_over_the_head(tmp_path: Path) -> None:
+    project = make(tmp_path, 2)
+    changed = of_test(2, "bee", {"bee.check": "bee0: bee 0 = 1\n"})
+    other = of_make(2, "bee", {"bee.sum": "bee n = n * 2 + 1\n"})
+    agreed = {"when": {"kind": "judge", "question": "tests", "task": "2"}, "report": {"verdict": "ACCEPTABLE"}}
+    entries = [*split(task("ant"), task("bee")), of_test(1, "ant"), of_make(1, "ant"), changed, agreed, other]
+    played = play(project, [*entries, *AFTER_MAKE])
+    assert played.document["_code"] == 0, played.document["_stderr"]
+    of_bee = [row.removeprefix("task-2 ") for row in lanes(project) if row.startswith("task-2")]
+    assert of_bee == [
+        "write-tests/CHANGED_OLD_TEST",
+        "check-tests/ACCEPTABLE",
+        "implement/GREEN",
+        "integrate/ACCEPTED",
+    ]
+    evidence = json.loads(played.artifact("evidence/task-2.json"))
+    assert evidence["changed_old"] == ["bee.check::bee0"]
+    assert evidence["judged_by"].startswith("judgements/")
+    verified(project)
+
+
 def test_stubs_that_break_what_was_accepted_meanwhile_are_no_commit_of_their_own(tmp_path: Path) -> None:
     """Both tasks bring a function of one name; the stub of the second would be taken for that of the first."""
     project = make(tmp_path, 2)
