@@ -18,6 +18,7 @@ from pipeline.errors import UserError
 from pipeline.policy.characters import visible
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.drawing import mermaid
+from pipeline.recipes.phases import phases_of
 from pipeline.recipes.plan import Preview, inputs_of, preview
 from pipeline.recipes.rules import not_for_agents
 from pipeline.service.recipe_choice import chosen, unsound
@@ -67,6 +68,7 @@ def list_recipes(as_document: AsDocument = False) -> None:
 
 def _listed(library: RecipeFiles, name: str, origin: Origin) -> dict[str, object]:
     facts: dict[str, object] = {"name": name, "origin": origin.value, "path": None, "description": "", "problems": 0}
+    facts["runs"] = False
     try:
         file = library.read(name, origin)
     except UserError as error:
@@ -74,7 +76,8 @@ def _listed(library: RecipeFiles, name: str, origin: Origin) -> dict[str, object
     found = checked_source(file, library)
     facts |= {"path": file.path, "ok": found.recipe is not None, "problems": len(found.problems)}
     if found.recipe is not None:
-        facts |= {"version": found.recipe.version, "description": found.recipe.description}
+        runs = phases_of(found.recipe) is not None
+        facts |= {"version": found.recipe.version, "description": found.recipe.description, "runs": runs}
     return facts
 
 
@@ -86,6 +89,8 @@ def _said(one: dict[str, object]) -> str:
     said = str(one["description"])
     if not one["ok"] and not said:
         said = f"cannot be used: redfirst recipes lint {shlex.quote(str(one['name']))}"
+    if one["ok"] and not one["runs"]:
+        said = f"{said} Cannot be run yet.".strip()
     where = "" if one["origin"] == Origin.BUILTIN.value else f" ({one['path']})"
     return visible(f"{said}{where}".strip())
 

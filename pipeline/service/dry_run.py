@@ -95,7 +95,7 @@ def dry_run(repository: Repository, options: RunOptions) -> DryRun:
         limit=shown.limit if phases is None else config.limits.dispatches + DISPATCHES_PER_TASK,
         branch=repository.branch() if publishes else None,
         runs=phases is not None,
-        trusted=trust.is_trusted(found.widening, repository.common_dir, options.environ),
+        trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
     )
 
 

@@ -20,6 +20,7 @@ from pipeline.recipes.plan import inputs_of
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RecipeFacts
 from pipeline.runs.tracker import FOLDER, named_in
+from pipeline.service.recipe_files import FOLDER as RECIPES
 from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
 from pipeline.service.run_config import issue_input, pairs
 
@@ -45,23 +46,17 @@ class Chosen:
     Args:
         file: The file that was named.
         recipe: Its steps, those of other files too.
-        theirs: The file of the repository that it is, or is made with; None where the repository has no part in it.
+        theirs: The recipes of the repository that it is, or is made of, as what needs trust.
     """
 
     file: RecipeFile
     recipe: Recipe
-    theirs: str | None
-
-    @property
-    def expansion(self) -> dict[str, Any]:
-        """Return the whole recipe as a document, without what is said by leaving it out."""
-        return self.recipe.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    theirs: tuple[Widening, ...]
 
     @property
     def sha256(self) -> str:
         """Return the hash of the whole recipe."""
-        text = json.dumps(self.expansion, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return _hash(self.recipe)
 
     @property
     def facts(self) -> RecipeFacts:
@@ -71,14 +66,7 @@ class Chosen:
     def document(self, inputs: Mapping[str, str]) -> str:
         """Return what the run keeps of it."""
         head = {"schema": SCHEMA, **self.facts.model_dump(mode="json")}
-        return to_json({**head, "inputs": dict(inputs), "recipe": self.expansion})
-
-    @property
-    def widening(self) -> tuple[Widening, ...]:
-        """Return what needs trust: a recipe of the repository, by the hash of all that it says."""
-        if self.theirs is None:
-            return ()
-        return (Widening(self.theirs, self.sha256, f"{_WHY}: {_doing(self.recipe)}", is_file=True),)
+        return to_json({**head, "inputs": dict(inputs), "recipe": _expansion(self.recipe)})
 
 
 def chosen(library: RecipeFiles, word: str, repository: Repository | None = None) -> Chosen:
@@ -91,9 +79,23 @@ def chosen(library: RecipeFiles, word: str, repository: Repository | None = None
     found = checked_source(file, library)
     if found.recipe is None:
         raise unsound(word, file, found.problems)
-    used = [source for source in found.sources if isinstance(source, RecipeFile)]
-    theirs = [source.path for source in used if _is_theirs(source, repository)]
-    return Chosen(file, found.recipe, theirs[0] if theirs else None)
+    theirs: list[Widening] = []
+    for source in found.sources:
+        if isinstance(source, RecipeFile) and _is_theirs(source, repository):
+            whole = found.recipe if source is file else checked_source(source, library).recipe
+            if whole is not None:
+                theirs.append(Widening(source.path, _hash(whole), f"{_WHY}: {_doing(whole)}", is_file=True))
+    return Chosen(file, found.recipe, tuple(theirs))
+
+
+def _expansion(recipe: Recipe) -> dict[str, Any]:
+    """Return a whole recipe as a document, without what is said by leaving it out."""
+    return recipe.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def _hash(recipe: Recipe) -> str:
+    text = json.dumps(_expansion(recipe), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -118,19 +120,32 @@ def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tu
 
 
 def _is_theirs(file: RecipeFile, repository: Repository | None) -> bool:
-    """Return whether the repository wrote a file: it has committed it, or it lies in the worktree."""
+    """Return whether the repository wrote a file: it has committed it, or it lies in one of its worktrees."""
     if file.origin is Origin.FILE and repository is not None:
-        return Path(file.path).expanduser().resolve().is_relative_to(repository.worktree.resolve())
+        place = Path(file.path).expanduser().resolve()
+        return any(place.is_relative_to(each.path.resolve()) for each in repository.worktrees())
     return file.origin is Origin.REPOSITORY
 
 
 def require_trust(recipe: Chosen, repository: Repository, environ: Mapping[str, str]) -> None:
     """Refuse a recipe of the repository that the user has not allowed as it is.
 
+    What a recipe of the user's makes of it is the user's word, so that each is asked for by itself.
+
     Raises:
         UserError: reason `untrusted`.
     """
-    trust.require_trust(recipe.widening, repository.common_dir, environ)
+    place = recipe.file.path
+    if recipe.file.origin is Origin.FILE and not trust.is_trusted(recipe.theirs, repository.common_dir, environ):
+        raise UserError(
+            f"{place} lies in the repository, whose recipes need trust: commit it as {RECIPES}/NAME.yaml and run "
+            "redfirst trust, or keep it elsewhere.",
+            Reason.UNTRUSTED,
+            path=place,
+            details={"widening": trust.as_json(recipe.theirs)},
+            actions=("redfirst recipes list",),
+        )
+    trust.require_trust(recipe.theirs, repository.common_dir, environ)
 
 
 def recipes_of(repository: Repository, commit: str | None, environ: Mapping[str, str]) -> tuple[Widening, ...]:
@@ -140,7 +155,7 @@ def recipes_of(repository: Repository, commit: str | None, environ: Mapping[str,
     for name, origin in library.all():
         if origin is Origin.REPOSITORY:
             try:
-                found += chosen(library, name, repository).widening
+                found += chosen(library, name, repository).theirs
             except UserError:  # what cannot be run needs no trust
                 continue
     return tuple(found)
@@ -185,7 +200,8 @@ def named_by(repository: Repository, word: str, options: RunOptions) -> RunOptio
     """
     issue = named_in(repository.worktree, word)
     library = RecipeFiles(repository, repository.resolve("HEAD"), options.environ)
-    if (repository.worktree / FOLDER / f"{issue}.md").exists() or not (is_path(word) or library.find(word)):
+    known = (repository.worktree / FOLDER / f"{issue}.md").exists()
+    if known or not (options.inputs or is_path(word) or library.find(word)):
         return replace(options, issue=issue)
     found = chosen(library, word, repository)
     values = values_of(found, word, pairs(options.inputs))

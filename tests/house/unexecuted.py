@@ -243,6 +243,8 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst show {}": "objects that git has pruned; both commands are executed of other runs",
     },
     "service/recipe_choice.py": {
+        "redfirst recipes list": "tests/workflows/test_quick.py: a recipe of the repository",
+        "redfirst trust": "tests/workflows/test_quick.py: a recipe of the repository",
         "redfirst recipes show {}": "tests/workflows/test_commands.py executes it, of other recipes",
     },
     "service/recipe_files.py": {

@@ -56,6 +56,7 @@ def test_of_one_name_the_repositorys_counts_once_it_is_committed(tmp_path: Path)
     assert (missing.returncode, 'Did you mean "triage"?' in missing.stderr) == (2, True)
     project.commit()
     listed = json.loads(project.redfirst("recipes", "list", "--json").stdout)["recipes"]
+    assert {one["name"] for one in listed if one["runs"]} == {"issue", "quick"}
     triage = [(one["origin"], one["path"], one["counts"]) for one in listed if one["name"] == "triage"]
     assert triage == [
         ("repository", ".redfirst/recipes/triage.yaml", True),
@@ -138,3 +139,5 @@ def test_a_recipe_is_run_by_its_name_with_the_issue_that_it_asks_for(tmp_path: P
     refused = json.loads(project.redfirst("run", "quick", "issue=GAL-7", "--json").stdout)
     assert refused["error"]["kind"] == "issue_not_found"
     assert "GAL-7" in refused["error"]["message"]
+    misspelt = json.loads(project.redfirst("run", "reserch", "topic=x", "--json").stdout)
+    assert (misspelt["error"]["kind"], "research" in misspelt["error"]["message"]) == ("recipe_not_found", True)

@@ -208,6 +208,23 @@ def test_check_28_a_recipe_of_the_repository_is_trusted_as_it_is(tmp_path: Path)
     assert project.run()["error"]["kind"] == "untrusted", "one byte that matters more, and it is asked for again"
 
 
+def test_check_28_who_builds_on_a_recipe_of_the_repository_trusts_that_one(tmp_path: Path) -> None:
+    project = sums(tmp_path)
+    project.write({".redfirst/recipes/ours.yaml": TEAM.format(name="ours"), "other.yaml": TEAM.format(name="other")})
+    project.commit("our way")
+    own = project.home / "config" / "redfirst" / "recipes" / "mine.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("name: mine\nextends: ours\nedits: [{change: plan, set: {review: []}}]\n")
+    script = [planned(summed("greet")), *worked("greet", "1"), RESULT_ACCEPTED]
+    project.use_script(script)
+    assert project.run("--recipe", "mine")["error"]["kind"] == "untrusted"
+    lying = project.run("--recipe", "./other.yaml")["error"]
+    assert (lying["kind"], "commit it as .redfirst/recipes/NAME.yaml" in lying["message"]) == ("untrusted", True)
+    project.redfirst("trust", "--yes")
+    done = project.run("--recipe", "mine")
+    assert (done["outcome"], done["recipe"]["name"]) == ("completed", "mine"), done
+
+
 def test_check_21_a_recipe_that_is_edited_while_its_run_is_parked_is_the_one_it_was(tmp_path: Path) -> None:
     project = sums(tmp_path)
     own = project.home / "config" / "redfirst" / "recipes" / "mine.yaml"
