@@ -84,19 +84,27 @@ async def open_box(setting: str) -> ProvableBox:
 
 def refusal(trials: Sequence[Trial]) -> UserError:
     """Return what to do where no box holds: install bubblewrap, or allow it what it needs as the driver's user."""
-    missing = Proof(ok=False, why="bubblewrap (bwrap) is not installed", advice=canary.INSTALL)
-    plain = next((trial.proof for trial in trials if trial.box.owner is None), missing)
-    advice = hinted([plain.advice])
+    plain = _plain(trials)
     others = "".join(
         f" {trial.what} does not hold either: {trial.proof.why}." for trial in trials if trial.proof is not plain
     )
     return UserError(
-        f'Agents cannot be isolated here: {plain.why}.{others} {"; ".join(advice)}, or set sandbox = "none" '
-        "in your own configuration to run them without isolation.",
+        f"Agents cannot be isolated here: {plain.why}.{others} {advice_of(trials)}.",
         Reason.CONFIG,
         pointer="/sandbox",
-        actions=(*advice, 'or set sandbox = "none" in your own configuration: then nothing is isolated'),
+        actions=("redfirst doctor",),
     )
+
+
+def advice_of(trials: Sequence[Trial]) -> str:
+    """Return what a person can do where no box holds."""
+    none = 'or set sandbox = "none" in your own configuration: then nothing is isolated'
+    return "; ".join([*hinted([_plain(trials).advice]), none])
+
+
+def _plain(trials: Sequence[Trial]) -> Proof:
+    missing = Proof(ok=False, why="bubblewrap (bwrap) is not installed", advice=canary.INSTALL)
+    return next((trial.proof for trial in trials if trial.box.owner is None), missing)
 
 
 def hinted(advice: Sequence[str]) -> list[str]:

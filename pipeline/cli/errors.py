@@ -199,10 +199,9 @@ def _tell_bug(error: BaseException, *, json: bool) -> None:
     if log is None:
         print(visible_lines("".join(traceback.format_exception(error))), file=sys.stderr)  # noqa: T201  (stderr is for people)
     told = UserError(
-        f"This is a bug in redfirst: {what}",
+        f"This is a bug in redfirst: {what}. Report it with {log or 'the lines above'}",
         Reason.ENVIRONMENT,
         path=str(log) if log else None,
-        actions=(f"report it with {log}" if log else "report it with the lines above",),
     )
     _render(told, json=json, kind=INTERNAL)
 

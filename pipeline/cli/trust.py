@@ -71,11 +71,11 @@ def trust(
 def _ask(worktree: Path, widening: tuple[Widening, ...]) -> None:
     if not sys.stdin.isatty():
         raise UserError(
-            "There is no terminal to ask on; read the values and run: redfirst trust --yes",
+            "\n".join(["There is no terminal to ask on. Read what this repository asks for:", *_lines(widening)]),
             Reason.USAGE,
             path=str(worktree),
             details={"widening": store.as_json(widening), "sha256": store.fingerprint(widening)},
-            actions=_lines(widening),
+            actions=("redfirst trust --yes",),
         )
     asked = [f"{worktree} asks for:", *_lines(widening), *store.instead(widening)]
     print_text("\n".join(map(visible, asked)), err=True)

@@ -117,14 +117,14 @@ def require_agents(loaded: Loaded, roles: Iterable[Role] = ISSUE_ROLES) -> None:
         for agent in loaded.config.candidates(role):
             if key := _missing(agent):
                 raise UserError(
-                    f'No agent is configured for {role}: the backend "{agent.backend}" needs {key}.',
+                    f'No agent is configured for {role}: the backend "{agent.backend}" needs {key}. Set it in [agents] '
+                    f"or [agents.{role}] of your redfirst.toml, or do the work of a role yourself: --agent ROLE=human.",
                     Reason.CONFIG,
                     pointer=pointer(("agents", role, key)),
                     details={"role": role.value, "backend": agent.backend.value, "missing": key},
                     actions=(
-                        f"set {key} in [agents] or [agents.{role}] of your redfirst.toml",
-                        "redfirst init   # writes one for the agents that are installed here",
-                        "without any agent: redfirst demo, or do a role's work yourself: --agent ROLE=human",
+                        "redfirst init   # writes a configuration for the agents that are installed here",
+                        "redfirst demo   # shows the whole way with scripted agents",
                     ),
                 )
 
@@ -161,12 +161,12 @@ def _refuse_unknown_spares(loaded: Loaded, role: Role) -> None:
             origin = _origin(loaded, key)
             there = ", ".join(known) or "none"
             raise UserError(
-                f"{origin}: {key}: there is no [spares.{name}]. Spares: {there}.",
+                f"{origin}: {key}: there is no [spares.{name}]. Spares: {there}. Add a table [spares.{name}] with at "
+                "least its backend.",
                 Reason.CONFIG,
                 path=origin.source,
                 pointer=pointer(keys.from_dotted(key)),
                 details={"role": role.value, "spare": name, "accepted": known},
-                actions=(f"add a table [spares.{name}] with at least its backend",),
             )
 
 

@@ -36,18 +36,14 @@ def refusal(error: ValidationError, origin_of: Callable[[tuple[str, ...]], Origi
     found = error.errors(include_url=False)
     problems = [_problem(details, origin_of) for details in found[:_TOLD]]
     first = problems[0]
-    more = len(found) - 1
     left_out = len(found) - len(problems)
+    told = [str(problem["message"]) for problem in problems]
     return UserError(
-        str(first["message"]) + (f" ({more} more, below.)" if more else ""),
+        "\n".join([*told, *([f"And {left_out} more."] if left_out else [])]),
         Reason.CONFIG,
         path=str(first["source"]),
         pointer=str(first["pointer"]),
         details={"problems": problems},
-        actions=(
-            *(str(problem["message"]) for problem in problems[1:]),
-            *((f"and {left_out} more",) if left_out else ()),
-        ),
     )
 
 

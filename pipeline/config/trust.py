@@ -111,11 +111,17 @@ def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Map
         return
     asked = "; ".join(f"{item.key} = {json.dumps(item.value, default=str)}" for item in widening)
     raise UserError(
-        f"This repository asks for more than it may take by itself: {asked}.",
+        " ".join(
+            [
+                f"This repository asks for more than it may take by itself: {asked}.",
+                *(f"{each[0].upper()}{each[1:]}." for each in instead(widening)),
+                f"Where nobody can be asked, as in CI: {VARIABLE}=1.",
+            ]
+        ),
         Reason.UNTRUSTED,
         path=str(common_dir),
         details={"widening": as_json(widening), "sha256": fingerprint(widening)},
-        actions=("redfirst trust   # shows these values, and asks", *instead(widening), f"in CI: {VARIABLE}=1"),
+        actions=("redfirst trust   # shows these values, and asks",),
     )
 
 
@@ -245,10 +251,10 @@ def _read(path: Path) -> _Store:
         return _Store(schema="redfirst.trust-store/1")
     except (OSError, ValidationError) as error:
         raise UserError(
-            "The record of trusted repositories cannot be read.",
+            f"The record of trusted repositories cannot be read. Look at {path} and remove it; then run redfirst trust "
+            "where it is needed.",
             Reason.CONFIG,
             path=str(path),
-            actions=(f"look at {path} and remove it; then run redfirst trust where it is needed",),
         ) from error
 
 

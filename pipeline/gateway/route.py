@@ -74,10 +74,10 @@ def _proxy(name: str, address: str) -> Proxy:
         parts, port = None, 0
     if parts is None or not parts.hostname:
         raise UserError(
-            f"The variable {name} holds no address of an HTTP proxy such as http://proxy.example.org:3128.",
+            f"The variable {name} holds no address of an HTTP proxy such as http://proxy.example.org:3128. Mend it, "
+            "or name the model service's host in NO_PROXY.",
             Reason.CONFIG,
             path=name,
-            actions=(f"mend {name}", "or name the model service's host in NO_PROXY"),
         )
     login = None if parts.username is None else SecretStr(f"{unquote(parts.username)}:{unquote(parts.password or '')}")
     return Proxy(parts.hostname, port, parts.scheme == "https", login)

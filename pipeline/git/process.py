@@ -78,7 +78,6 @@ def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
             Reason.DISK,
             path=str(where),
             details={"git": said.strip()},
-            actions=("free disk space",),
         )
 
 

@@ -37,7 +37,6 @@ def _cannot_write(path: str, error: OSError) -> UserError:
         f"Cannot write {path}: {os.strerror(error.errno or 0)}. Make room or mend the permissions, then try again.",
         Reason.DISK,
         path=path,
-        actions=("free disk space",),
     )
 
 

@@ -94,11 +94,11 @@ def check(desk: Desk, asked: Asked, content: dict[str, Any]) -> None:
     faults = [Fault(found.pointer, found.sentence)] if isinstance(found, Malformed) else _untrue(asked, content, found)
     if faults:
         raise UserError(
-            f"Nothing was handed in. {faults[0].text}",
+            f"Nothing was handed in. {faults[0].text} Give a filled-in copy of {short(desk.template, os.environ)} with "
+            "--report FILE.",
             Reason.USAGE,
             pointer=faults[0].pointer,
             details={"dispatch": asked.dispatch},
-            actions=(f"fill in a copy of {short(desk.template, os.environ)} and give it with --report FILE",),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pipeline.boxes.box import hinted, open_box, refusal, try_boxes
+from pipeline.boxes.box import advice_of, hinted, open_box, refusal, try_boxes
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import BoxMode
 from pipeline.errors import UserError
@@ -79,7 +79,7 @@ async def check_isolation(mode: BoxMode, state: Path) -> list[Check]:
     trials = await try_boxes(mode.value)
     if not trials or not trials[-1].proof.ok:
         error = refusal(trials)
-        return [Check(id="sandbox", status="fail", message=error.message, advice="; ".join(error.actions))]
+        return [Check(id="sandbox", status="fail", message=error.message, advice=advice_of(trials))]
     return [_used(trials), *_views(trials[-1], state)]
 
 

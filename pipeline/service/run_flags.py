@@ -101,7 +101,6 @@ def require_hidden(flags: Flags, loaded: Loaded) -> None:
             f"this command: {again}; or set {variables}.",
             Reason.CONFIG,
             details={"keys": missing},
-            actions=(f"give {again} with this command",),
         )
 
 

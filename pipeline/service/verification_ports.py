@@ -98,11 +98,11 @@ def lent_context(
             )
         except EscapeError as error:
             raise UserError(
-                str(error),
+                f"{error}. Look at what changed, and undo what you did not do.",
                 Reason.ESCAPE,
                 path=str(repository.common_dir),
                 details=error.escape.document(),
-                actions=("look at what changed, and undo what you did not do", "redfirst doctor"),
+                actions=("redfirst doctor",),
             ) from error
         finally:
             checkout.close()  # also what tests left without permissions

@@ -222,5 +222,5 @@ def test_a_run_without_an_agent_names_what_is_installed(project: Project) -> Non
 def test_a_run_without_an_agent_where_none_is_installed_says_what_to_do(project: Project) -> None:
     error = project.document("run", "GAL-1")["error"]
     assert "No agent that redfirst knows is installed here. Install one" in error["message"]
-    told = " ".join(error["safe_next_actions"])
+    told = " ".join([error["message"], *error["safe_next_actions"]])
     assert all(word in told for word in ("redfirst init", "redfirst demo", "human"))

@@ -33,8 +33,8 @@ def test_a_hostile_configuration_is_refused_at_once(tmp_path: Path, text: str) -
     began = time.perf_counter()
     error = refused(tmp_path, text)
     assert time.perf_counter() - began < _QUICK_S
-    assert len(error.actions) < 25
-    assert len(error.message) < 2_000
+    assert len(error.message.splitlines()) < 25
+    assert len(error.message) < 5_000
 
 
 @pytest.mark.slow
@@ -48,9 +48,8 @@ def test_many_values_are_placed_at_once(tmp_path: Path) -> None:
 
 def test_of_many_problems_twenty_are_told_and_the_others_counted(tmp_path: Path) -> None:
     error = refused(tmp_path, "\n".join(f"a{number} = 1" for number in range(30)))
-    assert "29 more, below" in error.message
     assert len(cast("list[object]", error.details["problems"])) == 20
-    assert error.actions[-1] == "and 10 more"
+    assert error.message.splitlines()[-1] == "And 10 more."
 
 
 def test_text_with_many_dots_is_no_key(tmp_path: Path) -> None:

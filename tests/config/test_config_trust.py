@@ -147,7 +147,7 @@ def test_what_a_file_brings_about_has_a_hash_of_its_own(
         assert not is_trusted(more, common_dir, environ)
     with pytest.raises(UserError) as caught:
         require_trust((lock, include), common_dir, environ)
-    assert "make it yourself: uv sync" in caught.value.actions
+    assert "Make it yourself: uv sync." in caught.value.message
 
 
 def test_a_word_that_was_given_to_the_keys_alone_stays(

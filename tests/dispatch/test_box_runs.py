@@ -383,7 +383,7 @@ def test_without_bubblewrap_the_user_is_told_what_to_do(
     assert caught.value.reason is Reason.CONFIG
     assert "apt install bubblewrap" in caught.value.message
     assert 'sandbox = "none" in your own configuration' in caught.value.message
-    assert any('sandbox = "none"' in action for action in caught.value.actions)
+    assert 'sandbox = "none"' in caught.value.message
 
 
 @pytest.mark.parametrize(
