@@ -90,7 +90,7 @@ def hand_in(
     if wanted.is_nothing and asking:
         content = at_the_terminal(desk, asked, schema)
     else:
-        content = with_exact_words(schema, written(wanted, schema, desk))
+        content = with_exact_words(schema, written(wanted, schema, desk, asked))
     if verdict is not None and asked.role is Role.CHECK:
         content = human_report.accepted(asked, content, prior=True)
     document = human_answer.hand_in(desk, asked, content)
@@ -146,7 +146,7 @@ class Wanted:
             )
 
 
-def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
+def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked) -> dict[str, Any]:
     """Return the report that the options say.
 
     Raises:
@@ -154,16 +154,16 @@ def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk) -> dict[str, 
     """
     if wanted.is_nothing:
         raise UserError(
-            "There is no terminal to ask you at. Give --report FILE, --verdict WORD or --give-up REASON.",
+            "There is no terminal to ask you at. Give --verdict WORD, --give-up REASON, or --report FILE: a filled-in "
+            f"copy of {short(desk.template, os.environ)}",
             Reason.USAGE,
-            actions=(f"fill in a copy of {short(desk.template, os.environ)} and give it with --report FILE",),
         )
     wanted.refuse_several()
     if wanted.report is not None:
         return _from_file(wanted.report)
     if wanted.verdict is not None:
         return _from_word(schema, wanted.verdict)
-    return _from_reason(schema, wanted.give_up or "")
+    return _from_reason(schema, wanted.give_up or "", asked)
 
 
 def at_the_terminal(desk: Desk, asked: Asked, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,13 +212,17 @@ def _from_word(schema: Mapping[str, Any], word: str) -> dict[str, Any]:
     return {field.name: value}
 
 
-def _from_reason(schema: Mapping[str, Any], reason: str) -> dict[str, Any]:
+def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[str, Any]:
     report = giving_up(schema, reason)
     if report is None:
         raise UserError(
-            "Who is asked this cannot give up. Say what is wrong in the report, or end the run: redfirst abandon RUN",
+            "Who is asked this cannot give up. Say what is wrong in the report, or end the run: redfirst abandon "
+            f"{asked.run_id}",
             Reason.USAGE,
-            actions=("redfirst hand-in --report FILE", "redfirst abandon RUN"),
+            actions=(
+                f"redfirst hand-in {asked.run_id} --role {asked.role} --report FILE",
+                f"redfirst abandon {asked.run_id}",
+            ),
         )
     return report
 

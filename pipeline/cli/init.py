@@ -73,7 +73,7 @@ def init(
     environ = os.environ
     repository = Repository.find(Path.cwd())
     if not dry_run:
-        _refuse_second(repository, _same(agent, model, argv, tracker=tracker))
+        _refuse_second(repository, _same(agent or _usual(environ), model, argv, tracker=tracker))
     known = _known(environ, model)
     start = _chosen(agent, known, environ, model, _words(agent, argv))
     text = toml(start)
@@ -98,6 +98,12 @@ def init(
 def _known(environ: Mapping[str, str], model: str | None) -> tuple[Start, ...]:
     agents = with_versions(find_agents(environ), environ.get("PATH", os.defpath))
     return starts(agents, find_servers(), api_version(), environ, model)
+
+
+def _usual(environ: Mapping[str, str]) -> str | None:
+    """Return the agent to be named where none was: a person, where nothing else is here; else none."""
+    known = starts(find_agents(environ), find_servers(), api_version(), environ, None)
+    return HUMAN if known[0].name == HUMAN else None
 
 
 def _words(agent: str | None, argv: str | None) -> list[str]:

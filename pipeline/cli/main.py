@@ -109,14 +109,14 @@ def run_command(
     values: ValueFlags = None,
     tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
     approve: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             "--approve",
             metavar="plan,split,commit",
-            help="Park for a person at these gates.",
+            help="Park for a person at these gates; repeatable.",
             autocompletion=completion.gates,
         ),
-    ] = "",
+    ] = None,
     recipe: Annotated[
         str | None,
         typer.Option(
@@ -160,7 +160,7 @@ def run_command(
     options = composition.RunOptions(
         issue=named_in(repository.worktree, word),
         base=base,
-        gates=_gates(approve),
+        gates=_gates(approve or []),
         agents=tuple(agent or ()),
         values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
         recipe=recipe or "issue",
@@ -177,7 +177,8 @@ def run_command(
         recipe_choice.issue_recipe(repository, repository.resolve("HEAD") or "", options)
     if worktree:
         repository, options = worktrees.create(here, options)
-        say(f"made the worktree {repository.worktree}")
+        for line in (f"made the worktree {repository.worktree}", *worktrees.left_behind(here, repository)):
+            say(line)
 
     async def start(display: Display) -> Context:
         begun = composition.start(repository, options, display)
@@ -316,8 +317,9 @@ def demo(
     raise typer.Exit(run_demo(folder, as_document=as_document, say=say if as_document else print_text))
 
 
-def _gates(text: str) -> tuple[str, ...]:
-    gates = tuple(word.strip() for word in text.split(",") if word.strip())
+def _gates(given: list[str]) -> tuple[str, ...]:
+    words = (word.strip() for text in given for word in text.split(","))
+    gates = tuple(dict.fromkeys(word for word in words if word))
     for gate in gates:
         if gate not in {"plan", "split", "commit"}:
             raise UserError(f"--approve takes plan, split, commit; {gate!r} is none of them.", Reason.USAGE)

@@ -10,11 +10,13 @@ from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from pipeline.routing.vocabulary import Role
     from pipeline.runs.run import Run
 
 _WATCH: Final = ("redfirst show {run} --log --follow",)
+_DESK: Final = "redfirst desk {run} --role {role}"
 _GO_ON: Final = ("redfirst resume {run}", "redfirst abandon {run}")
 _AGAIN: Final = ("redfirst run {issue}",)
 _WHY: Final = ("redfirst explain {run} --last",)
@@ -73,7 +75,7 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
         Reason.CONFIG: ("redfirst config show", "redfirst doctor", *_AGAIN),
         Reason.BARE_REPOSITORY: ("git worktree add ../work {branch}",),
         Reason.DETACHED_HEAD: ("git switch {branch}", *_AGAIN),
-        Reason.BRANCH_IS_BASE: ("git switch -c NAME", "redfirst run {issue} --worktree"),
+        Reason.BRANCH_IS_BASE: ("git switch -c {own}", "redfirst run {issue} --worktree"),
         Reason.BRANCH_MOVED: _AGAIN,
         Reason.DIRTY_TREE: ("git status", "git stash --include-untracked", *_AGAIN),
         Reason.UNTRUSTED: ("redfirst config show", "redfirst trust", *_AGAIN),
@@ -107,12 +109,13 @@ def _last_note(run: Run) -> str:
     return str(decisions[-1].data.note or "") if decisions else ""
 
 
-def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
+def safe_next_actions(run: Run, *, live: bool = False, desks: Iterable[Role] = ()) -> tuple[str, ...]:
     """Return the commands that are safe now.
 
     Args:
         run: The run.
-        live: A process drives it; then there is nothing to do but to watch.
+        live: A process drives it; then there is nothing to do but to watch, and to answer where it waits.
+        desks: The roles that a person plays, and at whose desks something is asked.
     """
     state, info = run.state, run.info
     if live:
@@ -123,7 +126,8 @@ def safe_next_actions(run: Run, *, live: bool = False) -> tuple[str, ...]:
         found = ACTIONS[state.outcome].get(state.reason, _WHY)
     branch = shlex.quote(info.branch)  # git allows $, ; and quotes in its name
     words = {"run": info.run_id, "issue": run.issue, "branch": branch, "start": info.start_commit[:12]}
-    words["limit"] = _reached(run)
+    words |= {"limit": _reached(run), "own": run.issue.lower()}
     if state.reason is Reason.BRANCH_MOVED and _ONTO.format_map(words) in _last_note(run):
         found = (_ONTO, *(action for action in found if action != _GO_ON[0]))  # a plain resume would park again
-    return tuple(action.format_map(words) for action in found)
+    asked = [_DESK.format(run=info.run_id, role=role) for role in desks]
+    return (*asked, *(action.format_map(words) for action in found))

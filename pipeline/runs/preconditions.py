@@ -58,9 +58,9 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     branch = repository.branch()
     if branch is None:
         raise UserError(
-            "HEAD is detached: there is no branch to commit to. Create one: git switch -c work",
+            f"HEAD is detached: there is no branch to commit to. Go to one: {_switch(repository, issue)}",
             Reason.DETACHED_HEAD,
-            actions=("git switch -c BRANCH",),
+            actions=(_switch(repository, issue),),
         )
     if not is_branch_name(branch):
         raise UserError(
@@ -74,10 +74,10 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
         raise UserError(
             f"The branch {branch} has no commit yet. Commit the project first.", Reason.USAGE, actions=(_COMMIT,)
         )
-    base_branch = _base_branch(repository, base)
+    base_branch = _base_branch(repository, issue, base)
     _check_writable(repository.worktree)
     check_all(
-        partial(_check_branch, branch, base_branch, issue),
+        partial(_check_branch, repository, branch, base_branch, issue),
         partial(runs_folder, repository),
         partial(_check_tracker, repository, issue, ours),
         partial(_check_alone, repository, issue),
@@ -87,14 +87,20 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     return Start(branch, base_branch, commit, repository.tree_of(commit))
 
 
-def _check_branch(branch: str, base_branch: str, issue: str) -> None:
+def _check_branch(repository: Repository, branch: str, base_branch: str, issue: str) -> None:
     if branch == base_branch:
+        switch = _switch(repository, issue)
         raise UserError(
-            f"You stand on {branch}, which is the base branch. Work happens on a branch of its own: "
-            f"git switch -c {issue.lower()}",
+            f"You stand on {branch}, which is the base branch. Work happens on a branch of its own: {switch}",
             Reason.BRANCH_IS_BASE,
-            actions=(f"git switch -c {issue.lower()}", "redfirst run ISSUE --worktree"),
+            actions=(switch, f"redfirst run {issue} --worktree"),
         )
+
+
+def _switch(repository: Repository, issue: str) -> str:
+    """Return the command that goes to the issue's own branch."""
+    own = issue.lower()
+    return f"git switch {own}" if repository.resolve(f"refs/heads/{own}") else f"git switch -c {own}"
 
 
 def refuse_claimed(repository: Repository, issue: str, *, ours: str | None = None) -> None:
@@ -108,7 +114,7 @@ def refuse_claimed(repository: Repository, issue: str, *, ours: str | None = Non
         raise claimant(Roster(repository), issue, claim).refusal()
 
 
-def _base_branch(repository: Repository, base: str | None) -> str:
+def _base_branch(repository: Repository, issue: str, base: str | None) -> str:
     if base is not None:
         if not is_branch_name(base) or repository.resolve(base) is None:
             raise UserError(
@@ -123,7 +129,7 @@ def _base_branch(repository: Repository, base: str | None) -> str:
     raise UserError(
         'There is neither main nor master. Name the base branch: --base REF, or base = "REF" in redfirst.toml',
         Reason.USAGE,
-        actions=("redfirst run ISSUE --base REF",),
+        actions=(f"redfirst run {issue} --base REF",),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,14 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
 
 _SHOWN = 5
-_ADVICE = "claims: redfirst abandon RUN; refs: git update-ref -d REF; folders: remove them by hand"
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """Something that no run needs any more: what it is, in words, and the command that takes it away."""
+
+    what: str
+    mend: str = ""
 
 
 def check_leftovers(repository: Repository, state: Path) -> Check:
@@ -37,42 +46,56 @@ def check_leftovers(repository: Repository, state: Path) -> Check:
     found = [*stale_claims(repository), *stray_folders(repository, state, names), *stray_refs(repository, names)]
     if not found:
         return Check(id="leftovers", status="ok", message="nothing was left behind")
-    shown = "; ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-    return Check(id="leftovers", status="warn", message=shown, advice=_ADVICE)
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    message = "; ".join(each.what for each in found[:_SHOWN]) + more
+    advice = "; ".join(each.mend for each in found[:_SHOWN] if each.mend)
+    return Check(id="leftovers", status="warn", message=message, advice=advice)
 
 
-def stale_claims(repository: Repository) -> list[str]:
-    """Return the claims whose run is gone or has ended, in words; each keeps an issue from being worked on."""
-    found: list[str] = []
+def stale_claims(repository: Repository) -> list[Leftover]:
+    """Return the claims whose run is gone or has ended; each keeps an issue from being worked on."""
+    found: list[Leftover] = []
     for issue, claim in claims(repository).items():
         if isinstance(claim, UserError):
-            found.append(claim.message)
-        elif why := _no_longer_held(Path(claim.worktree) / WORKFLOW / claim.run.rpartition("/")[2]):
-            found.append(f"{issue} is claimed by {claim.run}, which {why} ({claim_ref(issue)})")
+            found.append(Leftover(claim.message))
+            continue
+        folder = Path(claim.worktree) / WORKFLOW / claim.run.rpartition("/")[2]
+        if not (folder / "run.json").is_file():
+            what, mend = "is gone", f"redfirst abandon {issue}"
+        elif _has_ended(folder):
+            what, mend = "has ended", f"git update-ref -d {claim_ref(issue)}"
+        else:
+            continue
+        found.append(Leftover(f"{issue} is claimed by {claim.run}, which {what} ({claim_ref(issue)})", mend))
     return found
 
 
-def _no_longer_held(folder: Path) -> str | None:
-    if not (folder / "run.json").is_file():
-        return "is gone"
+def _has_ended(folder: Path) -> bool:
     try:
-        run = Run.load(folder, driving=False)
+        return Run.load(folder, driving=False).state.has_ended
     except UserError:
-        return None  # damaged: for a person to judge
-    return "has ended" if run.state.has_ended else None
+        return False  # damaged: for a person to judge
 
 
-def stray_folders(repository: Repository, state: Path, names: Collection[str]) -> list[str]:
+def stray_folders(repository: Repository, state: Path, names: Collection[str]) -> list[Leftover]:
     """Return the private folders of this worktree's runs that are gone."""
     place = state_of_run(state, repository, "run")
     suffix = place.name.removeprefix("run")
     folders = sorted(place.parent.glob(f"*{suffix}")) if place.parent.is_dir() else []
-    return [f"{path} belongs to no run" for path in folders if path.name.removesuffix(suffix) not in names]
+    return [
+        Leftover(f"{path} belongs to no run", f"rm -r {shlex.quote(str(path))}")
+        for path in folders
+        if path.name.removesuffix(suffix) not in names
+    ]
 
 
-def stray_refs(repository: Repository, names: Collection[str]) -> list[str]:
+def stray_refs(repository: Repository, names: Collection[str]) -> list[Leftover]:
     """Return the refs of this worktree's runs that are gone."""
     refs = [
         ref for prefix in (RUN_REFS, PUBLISH_REFS) for ref in repository.refs(f"{prefix}{worktree_key(repository)}/")
     ]
-    return [f"{ref} belongs to no run" for ref in refs if ref.rpartition("/")[2] not in names]
+    return [
+        Leftover(f"{ref} belongs to no run", f"git update-ref -d {ref}")
+        for ref in refs
+        if ref.rpartition("/")[2] not in names
+    ]

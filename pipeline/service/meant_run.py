@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.lease import FileLease
+from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, run_names
 
@@ -56,13 +57,32 @@ def meant_by(command: str, repository: Repository) -> tuple[str, str]:
     if len(found) == 1:
         return found[0], f"the only run here that {words}"
     if not found:
-        raise UserError(f"No run of this worktree {words}. Name one.", Reason.USAGE, actions=("redfirst runs",))
+        raise _none_here(command, repository, fits, words)
     raise UserError(
         f"More than one run of this worktree {words}: {', '.join(found)}. Name the one that is meant.",
         Reason.USAGE,
         details={"runs": found},
-        actions=tuple(f"redfirst {command} {name}{_NEEDS.get(command, '')}" for name in found),
+        actions=tuple(_named(command, name) for name in found),
     )
+
+
+def _none_here(command: str, repository: Repository, fits: Callable[[Run], bool], words: str) -> UserError:
+    """Return the refusal where no run of this worktree fits, which names those of the others that do."""
+    roster = Roster(repository)
+    elsewhere = [place for place in roster.runs if place.worktree.path != roster.here and _fits(place.folder, fits)]
+    names = [roster.spoken(place.folder) for place in elsewhere]
+    there = "; ".join(f"{name} in {place.worktree.path}" for name, place in zip(names, elsewhere, strict=True))
+    said = f"In another one: {there}." if names else "Name one."
+    return UserError(
+        f"No run of this worktree {words}. {said}",
+        Reason.USAGE,
+        details={"runs": names},
+        actions=tuple(_named(command, name) for name in names) or ("redfirst runs",),
+    )
+
+
+def _named(command: str, name: str) -> str:
+    return f"redfirst {command} {name}{_NEEDS.get(command, '')}"
 
 
 def _fits(folder: Path, fits: Callable[[Run], bool]) -> bool:

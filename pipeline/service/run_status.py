@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from pipeline.config.folders import state_folder
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import exit_code
 from pipeline.routing.vocabulary import Role, Signal
@@ -19,6 +21,7 @@ from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.roster import seen_from
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role
+from pipeline.runs.store import state_of_run
 from pipeline.service.document_lines import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
 from pipeline.service.landing import landed, landing
@@ -56,7 +59,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     run = Run.load(folder, driving=False)
     state, info, lines = run.state, run.info, run.journal.lines
     there = seen_from(here, folder)
-    actions = (*safe_next_actions(run, live=live), *landing(there, run))
+    actions = (*safe_next_actions(run, live=live, desks=_desks(there, folder) if live else ()), *landing(there, run))
     reviews = _reviews(run)
     intended = run.journal.of(PublishIntended)
     return ShowDocument(
@@ -99,6 +102,14 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         run_dir=str(folder),
         artifacts=_artifacts(run),
     )
+
+
+def _desks(repository: Repository, folder: Path) -> tuple[Role, ...]:
+    """Return the roles at whose desks a person is waited for."""
+    from pipeline.backends.desk import desks_of  # noqa: PLC0415  (only for a run that is driven right now)
+
+    state = state_of_run(state_folder(os.environ), repository, folder.name)
+    return tuple(asked.role for desk in desks_of(folder, state) if (asked := desk.asked()) is not None)
 
 
 def _vain_edits(run: Run, here: Repository) -> tuple[VainEdit, ...]:

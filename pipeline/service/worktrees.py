@@ -6,11 +6,12 @@ import fcntl
 import os
 import re
 import shlex
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
 from pipeline.git import GitError, Repository
 from pipeline.outcomes import Reason
@@ -43,7 +44,9 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     tip = repository.resolve(base) if base else None
     if base is None or tip is None:
         raise UserError(
-            "Name the base branch: --base REF.", Reason.USAGE, actions=("redfirst run ISSUE --worktree --base REF",)
+            "Name the base branch: --base REF.",
+            Reason.USAGE,
+            actions=(f"redfirst run {options.issue} --worktree --base REF",),
         )
     with tracker.as_user_errors():
         title = tracker.in_tree(repository, repository.tree_of(tip)).read(options.issue).title
@@ -58,6 +61,17 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         except GitError as error:
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
     return Repository.find(folder), replace(options, base=base)
+
+
+def left_behind(here: Repository, made: Repository) -> tuple[str, ...]:
+    """Return a note where the repository's configuration says something else here than in the new worktree."""
+    with suppress(UserError):  # two files: who uses this checkout is told
+        found = repository_file(here.worktree, lambda name: made.blob(f"HEAD:{name}", LARGEST))
+        if found is not None and not found.tracked:
+            return (f"{found.name} of {here.worktree} does not count there: it is not committed",)
+        if found is not None and not same_words(found, here.worktree):
+            return (f"{found.name} says something else in {here.worktree}: there it counts as it is committed",)
+    return ()
 
 
 async def begun(here: Repository, made: Repository, start: Awaitable[Context]) -> Context:
