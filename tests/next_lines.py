@@ -23,6 +23,7 @@ FILLED: Final = {
     '"..."': '"say which name"',
     "AMOUNT": "100",
     "NUMBER": "99",
+    "ROLE": "check",
     "ISSUE": "GAL-1",
     "RUN": "run-GAL-1",
     "TITLE": '"A title"',
@@ -39,6 +40,8 @@ REFUSED: Final = ('"..."', "AMOUNT", "NUMBER", "ISSUE", "RUN", "REF")
 _PLACE: Final = re.compile(r'"\.\.\."|(?<![\w/-])[A-Z]{3,}(?![\w-])')
 _FIRST: Final = re.compile(r"redfirst [^&]*&&")
 """A command that goes on after redfirst: then the program itself is started."""
+_REFUSED_ALREADY: Final[set[str]] = set()
+"""What was typed with the place of a word, once: whether it is refused is no matter of the situation."""
 _SHIM: Final = '#!/bin/sh\nprintf "%s\\0" "$PWD" "$@" > "$ASKED"\n'
 
 
@@ -68,19 +71,26 @@ class Scene:
     project: Project
     place: Path
     run: str = "run-GAL-1"
-    tried: list[str] = field(default_factory=list[str])
     filled: dict[str, str] = field(default_factory=dict[str, str])
     """What the user puts there in this situation, over `FILLED`."""
+    done: set[tuple[str, Path | None, tuple[str, ...]]] = field(
+        default_factory=set[tuple[str, Path | None, tuple[str, ...]]]
+    )
+    """What has been typed already, with where and in which state: two lists of advice may have one command."""
 
     def each(self, actions: Sequence[str], promises: Mapping[str, Promise], *, cwd: Path | None = None) -> None:
         """Assert that exactly these commands are advised, and that each of them does what it says."""
         plain = [self._plain(action) for action in actions]
         assert plain == list(promises), f"advised: {plain}"
         kept = self.place.with_name("kept")
+        state = self.state()
         for action, promise in zip(actions, promises.values(), strict=True):
             self._refused_as_printed(action, cwd)
+            if (action, cwd, state) in self.done:
+                continue
+            self.done.add((action, cwd, state))
             if promise.reads:
-                self._one(action, promise, cwd)
+                self._one(action, promise, cwd, state)
                 continue
             shutil.copytree(self.place, kept, symlinks=True)
             self._one(action, promise, cwd)
@@ -92,9 +102,11 @@ class Scene:
         """Put everything back afterwards."""
         kept = self.place.with_name("before")
         shutil.copytree(self.place, kept, symlinks=True)
-        yield
-        shutil.rmtree(self.place)
-        kept.rename(self.place)
+        try:
+            yield
+        finally:
+            shutil.rmtree(self.place)
+            kept.rename(self.place)
 
     def started(self, command: str) -> subprocess.Popen[str]:
         """Start a command of redfirst, which goes on until something happens."""
@@ -122,7 +134,8 @@ class Scene:
 
     def _refused_as_printed(self, action: str, cwd: Path | None) -> None:
         """Assert that what holds a place for a word that only the user knows is refused as it was printed."""
-        if any(word in _PLACE.findall(action) for word in REFUSED):
+        if any(word in _PLACE.findall(action) for word in REFUSED) and action not in _REFUSED_ALREADY:
+            _REFUSED_ALREADY.add(action)
             before = self.state()
             done = self.typed(action, cwd)
             assert (done.returncode, self.state()) == (2, before), f"{action}: {done.stdout}{done.stderr}"
@@ -134,8 +147,8 @@ class Scene:
         for action, promise in zip(actions, promises.values(), strict=True):
             self._one(action, promise, cwd)
 
-    def _one(self, action: str, promise: Promise, cwd: Path | None) -> None:
-        before = self.state()
+    def _one(self, action: str, promise: Promise, cwd: Path | None, before: tuple[str, ...] | None = None) -> None:
+        before = self.state() if before is None and promise.reads else before
         done = self.typed(_PLACE.sub(lambda found: {**FILLED, **self.filled}[found[0]], action), cwd)
         said = f"{action}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
         assert done.returncode == promise.code, said
@@ -147,7 +160,6 @@ class Scene:
             assert f"{shown['outcome']}/{shown['reason']}" == promise.then, said
         else:
             assert self.state() == before, said
-        self.tried.append(action)
 
     def typed(self, command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command with a shell; the redfirst that it starts last is a fork."""
@@ -177,11 +189,7 @@ class Scene:
 
     def state(self) -> tuple[str, ...]:
         """Return what a command that only reads leaves as it is."""
-        asked = (
-            ["for-each-ref", "--format=%(refname) %(objectname)"],
-            ["status", "--porcelain"],
-            ["config", "--list", "--local"],
-        )
+        asked = (["for-each-ref", "--format=%(refname) %(objectname)"], ["status", "--porcelain"])
         told = [
             subprocess.run(
                 ["git", *argv],
@@ -193,12 +201,14 @@ class Scene:
             ).stdout
             for argv in asked
         ]
-        journals = sorted(self.place.glob("*/.workflow/*/journal.jsonl"))
-        return (*told, *(path.read_text(encoding="utf-8") for path in journals))
+        places = ("*/.workflow/*/journal.jsonl", "*/.workflow/*/*.md", "*/.git/config")
+        kept = sorted(path for place in places for path in self.place.glob(place))
+        return (*told, *(path.read_text(encoding="utf-8") for path in kept))
 
     def _plain(self, action: str) -> str:
         """Return a command with what differs from one machine to the next left out."""
         plain = action.replace(shlex.quote(f"{self.place}"), "PLACE").replace(str(self.place), "PLACE")
+        plain = re.sub(r"/project-[0-9a-f]{6}\b", "/WORKTREE", plain)
         return re.sub(r"\b[0-9a-f]{12,40}\b", "COMMIT", plain)
 
 

@@ -12,7 +12,9 @@ ABANDONED: Final = Promise(0, "cancelled/abandoned")
 COMPLETED: Final = Promise(0, "completed/done")
 PARKED: Final = Promise(4, PLAN)
 CLEAN: Final = '$ test -z "$(git status --porcelain)"'
+CLEAN_SOURCES: Final = "$ git diff --quiet HEAD -- greet.sum"
 ON_WORK: Final = '$ test "$(git branch --show-current)" = work'
+ON_OWN: Final = '$ test "$(git branch --show-current)" = gal-1'
 ON_MINE: Final = '$ test "$(git branch --show-current)" = mine'
 TWO_COMMITS: Final = '$ test "$(git rev-list --count main..HEAD)" = 2'
 LANDED: Final = "$ git merge-base --is-ancestor gal-1-reject-empty-names main"
@@ -55,11 +57,19 @@ TABLE: Final[dict[str, Advice]] = {
         },
     ),
     "resume at a gate": Advice(("service/gates.py",), {APPROVE: COMPLETED, REJECT: PARKED}),
+    "a draft is removed": Advice(("service/gate_edits.py",), {REJECT: PARKED, APPROVE: COMPLETED}),
+    "a draft that cannot be used": Advice(("service/gate_edits.py",), {APPROVE: Promise(2)}),
+    "in the way": Advice(("service/in_the_way.py",), {"git status": READS, SHOW: READS}),
+    "what puts it away": Advice(
+        ("service/in_the_way.py",), {"git stash push --include-untracked -- greet.sum": Promise(0, CLEAN_SOURCES)}
+    ),
     "another gate is approved": Advice(("service/gates.py",), {SHOW: READS}),
     "gate plan of a linked worktree": Advice(
         ("runs/next_actions.py", "service/other_worktrees.py"),
         {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED},
     ),
+    "a gate that waits in a linked worktree": Advice(("service/meant_run.py",), {APPROVE: COMPLETED}),
+    "a gate that waits there, rejected": Advice(("service/meant_run.py",), {REJECT: PARKED}),
     "completed": Advice(FACTS, {"git log --stat COMMIT..work": READS, DIFF: READS}, "completed/done"),
     "completed on an odd branch": Advice(FACTS, {"git log --stat COMMIT..'a;$b&c'": READS, DIFF: READS}),
     "completed in a linked worktree": Advice(
@@ -77,6 +87,7 @@ TABLE: Final[dict[str, Advice]] = {
     "landing where the base has moved": Advice(
         ("service/landing.py",), {"git merge --no-edit gal-1-reject-empty-names": Promise(0, LANDED)}
     ),
+    "no such task": Advice(("service/patches.py",), {SHOW: READS}),
     "an ended run is approved": Advice(("service/composition.py",), {SHOW: READS}),
     "an abandoned run is approved": Advice(("service/composition.py",), {AGAIN: Promise(0, TWO_COMMITS), SHOW: READS}),
     "an ended run is abandoned": Advice(("service/gates.py",), {"redfirst runs": READS}),
@@ -126,6 +137,31 @@ TABLE: Final[dict[str, Advice]] = {
     "no runs": Advice(
         ("service/run_list.py", "cli/runs_text.py"), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}
     ),
+    "no run waits": Advice(("service/meant_run.py",), {"redfirst runs": READS}),
+    "no such recipe": Advice(("service/recipe_files.py",), {"redfirst recipes list": READS}),
+    "a recipe of no issue": Advice(("service/recipe_choice.py",), {"redfirst recipes show research": READS}),
+    "the ref of a run that is gone": Advice(
+        ("service/leftovers.py",),
+        {
+            "git update-ref -d refs/redfirst/runs/WORKTREE/run-GAL-1": Promise(
+                0, '$ test -z "$(git for-each-ref refs/redfirst/runs)"'
+            )
+        },
+    ),
+    "the claim of a run that is gone": Advice(
+        ("service/leftovers.py",),
+        {"redfirst abandon GAL-1": Promise(0, '$ test -z "$(git for-each-ref refs/redfirst/claims)"')},
+    ),
+    "an edit after its gate": Advice(
+        ("runs/drafts.py",), {'redfirst reject run-GAL-1 --to plan --feedback "..."': SENT_BACK}
+    ),
+    "landing, seen from the worktree that was made": Advice(
+        ("service/landing.py",), {"git fetch . gal-1-reject-empty-names:main": Promise(0, LANDED)}
+    ),
+    "landing where the base is elsewhere": Advice(
+        ("service/landing.py",),
+        {"git -C 'PLACE/project' merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED)},
+    ),
     "unknown run": Advice(("runs/roster.py",), {"redfirst runs": READS}),
     "claimed in a linked worktree": Advice(
         ("runs/claimants.py",), {SHOW: READS, APPROVE: COMPLETED, ABANDON: ABANDONED}
@@ -133,8 +169,9 @@ TABLE: Final[dict[str, Advice]] = {
     "claimed by a run whose driver died": Advice(
         ("runs/claimants.py",), {SHOW: READS, RESUME: COMPLETED, ABANDON: ABANDONED}
     ),
+    "a list of issues that are claimed": Advice(("cli/issue_lists.py",), {SHOW: READS}),
     "the claim's worktree is gone": Advice(
-        ("runs/claimants.py", "runs/roster.py"),
+        ("runs/claimants.py", "runs/roster.py", "cli/issue_lists.py"),
         {"redfirst abandon GAL-1": Promise(0, '$ test -z "$(git for-each-ref refs/redfirst/claims)"')},
     ),
     "the claim's worktree is locked": Advice(
@@ -148,7 +185,10 @@ TABLE: Final[dict[str, Advice]] = {
         ("runs/preconditions.py",),
         {SHOW: READS, ABANDON: ABANDONED, "redfirst run GAL-2 --worktree": Promise(0, "$ test -d ../project-gal-2")},
     ),
-    "detached": Advice(("runs/preconditions.py",), {"git switch -c BRANCH": Promise(0, ON_MINE)}),
+    "detached": Advice(("runs/preconditions.py",), {"git switch -c gal-1": Promise(0, ON_OWN)}),
+    "detached, with a branch of the issue": Advice(
+        ("runs/preconditions.py",), {"git switch gal-1": Promise(0, ON_OWN)}
+    ),
     "a branch with a space": Advice(("runs/preconditions.py",), {"git branch -m NAME": Promise(0, ON_MINE)}),
     "no commit": Advice(
         ("runs/preconditions.py",), {"git add --all && git commit": Promise(0, "$ git rev-parse HEAD && " + CLEAN[2:])}
@@ -156,14 +196,14 @@ TABLE: Final[dict[str, Advice]] = {
     "on the base": Advice(
         ("runs/preconditions.py",),
         {
-            "git switch -c gal-1": Promise(0, '$ test "$(git branch --show-current)" = gal-1'),
-            "redfirst run ISSUE --worktree": Promise(0, "$ test -d ../project-gal-1"),
+            "git switch -c gal-1": Promise(0, ON_OWN),
+            "redfirst run GAL-1 --worktree": Promise(0, "$ test -d ../project-gal-1"),
         },
     ),
-    "no base": Advice(("runs/preconditions.py",), {"redfirst run ISSUE --base REF": COMPLETED}),
+    "no base": Advice(("runs/preconditions.py",), {"redfirst run GAL-1 --base REF": COMPLETED}),
     "no base for a worktree": Advice(
         ("service/worktrees.py",),
-        {"redfirst run ISSUE --worktree --base REF": Promise(0, "$ test -d ../project-gal-1")},
+        {"redfirst run GAL-1 --worktree --base REF": Promise(0, "$ test -d ../project-gal-1")},
     ),
     "no such base": Advice(("runs/preconditions.py",), {"git branch --all": READS}),
     "dirty": Advice(
@@ -227,12 +267,12 @@ TABLE: Final[dict[str, Advice]] = {
     "rejected: on the base": Advice(
         FACTS,
         {
-            "git switch -c NAME": Promise(0, ON_MINE),
-            "redfirst run GAL-1 --worktree": Promise(0, "$ test -d ../project-gal-1"),
+            "git switch -c gal-1": Promise(0, ON_OWN),
+            "redfirst run GAL-1 --worktree": Promise(4, "$ test -d ../project-gal-1"),
         },
         "rejected/branch_is_base",
     ),
-    "rejected: branch moved": Advice(FACTS, {AGAIN: Promise(0, ENDED)}, "rejected/branch_moved"),
+    "rejected: branch moved": Advice(FACTS, {AGAIN: Promise(4, ENDED)}, "rejected/branch_moved"),
     "rejected: no tracker": Advice(
         FACTS,
         {"redfirst issue new --title TITLE --id GAL-1": Promise(0, "$ test -f TODO/GAL-1.md")},
@@ -309,7 +349,18 @@ OUTCOMES: Final[dict[str, Advice]] = {
         },
     }.items()
 } | {
-    "live": Advice(FACTS, {WATCH: READS}),
+    "a damaged journal": Advice(
+        ("engine/journal.py",), {ABANDON: ABANDONED, "git for-each-ref refs/redfirst/runs": READS}
+    ),
+    "rows of another version": Advice(("engine/run.py",), {ABANDON: ABANDONED}),
+    "a damaged result": Advice(("runs/run.py",), {ABANDON: ABANDONED}),
+    "a lost run.json": Advice(("runs/run.py",), {"git for-each-ref refs/redfirst/claims": READS}),
+    "onto what does not hold its start": Advice(("service/in_the_way.py",), {"git log COMMIT..COMMIT": READS}),
+    "no desk waits": Advice(
+        ("service/human_answer.py",),
+        {"redfirst runs": READS, "redfirst run ISSUE --agent ROLE=human": AGAIN_ANEW},
+    ),
+    "live": Advice(FACTS, {"redfirst desk run-GAL-1 --role orchestrator": READS, WATCH: READS}),
     "driven": Advice(("runs/lease.py",), {WATCH: READS, "kill PID": Promise(0, "cancelled/interrupted")}),
     "claimed by a live run": Advice(("runs/claimants.py",), {SHOW: READS, WATCH: READS}),
     "the page of a run": Advice(("cli/show_text.py",), {"redfirst show run-GAL-1 -v": READS}),
@@ -349,6 +400,10 @@ SET_UP: Final[dict[str, Advice]] = {
         },
     ),
     "only shown": Advice(("cli/init.py",), {"redfirst init --agent command --argv 'echo '\"'\"'a b'\"'\"''": _WRITTEN}),
+    "not trusted yet": Advice(("cli/config.py",), {"redfirst trust": Promise(2)}),
+    "not trusted, and run": Advice(
+        ("config/trust.py",), {"redfirst trust   # shows these values, and asks": Promise(2)}
+    ),
     "no terminal to trust at": Advice(("cli/trust.py",), {"redfirst trust --yes": READS}),
     "configured already": Advice(
         ("cli/init.py",),

@@ -6,13 +6,14 @@ is there is a run with all that belongs to it.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from crashes import KILLED, die_at
-from e2e.next_table import OUTCOMES
-from e2e.test_next_lines import FAST, FILES, HONEST
-from kit import make_project
+from e2e.next_scene import FAILING, HONEST, SECOND, detached, dirty, issue_with, make_scene, no_tracker
+from e2e.next_table import OUTCOMES, TABLE
+from kit import ISSUE
 from next_lines import Scene, actions_of
 
 from pipeline.outcomes import Reason
@@ -22,7 +23,9 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kit import Project
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +54,7 @@ def to_final_review(*blockers: str) -> list[Event]:
     ]
 
 
+UNMET: Final = {"TODO/GAL-1.md": ISSUE.replace("depends-on: []", "depends-on: [GAL-2]"), **SECOND}
 STORIES: Final[dict[str, tuple[str, list[Event]]]] = {
     "rejected/usage": rejected(Reason.USAGE),
     "rejected/config": rejected(Reason.CONFIG),
@@ -74,16 +78,44 @@ STORIES: Final[dict[str, tuple[str, list[Event]]]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[BEGUN, ASKED, DONE])
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Scene]:
-    place = tmp_path_factory.mktemp("outcomes") / "a place"
-    place.mkdir()
-    project = make_project(place, FILES)
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
-    project.use_script([{"when": {"kind": "plan"}, "exit": 3}] * 2 if request.param != DONE else HONEST, FAST)
-    project.git("config", "gpg.program", "gpg")
-    assert die_at(project, request.param, 1, "run", "GAL-1") == KILLED
-    return request.param, Scene(project, place)
+REJECTIONS: Final[dict[str, Callable[[Project], object]]] = {
+    "rejected: dirty": dirty,
+    "rejected: detached": detached,
+    "rejected: on the base": lambda project: project.git("switch", "--quiet", "main"),
+    "rejected: branch moved": lambda project: project.git("commit", "--quiet", "--allow-empty", "--message", "mine"),
+    "rejected: no tracker": no_tracker,
+    "rejected: broken tracker": issue_with("status: Todo", "status: Soon"),
+    "rejected: missing dependency": issue_with("depends-on: []", "depends-on: [GAL-9]"),
+    "rejected: unmet dependency": lambda project: project.write(UNMET),
+}
+REPEATING: Final = {
+    *("rejected/usage", "rejected/config", "rejected/disk", "rejected/environment", "rejected/issue_not_found"),
+    *("parked/environment", "parked/agent_unavailable", "failed/cleanup_needed", "failed/evidence_not_reached"),
+    *("completed/nothing_to_do", "parked/regression"),
+    *("rejected: branch moved", "rejected: missing dependency", "rejected: broken tracker"),
+}
+"""Whose commands are all advised, and executed, of other runs as well."""
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
+    """Runs whose drivers died, by the instant; each is made when it is first asked for."""
+    return Begun(tmp_path_factory)
+
+
+class Begun(dict[str, Scene]):
+    """Makes what is asked for."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        super().__init__()
+        self._folders = folders
+
+    def __missing__(self, instant: str) -> Scene:
+        scene = make_scene(self._folders.mktemp("outcomes"), HONEST if instant == DONE else FAILING)
+        scene.project.git("config", "gpg.program", "gpg")
+        assert die_at(scene.project, instant, 1, "run", "GAL-1") == KILLED
+        self[instant] = scene
+        return scene
 
 
 def decide(scene: Scene, events: Sequence[Event]) -> None:
@@ -98,24 +130,79 @@ def decide(scene: Scene, events: Sequence[Event]) -> None:
         scene.project.git("checkout", "--quiet", "--", "TODO")
 
 
-def test_each_way_to_stand(scene: tuple[str, Scene]) -> None:
-    instant, there = scene
-    for name, (began, events) in STORIES.items():
-        if began == instant:
-            with there.put_back():
-                decide(there, events)
-                shown = there.project.document("show", "GAL-1")
-                assert f"{shown['outcome']}/{shown['reason']}" == name == OUTCOMES[name].stands
-                there.each(actions_of(shown), OUTCOMES[name].lines)
-                if name == "cancelled/interrupted":
-                    there.within(there.project.redfirst("show").stdout, OUTCOMES["the page of a run"].lines)
-                    there.within(there.project.redfirst("explain").stdout, OUTCOMES["why in short"].lines)
+def cases(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[pytest.mark.broad] if name in REPEATING else []) for name in names]
 
 
-def test_while_another_process_drives_it_and_waits_for_a_person(scene: tuple[str, Scene]) -> None:
-    instant, there = scene
-    if instant != ASKED:
-        return
+@pytest.mark.parametrize("name", cases(STORIES))
+def test_each_way_to_stand(begun: dict[str, Scene], name: str) -> None:
+    instant, events = STORIES[name]
+    there = begun[instant]
+    with there.put_back():
+        decide(there, events)
+        shown = there.project.document("show", "GAL-1")
+        assert f"{shown['outcome']}/{shown['reason']}" == name == OUTCOMES[name].stands
+        there.each(actions_of(shown), OUTCOMES[name].lines)
+        if name == "cancelled/interrupted":
+            there.within(there.project.redfirst("show").stdout, OUTCOMES["the page of a run"].lines)
+            there.within(there.project.redfirst("explain").stdout, OUTCOMES["why in short"].lines)
+
+
+@pytest.mark.parametrize("name", cases(REJECTIONS))
+def test_where_a_run_is_rejected_that_had_begun(begun: dict[str, Scene], name: str) -> None:
+    there = begun[BEGUN]
+    with there.put_back():
+        REJECTIONS[name](there.project)
+        document = there.project.document("resume", "GAL-1")
+        assert f"{document.get('outcome')}/{document.get('reason')}" == TABLE[name].stands, document
+        there.each(actions_of(document), TABLE[name].lines)
+
+
+def _lines(project: Project, changed: Callable[[list[str]], list[str]]) -> None:
+    journal = project.run_folder() / "journal.jsonl"
+    journal.write_text("".join(changed(journal.read_text(encoding="utf-8").splitlines(keepends=True))))
+
+
+def _another_row(lines: list[str]) -> list[str]:
+    number = next(n for n, line in enumerate(lines) if '"decision"' in line)
+    line = json.loads(lines[number])
+    line["data"]["row"] = "any/1"
+    return [*lines[:number], json.dumps(line) + "\n", *lines[number + 1 :]]
+
+
+def _result(project: Project) -> None:
+    next(iter(sorted(project.run_folder().glob("dispatches/*/result.json")))).unlink()
+
+
+DAMAGES: Final[dict[str, tuple[str, Callable[[Project], object], list[str]]]] = {
+    "a damaged journal": (
+        ASKED,
+        lambda project: _lines(project, lambda lines: [*lines[:2], "rubbish\n", *lines[3:]]),
+        ["show"],
+    ),
+    "rows of another version": (ASKED, lambda project: _lines(project, _another_row), ["show"]),
+    "a damaged result": (DONE, _result, ["show"]),
+    "a lost run.json": (ASKED, lambda project: (project.run_folder() / "run.json").write_text("{}"), ["show"]),
+    "onto what does not hold its start": (
+        ASKED,
+        lambda project: project.git("branch", "alone", project.git("commit-tree", "HEAD^{tree}", "-m", "mine")),
+        ["resume", "--onto", "alone"],
+    ),
+    "no desk waits": (BEGUN, lambda _: None, ["hand-in"]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_where_a_run_cannot_be_gone_on_with(begun: dict[str, Scene], name: str) -> None:
+    instant, damage, words = DAMAGES[name]
+    there = begun[instant]
+    with there.put_back():
+        damage(there.project)
+        there.each(actions_of(there.project.document(*words)), OUTCOMES[name].lines)
+
+
+def test_while_another_process_drives_it_and_waits_for_a_person(begun: dict[str, Scene]) -> None:
+    there = begun[ASKED]
     driver = there.started("redfirst resume run-GAL-1 --agent orchestrator=human")
     assert driver.stderr is not None
     said: list[str] = []

@@ -6,8 +6,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from e2e.next_scene import FILES
 from e2e.next_table import SET_UP
-from e2e.test_next_lines import FILES
 from kit import make_project
 from next_lines import Scene, actions_of
 
@@ -54,10 +54,15 @@ def test_a_program_of_one_s_own_from_its_configuration_to_a_run(scene: Scene) ->
     lines = list(SET_UP["configured"].lines.items())
     scene.filled["ISSUE"] = "PROJECT-1"
     scene.in_turn(steps[:2], dict(lines[:2]))
+    scene.within(project.redfirst("config", "show").stdout, SET_UP["not trusted yet"].lines)
+    also = project.document("run", "PROJECT-1")["error"]["also"]
+    (untrusted,) = (each for each in also if each["kind"] == "untrusted")
+    scene.each(untrusted["safe_next_actions"], SET_UP["not trusted, and run"].lines)
     scene.within(project.redfirst("trust").stderr, SET_UP["no terminal to trust at"].lines)
     scene.in_turn(steps[2:], dict(lines[2:]))
     second = project.document("init", "--agent", "human")
     scene.each(actions_of(second), SET_UP["configured already"].lines)
+    assert actions_of(project.document("init")) == actions_of(second), "a bare one would find no agent"
 
 
 def test_what_doctor_advises(scene: Scene) -> None:

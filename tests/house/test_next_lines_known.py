@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from e2e.next_table import OUTCOMES, SET_UP, TABLE
-from house.unexecuted import OF_OUTCOMES, UNEXECUTED
+from house.unexecuted import OF_OUTCOMES, ONLY_THE_USER_KNOWS, UNEXECUTED
 
 import pipeline
 from pipeline.runs.next_actions import ACTIONS
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 ROOT: Final = Path(pipeline.__file__).parent
 SITUATIONS: Final = TABLE | OUTCOMES | SET_UP
 _STARTS: Final = ("redfirst ", "git ", "cd ", "kill ", "npm ")
+_OTHER_PROGRAMS: Final = ("ls ", "pip ")
+_HELD: Final = re.compile(r'"\.\.\."|(?<![\w/-])(?!COMMIT|PLACE|TODO|GAL)[A-Z]{2,}(?![\w-])')
 _KEYWORDS: Final = {"actions", "safe_next_actions"}
 _SAID: Final = re.compile(r"(?<=\w)   #.*")
 """What is said of a command beside it."""
@@ -105,6 +107,32 @@ def test_every_outcome_and_reason_has_a_situation_or_a_reason_not_to() -> None:
     situations = {advice.stands for advice in SITUATIONS.values() if advice.stands is not None}
     missing = {f"{outcome}/{reason}" for outcome, reason in told} - situations - OF_OUTCOMES.keys()
     assert sorted(missing) == []
+
+
+def test_what_stands_among_the_actions_is_a_command() -> None:
+    sentences = [
+        (path.name, text)
+        for path in sorted(ROOT.rglob("*.py"))
+        for text in _given(ast.parse(path.read_text(encoding="utf-8")))
+        if " " in text.strip() and not text.startswith((*_STARTS, *_OTHER_PROGRAMS, "{}"))
+    ]
+    assert sentences == [], "what is no command belongs into the message"
+
+
+def _given(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts that are given as actions."""
+    given = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg in _KEYWORDS]
+    for value in given:
+        nodes = list(ast.walk(value))
+        parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+        parts -= {id(node) for node in nodes if isinstance(node, ast.JoinedStr)}
+        yield from (text for node in nodes if id(node) not in parts and (text := _text(node)) is not None)
+
+
+def test_a_place_is_held_only_for_what_the_user_alone_knows() -> None:
+    held = {line for advice in SITUATIONS.values() for line in advice.lines if _HELD.search(_SAID.sub("", line))}
+    assert sorted(held - ONLY_THE_USER_KNOWS.keys()) == [], "print the value, or give the reason in unexecuted.py"
+    assert sorted(ONLY_THE_USER_KNOWS.keys() - held) == []
 
 
 def test_advice_is_found_in_a_source() -> None:
