@@ -83,7 +83,7 @@ REFUSALS: dict[str, tuple[Callable[[Project], None], list[str]]] = {
     "a broken tracker": (issue_with("status: Todo", "status: Soon"), ["run", "GAL-1"]),
     "no such issue": (_nothing, ["run", "GAL-9"]),
     "an issue that is not there": (_nothing, ["issue", "show", "GAL-9"]),
-    "no id": (_nothing, ["run", "GAL/1"]),
+    "no id": (_nothing, ["run", "gal 1"]),
     "no identity": (_no_identity, ["run", "GAL-1"]),
     ".workflow is committed": (_committed_workflow, ["run", "GAL-1"]),
     "no run waits": (_nothing, ["approve"]),
