@@ -15,7 +15,7 @@ from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.routing import diagrams, render, simulation
+from pipeline.routing import diagrams, render, simulation, walk_words
 from pipeline.routing.matrix import GATES
 from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.simulation import SignalsError
@@ -136,9 +136,9 @@ def simulate(
             actions=("redfirst routes", "redfirst simulate --help"),
         ) from error
     if as_document:
-        typer.echo(json.dumps(simulation.walk_value(walk), indent=2))
+        typer.echo(json.dumps(walk_words.walk_value(walk), indent=2))
     else:
-        print_text(simulation.walk_text(walk))
+        print_text(walk_words.walk_text(walk))
 
 
 def _gates(words: str) -> frozenset[str]:

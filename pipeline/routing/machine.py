@@ -7,27 +7,24 @@ A decision is made in three moves: `_resolve` finds the row and counts (or does 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from pipeline.engine import machine as engine
 from pipeline.engine.machine import TRUNK, Effect
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
+from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.lanes import begun, forked, settled, taken_back, turned_back
-from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
+from pipeline.routing.lookup import counter_key, find_row, limit_of
+from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import PARALLEL, Event, RunState, TaskStatus
 from pipeline.routing.state_changes import PER_TASK_STEPS, arrive, drafts_fixes, first_step, measured
-from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.routing.actions import Action
     from pipeline.routing.state import Settings, TaskState
-
-
-class UnroutedSignalError(LookupError):
-    """A step reported what the matrix has no row for: a bug of ours, named with its whole coordinate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +34,6 @@ class Decision(engine.Decision):
     step: Step
     action: Action
     exhausted: tuple[Loop, ...] = ()
-
-
-_AMENDS: Final = frozenset({Signal.AMENDED, Signal.REFUSED})
-_DIAGNOSES: Final = frozenset(row.signal for row in MATRIX if row.step is Step.DIAGNOSE) - _AMENDS
 
 
 class MatrixMachine:
@@ -73,81 +66,6 @@ class MatrixMachine:
         resumed = state.resumed()
         lanes = {name: replace(lane, reasks={}) for name, lane in resumed.lanes.items()}
         return state if resumed is state else replace(resumed, lanes=lanes)
-
-
-def signals_of(state: RunState) -> frozenset[Signal]:
-    """Return what may be reported now: the step's signals but those that gate, question or recipe rule out.
-
-    Where the recipe asks nobody, nothing else can happen; a user may still stop the run.
-    """
-    at = state.trunk
-    found = EMITS[at.step]
-    if state.phases.passes(at.step) or (at.step is Step.SPLIT and state.passes_split):
-        return frozenset({Signal.NOT_ASKED, Signal.CANCELLED})
-    found -= {Signal.NOT_ASKED}
-    if at.step is Step.GATE:
-        return frozenset(GATES[at.gate or ""])
-    if at.step is Step.DIAGNOSE:
-        found -= _DIAGNOSES if at.ask is Question.AMEND else _AMENDS
-        if at.after not in {Signal.PASSES_ALREADY, Signal.RED_GONE}:
-            found -= {Signal.ALREADY_DONE}
-    if at.step is Step.INTEGRATE and state.current is None:  # the trunk, while tasks are worked on side by side
-        return frozenset({Signal.CANCELLED})
-    if at.step is Step.SPLIT and not state.may_take_the_plans_task:
-        found -= {Signal.ONE_TASK}
-    return found
-
-
-def find_row(state: RunState, signal: Signal) -> Row:
-    """Return the one row that holds for *signal* now.
-
-    Raises:
-        UnroutedSignalError: the matrix has no row for it.
-    """
-    step = state.trunk.step
-    if signal not in signals_of(state):
-        accepted = ", ".join(sorted(signals_of(state)))
-        raise UnroutedSignalError(f"step {step.value} cannot report {signal.value} now, only: {accepted}")
-    rows = [row for row in MATRIX if row.signal is signal and step in steps_of(row)]
-    facts = state.facts()
-    special = [row for row in rows if row.given in facts]
-    plain = [row for row in rows if row.given is None]
-    if len(special) == 1:
-        return special[0]
-    if not special and len(plain) == 1:
-        return plain[0]
-    raise UnroutedSignalError(f"step {step.value}: {len(rows)} rows for signal {signal.value}, given {facts}")
-
-
-def limit_of(state: RunState, loop: Loop) -> int | None:
-    """Return how often *loop*'s edges may be taken in its scope (configured, else the matrix's); None = unbounded."""
-    bound = BOUNDS[loop]
-    if bound.limit is None:
-        return None
-    limit = state.limits.get(loop, bound.limit)
-    if loop is Loop.DISPATCHES:
-        return limit + DISPATCHES_PER_TASK * state.split_size
-    return max(limit - 1, 0) if bound.reviews else limit
-
-
-def counter_key(state: RunState, loop: Loop, role: Role | None) -> str:
-    """Return the name of the counter that *loop* is paid from in the scope that holds now (matrix 2)."""
-    match BOUNDS[loop].scope:
-        case "plan revision":
-            where = f"plan {state.plan_revision}"
-        case "split revision":
-            where = f"split {state.split_revision}"
-        case "draft":
-            where = f"draft {state.draft}"
-        case "task":
-            where = f"task {state.current}"
-        case "task and red tree":
-            where = f"task {state.current} {(state.task.red or '')[:12]}"
-        case "slot":
-            where = f"visit {state.trunk.visit} {role.value if role else '-'} {state.resumes}"
-        case _:
-            where = "run"
-    return f"{loop.value}@{where}"
 
 
 def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.engine.events import RunParked, RunResumed, RunStarted
-from pipeline.routing.machine import counter_key, limit_of
+from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED

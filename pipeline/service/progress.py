@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
-from pipeline.routing.machine import limit_of
+from pipeline.routing.lookup import limit_of
 from pipeline.routing.vocabulary import Loop
 from pipeline.runs.activity_file import forget_now, write_now
 from pipeline.runs.facts import beside_words, counters_of, driven_s, task_words

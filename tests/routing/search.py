@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from routing.world import budget_is_used_up, events, out_of_budget, stands
 
 from pipeline.routing.actions import Stop
-from pipeline.routing.machine import advance, counter_key
+from pipeline.routing.lookup import counter_key
+from pipeline.routing.machine import advance
 from pipeline.routing.matrix import ASKS
 from pipeline.routing.simulation import dispatches_due
 from pipeline.routing.vocabulary import Loop, Signal, Step

@@ -9,7 +9,8 @@ from routing.walks import TO_SPLIT, at_first_task, begin, event, tasks, walk, wa
 
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Goto, Stop
-from pipeline.routing.machine import advance, counter_key, limit_of
+from pipeline.routing.lookup import counter_key, limit_of
+from pipeline.routing.machine import advance
 from pipeline.routing.state import Event, NewTask
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 

@@ -9,7 +9,8 @@ from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with
 
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Goto, NextTask
-from pipeline.routing.machine import MatrixMachine, UnroutedSignalError, advance, limit_of, signals_of
+from pipeline.routing.lookup import UnroutedSignalError, limit_of, signals_of
+from pipeline.routing.machine import MatrixMachine, advance
 from pipeline.routing.state import Event, NewTask, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 

@@ -13,7 +13,8 @@ from routing.world import MACHINE, PERSON, budget_is_used_up, events, out_of_bud
 
 from pipeline.outcomes import Outcome
 from pipeline.routing.actions import Again, NextTask, Row, Stop
-from pipeline.routing.machine import advance, limit_of
+from pipeline.routing.lookup import limit_of
+from pipeline.routing.machine import advance
 from pipeline.routing.simulation import dispatches_due
 from pipeline.routing.state import Event, NewTask, RunState, TaskStatus
 from pipeline.routing.state_changes import SETTLED

@@ -13,7 +13,7 @@ from workflows.test_several_files import BUILT_IN, sound
 
 from pipeline.recipes.phases import phases_of
 from pipeline.routing.actions import Goto, NextTask
-from pipeline.routing.machine import UnroutedSignalError, signals_of
+from pipeline.routing.lookup import UnroutedSignalError, signals_of
 from pipeline.routing.matrix import MATRIX
 from pipeline.routing.phases import EVERYBODY, Phases
 from pipeline.routing.simulation import dispatches_due

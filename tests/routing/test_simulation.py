@@ -16,12 +16,11 @@ from pipeline.routing.simulation import (
     Walk,
     parse_signals,
     simulate,
-    walk_text,
-    walk_value,
     words_of,
 )
 from pipeline.routing.state import Settings
 from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.routing.walk_words import walk_text, walk_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

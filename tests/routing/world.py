@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Reason
 from pipeline.routing.actions import Again
-from pipeline.routing.machine import MatrixMachine, find_row, limit_of, signals_of
+from pipeline.routing.lookup import find_row, limit_of, signals_of
+from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import ASKS, MATRIX
 from pipeline.routing.state import Event, NewTask, Settings, Trees
 from pipeline.routing.state_changes import DRAFTS

@@ -16,7 +16,7 @@ from pipeline.engine.machine import TRUNK
 from pipeline.process import BoxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
-from pipeline.routing.machine import counter_key, limit_of
+from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs.events import DispatchFinished

@@ -11,7 +11,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
 from pipeline.reports.findings import Stage, StageFindings
 from pipeline.reports.reviews import CheckReview, SimplifyReview
-from pipeline.routing.machine import counter_key
+from pipeline.routing.lookup import counter_key
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.steps.asking.dispatches import ask_all
 from pipeline.steps.asking.review_record import ReviewRecord

@@ -16,7 +16,7 @@ from pipeline.dispatch.request import Request
 from pipeline.reports.decode import Malformed
 from pipeline.reports.reviews import FollowUps
 from pipeline.reports.untrusted_text import block, one_line
-from pipeline.routing.machine import limit_of
+from pipeline.routing.lookup import limit_of
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
