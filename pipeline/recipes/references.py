@@ -64,12 +64,13 @@ def of_text(at: str, text: str, scope: Scope) -> Iterator[Problem]:
 
 def _of_area(at: str, text: str, scope: Scope) -> Iterator[Problem]:
     found, unknown = references(text)
-    yield from of_text(at, "".join(f"{{{{{one.text}}}}}" for one in found if one.step is None), scope)
+    if found:
+        yield from of_text(at, "".join(f"{{{{{one.text}}}}}" for one in found if one.step is None), scope)
     if unknown or any(one.step is not None for one in found):
         message = "a pattern may hold inputs and {{item}} only: it is compared before any step has run"
         yield Problem("unknown_reference", at, message)
         return
-    why = patterns.fault(re.sub(r"\{\{.*?\}\}", "x", text))
+    why = patterns.fault(re.sub(r"\{\{.*?\}\}", "x", text) if found else text)
     if why is not None:
         yield Problem("bad_pattern", at, f"{text!r}: {why}")
 

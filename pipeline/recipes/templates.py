@@ -45,6 +45,8 @@ class Reference:
 
 def references(text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
     """Return the placeholders of a text, and those that are none that is known."""
+    if "{{" not in text:
+        return (), ()
     known: list[Reference] = []
     unknown: list[str] = []
     for match in _PLACEHOLDER.finditer(text):
@@ -96,4 +98,4 @@ def _replaced(text: str, value_of: Callable[[Reference], str], braces: str) -> s
         reference = None if match[1] is None else _reference(match[1].strip())
         return match[0] if reference is None else value_of(reference)
 
-    return _PLACEHOLDER.sub(value, text)
+    return _PLACEHOLDER.sub(value, text) if "{{" in text else text
