@@ -136,7 +136,8 @@ def require_trust(recipe: Chosen, repository: Repository, environ: Mapping[str, 
         UserError: reason `untrusted`.
     """
     place = recipe.file.path
-    if recipe.file.origin is Origin.FILE and not trust.is_trusted(recipe.theirs, repository.common_dir, environ):
+    lies_there = recipe.file.origin is Origin.FILE and any(item.key == place for item in recipe.theirs)
+    if lies_there and not trust.is_trusted(recipe.theirs, repository.common_dir, environ):
         raise UserError(
             f"{place} lies in the repository, whose recipes need trust: commit it as {RECIPES}/NAME.yaml and run "
             "redfirst trust, or keep it elsewhere.",
@@ -158,7 +159,7 @@ def recipes_of(repository: Repository, commit: str | None, environ: Mapping[str,
                 found += chosen(library, name, repository).theirs
             except UserError:  # what cannot be run needs no trust
                 continue
-    return tuple(found)
+    return tuple(dict.fromkeys(found))  # what others are made of is there several times
 
 
 def values_of(recipe: Chosen, word: str, given: Mapping[str, str]) -> dict[str, str]:

@@ -210,7 +210,9 @@ def test_check_28_a_recipe_of_the_repository_is_trusted_as_it_is(tmp_path: Path)
 
 def test_check_28_who_builds_on_a_recipe_of_the_repository_trusts_that_one(tmp_path: Path) -> None:
     project = sums(tmp_path)
+    again = "name: again\nextends: ours\nedits: [{change: plan, set: {review: []}}]\n"
     project.write({".redfirst/recipes/ours.yaml": TEAM.format(name="ours"), "other.yaml": TEAM.format(name="other")})
+    project.write({".redfirst/recipes/again.yaml": again})
     project.commit("our way")
     own = project.home / "config" / "redfirst" / "recipes" / "mine.yaml"
     own.parent.mkdir(parents=True)
@@ -220,7 +222,10 @@ def test_check_28_who_builds_on_a_recipe_of_the_repository_trusts_that_one(tmp_p
     assert project.run("--recipe", "mine")["error"]["kind"] == "untrusted"
     lying = project.run("--recipe", "./other.yaml")["error"]
     assert (lying["kind"], "commit it as .redfirst/recipes/NAME.yaml" in lying["message"]) == ("untrusted", True)
-    project.redfirst("trust", "--yes")
+    elsewhere = project.home / "elsewhere.yaml"
+    elsewhere.write_text(again.replace("again", "elsewhere"))
+    assert "asks for more than it may take" in project.run("--recipe", str(elsewhere))["error"]["message"]
+    assert project.redfirst("trust", "--yes").stdout.count(".redfirst/recipes/ours.yaml") == 1
     done = project.run("--recipe", "mine")
     assert (done["outcome"], done["recipe"]["name"]) == ("completed", "mine"), done
 
