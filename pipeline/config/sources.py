@@ -108,8 +108,8 @@ def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> 
     found = [file for name in (OWN_FILE, SHARED_FILE) if (file := _either(worktree, name, at_start)) and _speaks(file)]
     if len(found) > 1:
         raise UserError(
-            f"{OWN_FILE} and [tool.redfirst] in {SHARED_FILE} both configure this repository. Move the keys of "
-            f"that table to {OWN_FILE} and remove it.",
+            f"{OWN_FILE} and [tool.redfirst] in {SHARED_FILE} both configure this repository; keep one of them. "
+            f"Move the keys of that table to {OWN_FILE} and remove it.",
             Reason.CONFIG,
             path=OWN_FILE,
             details={"files": [OWN_FILE, SHARED_FILE]},
