@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
-from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, several_lines, terminal_width
+from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, several_lines, terminal_width, wrapped
 from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
@@ -81,7 +81,8 @@ def whole_text(document: ExplainDocument, width: int | None = None) -> str:
     """Return every decision: one paragraph each, the reasons before the consequences."""
     decided_by = f"decided by {visible(document.workflow)} {visible(document.workflow_version)}"
     paragraphs = ["\n".join([_head(line), *columned(_reasons(line), width, indent=3)]) for line in document.decisions]
-    return "\n\n".join([f"{_stands(document)}\n{decided_by}", *(paragraphs or [_NOTHING])])
+    stands = "\n".join([*wrapped(_stands(document), width), decided_by])
+    return "\n\n".join([stands, *(paragraphs or [_NOTHING])])
 
 
 def explain_text(document: ExplainDocument, width: int | None = None) -> str:
@@ -89,8 +90,10 @@ def explain_text(document: ExplainDocument, width: int | None = None) -> str:
     if not document.decisions:
         return f"{_stands(document)}\n{_NOTHING}"
     *earlier, last = document.decisions
+    if document.reason is Reason.ABANDONED and last.reason is Reason.INTERRUPTED:
+        last = last.model_copy(update={"note": "", "says": ""})  # what was kept for going on is not any more
     whole = f"every decision, with evidence: redfirst explain {visible(document.run_id)} -v"
-    lines = [_stands(document), _head(last)]
+    lines = [*wrapped(_stands(document), width), _head(last)]
     # What follows and the rule that says so always fit; the evidence and the dispatches are for -v.
     lines += columned(first_rows(_in_short(last), _LINES // 2, width), width, indent=3)
     detours = [(f"{line.number}.", _detour(line)) for line in reversed(earlier) if _is_detour(line)]

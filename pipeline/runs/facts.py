@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.engine.events import RunParked, RunResumed, RunStarted
+from pipeline.outcomes import Reason
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
@@ -84,6 +85,13 @@ def _scope_words(scope: str) -> str:
             return ""
         case _:
             return scope
+
+
+def last_note(run: Run) -> str:
+    """Return what the last decision said; nothing of an abandoned run: what it kept until then holds no more."""
+    if not run.history or run.state.reason is Reason.ABANDONED:
+        return ""
+    return run.history[-1].event.note
 
 
 def tasks_of(run: Run) -> tuple[TaskFacts, ...]:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.facts import driven_s, usage_of
+from pipeline.runs.facts import driven_s, last_note, usage_of
 from pipeline.runs.gates import OpenGate, gate_of, open_gate
 from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.spending import spent
@@ -95,8 +94,6 @@ def run_document(ctx: Context) -> RunDocument:
     outcome, reason = state.outcome or Outcome.CANCELLED, state.reason or Reason.INTERRUPTED
     published = ctx.run.journal.of(Published)
     intended = ctx.run.journal.of(PublishIntended)
-    decisions = ctx.run.journal.of(DecisionMade)
-    note = decisions[-1].data.note if decisions else ""
     ledgers = [record.ledger for record in all_last_reviews(ctx).values()]
     code = exit_code(outcome, reason)
     return RunDocument(
@@ -106,7 +103,7 @@ def run_document(ctx: Context) -> RunDocument:
         outcome=outcome,
         reason=reason,
         exit_code=code,
-        note=str(note),
+        note=last_note(ctx.run),
         branch=info.branch,
         start_commit=info.start_commit,
         commits=published[-1].data.commits if published else (),

@@ -13,7 +13,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.activity_file import read_now
 from pipeline.runs.drafts import vain_edit, without_effect
 from pipeline.runs.events import PublishIntended
-from pipeline.runs.facts import box_facts_of, commits_of, counters_of, place_of, usage_of
+from pipeline.runs.facts import box_facts_of, commits_of, counters_of, last_note, place_of, usage_of
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
@@ -83,7 +83,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         place=place_of(run),
         gate=gate_of(run),
         at_gate=gate_as_typed(open_gate(run), here, folder.parents[1], folder.name),
-        note=text_as_typed(run.history[-1].event.note if run.history else "", here, folder.parents[1], folder.name),
+        note=text_as_typed(last_note(run), here, folder.parents[1], folder.name),
         now=read_now(folder, run.journal.epoch) if live else (),
         plan_revision=state.plan_revision,
         tasks=_tasks(run),

@@ -70,6 +70,19 @@ def test_a_run_that_a_person_ended_does_not_say_what_else_ended_it(repository: R
     assert "abandoned by a person" in explain_text(explain_run(run.folder, repository))
 
 
+def test_what_was_kept_for_going_on_is_not_told_of_an_abandoned_run(repository: Repository) -> None:
+    run = stories.interrupted(repository)
+    run.decide(event(Signal.CANCELLED, note="the desk of 005 stays as it is"))
+    assert "kept    the desk of 005" in show_text(show_run(run.folder, repository))
+    assert "stays" in explain_text(explain_run(run.folder, repository))
+    run.abandon()
+    document = show_run(run.folder, repository)
+    assert document.note == ""
+    for text in (show_text(document), explain_text(explain_run(run.folder, repository))):
+        assert "abandoned" in text
+        assert "stays" not in text
+
+
 def test_a_finding_that_may_stay_is_not_said_to_have_to_be_fixed(repository: Repository) -> None:
     run = stories.plan_reviewed(repository)
     text = whole_text(show_run(run.folder, repository))
