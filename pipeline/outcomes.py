@@ -11,6 +11,7 @@ class Outcome(StrEnum):
 
     COMPLETED = "completed"
     COMPLETED_WITH_BLOCKERS = "completed_with_blockers"
+    PARTIAL = "partial"
     PARKED = "parked"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -23,6 +24,7 @@ class Reason(StrEnum):
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"
     BLOCKERS = "blockers"
+    STEPS_OPEN = "steps_open"
     APPROVAL = "approval"
     WORKTREE_CHANGED = "worktree_changed"
     BRANCH_MOVED = "branch_moved"
@@ -67,6 +69,7 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     Outcome.COMPLETED: 0,
     Outcome.COMPLETED_WITH_BLOCKERS: 3,
     Outcome.PARKED: 4,
+    Outcome.PARTIAL: 8,
     Outcome.FAILED: 7,
     Outcome.CANCELLED: 130,
     Outcome.REJECTED: 2,

@@ -30,6 +30,9 @@ from pipeline.runs.events import (
     PublishIntended,
     PublishMoving,
     PublishOnto,
+    StepHeld,
+    StepSettled,
+    StepStarted,
     TaskDone,
     TrackerWritten,
 )
@@ -104,6 +107,12 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"{said.dispatch}: {'; '.join(refused)}{_dropped(said.dropped)}"
         case DecisionMade() as said:
             return _decision(said)
+        case StepStarted(step=step):
+            return f"step {step}: begins"
+        case StepSettled(step=step, checkpoint=checkpoint):
+            return f"step {step}: {checkpoint}"
+        case StepHeld(step=step):
+            return f"step {step}: held"
         case TaskDone(task=task, status=status):
             return f"task {task}: {status}"
         case GateOpened(gate=gate):

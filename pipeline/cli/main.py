@@ -138,10 +138,12 @@ def run_command(
     ] = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Take an issue to commits on the branch you stand on.
+    """Take an issue to commits on the branch you stand on, or run a recipe.
 
     Examples:
       redfirst run GAL-39
+
+      redfirst run research topic="how names are checked"
 
       redfirst run GAL-39 --approve plan,commit --json
 
@@ -151,8 +153,9 @@ def run_command(
 
       redfirst run GAL-39 --worktree --agent check=scripted
     """
+    from pipeline.cli.recipe_runs import steps  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
-    from pipeline.service import composition, recipe_choice, worktrees  # noqa: PLC0415  (the same)
+    from pipeline.service import composition, recipe_choice, recipe_run, worktrees  # noqa: PLC0415  (the same)
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
@@ -174,7 +177,7 @@ def run_command(
         print_dry_run(repository, options, as_document=as_document)
         return
     if not options.issue:
-        recipe_choice.issue_recipe(repository, repository.resolve("HEAD") or "", options)
+        steps(lambda: recipe_run.start(repository, options, say), as_document=as_document)
     if worktree:
         repository, options = worktrees.create(here, options)
         for line in (f"made the worktree {repository.worktree}", *worktrees.left_behind(here, repository)):
@@ -209,9 +212,14 @@ def resume(
 
       redfirst resume GAL-39 --onto HEAD
     """
-    from pipeline.service import composition, gates  # noqa: PLC0415
+    from pipeline.cli.recipe_runs import recipe_folder, steps  # noqa: PLC0415
+    from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
 
     options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
+    folder = recipe_folder(name)
+    if folder is not None:
+        here = repository_here()
+        steps(lambda: recipe_run.go_on(here, folder, options, say), as_document=as_document)
     answer("resume", name, lambda ctx: gates.resume(ctx, onto), options, as_document)
 
 
@@ -279,10 +287,16 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
     Examples:
       redfirst abandon GAL-39
     """
-    from pipeline.service import gates  # noqa: PLC0415
+    from pipeline.cli.recipe_runs import recipe_folder, show  # noqa: PLC0415
+    from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
     from pipeline.service.other_worktrees import located  # noqa: PLC0415
 
     here = repository_here()
+    of_recipe = recipe_folder(name)
+    if of_recipe is not None:
+        recipe_run.abandon(here, of_recipe, composition.RunOptions("").environ)
+        show(of_recipe, as_document=as_document)
+        return
     name = named("abandon", here, name)
     freed = gates.free_orphan(here, name)
     if freed is not None:

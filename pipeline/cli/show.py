@@ -41,9 +41,11 @@ def show(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.cli.journal_lines import follow as follow_log  # noqa: PLC0415  (the same)
+    from pipeline.cli.recipe_runs import show as show_steps  # noqa: PLC0415  (the same)
     from pipeline.cli.show_page import page_of_run, page_text  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.service.run_status import log_document, show_run  # noqa: PLC0415  (the same)
@@ -55,7 +57,9 @@ def show(
     roster = Roster(here)
     folder = find(roster, name)
     width = terminal_width(sys.stdout)
-    if follow:
+    if not log and is_of_recipe(folder):
+        show_steps(folder, as_document=as_document)
+    elif follow:
         follow_log(folder, print_text)
     elif log and as_document:
         print_document(log_document(folder))

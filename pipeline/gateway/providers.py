@@ -19,7 +19,7 @@ from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pipeline.config.agents import AgentConfig
@@ -61,13 +61,13 @@ def asks_a_service(agent: AgentConfig) -> bool:
     return agent.reaches is Network.MODEL
 
 
-def require_providers(config: Config, environ: Mapping[str, str]) -> None:
+def require_providers(config: Config, environ: Mapping[str, str], roles: Sequence[Role] = ISSUE_ROLES) -> None:
     """Return when every agent with network `model` has its provider and credential: better now than in the run.
 
     Raises:
         UserError: one is missing; the message says what to write.
     """
-    for role in ISSUE_ROLES:
+    for role in roles:
         for agent in config.candidates(role):
             if asks_a_service(agent):
                 name, provider = provider_of(config, role, agent)

@@ -139,7 +139,7 @@ def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Proble
     if problems:
         return tuple(problems)
     by_id = {step.id: step for step in recipe.steps}
-    plan = graph.planned([_node(step, values) for step in recipe.steps], side_by_side=recipe.max_concurrency)
+    plan = planned_graph(recipe, values)
     own_split = any(step.phase == "split" for step in recipe.steps)
     steps = [_planned(by_id[id_], by_id, plan, values, own_split=own_split) for id_ in plan.order]
     phases = phases_of(recipe)
@@ -147,6 +147,11 @@ def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Proble
     if phases is not None:
         return Preview(in_order, (BOUNDS[Loop.DISPATCHES].limit or 0) + DISPATCHES_PER_TASK, phases.least)
     return Preview(in_order, _FIRST + _EACH * len(steps))
+
+
+def planned_graph(recipe: Recipe, values: Mapping[str, str]) -> graph.Plan:
+    """Return the order of the steps of a sound recipe with these inputs."""
+    return graph.planned([_node(step, values) for step in recipe.steps], side_by_side=recipe.max_concurrency)
 
 
 def _planned(

@@ -126,7 +126,7 @@ def _nodes(edge: Edge, at: Step) -> tuple[tuple[str, str], ...]:
             return (("DONE", ""),)
         case Outcome.FAILED:
             return (("FAILED", ""),)
-        case Outcome.REJECTED | Outcome.PARKED | Outcome.CANCELLED:
+        case Outcome.REJECTED | Outcome.PARKED | Outcome.CANCELLED | Outcome.PARTIAL:
             return ()
         case _:
             assert_never(edge.to)

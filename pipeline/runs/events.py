@@ -108,6 +108,31 @@ class ChangeRejected(_Change):
     KIND = "change_rejected"
 
 
+class StepStarted(EffectMade):
+    """A step of a recipe is at work."""
+
+    KIND = "step_started"
+
+    step: BareName
+
+
+class StepSettled(EffectMade):
+    """A step of a recipe is over."""
+
+    KIND = "step_settled"
+
+    step: BareName
+    checkpoint: str
+
+
+class StepHeld(EffectMade):
+    """A step of a recipe cannot start: what it depends on did not come out as it needs it."""
+
+    KIND = "step_held"
+
+    step: BareName
+
+
 class TaskDone(EffectMade):
     """A task is left behind: done, or failed."""
 

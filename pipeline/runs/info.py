@@ -54,6 +54,9 @@ class RunInfo(_Record):
     park_on_blockers: bool = False
     recipe: RecipeFacts | None = None
     """None of a run that an older version began: it is of the recipe `issue`."""
+    steps: dict[str, object] | None = None
+    """The whole recipe of a run that the matrix does not drive, and `inputs` its values."""
+    inputs: dict[str, str] = {}
     phases: Phases = EVERYBODY
     """What of the recipe the matrix goes by."""
     trigger: Literal["cli"] = "cli"

@@ -33,6 +33,7 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
     Outcome.COMPLETED_WITH_BLOCKERS: {
         Reason.BLOCKERS: ("redfirst show {run}", "redfirst issue list --label followup", *_RESULT),
     },
+    Outcome.PARTIAL: {Reason.STEPS_OPEN: ("redfirst resume {run}",)},
     Outcome.PARKED: {
         Reason.APPROVAL: (
             "redfirst show {run}",

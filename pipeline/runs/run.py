@@ -217,6 +217,8 @@ class Run(KeptRun[RunState, Event, Decision]):
         Raises:
             ValueError: the run is none of the issue that its name says, or has a limit of another machine.
         """
+        if info.steps is not None:
+            raise _OfRecipeError(info.run_id)
         if info.issue is None or info.issue != issue_of(info.run_id):
             raise ValueError(f"it is of {info.run_id}, which works on {info.issue or 'no issue'}")
         limits = {Loop(name): limit for name, limit in info.limits.items() if name != PARALLEL}
@@ -232,6 +234,10 @@ class Run(KeptRun[RunState, Event, Decision]):
         return self.info.issue
 
 
+class _OfRecipeError(ValueError):
+    """The steps of a recipe drive the run."""
+
+
 def _info(folder: Path, check: Callable[[RunInfo], object]) -> RunInfo:
     refuse_strange(folder)
     try:
@@ -240,6 +246,13 @@ def _info(folder: Path, check: Callable[[RunInfo], object]) -> RunInfo:
             raise ValueError(f"it is of {info.run_id}")  # noqa: TRY301  (told as any other)
         check(info)
         return info  # noqa: TRY300  (the same)
+    except _OfRecipeError as error:
+        raise UserError(
+            f"{folder.name} is of a recipe, which works on no issue: show, runs, resume and abandon take it, and no "
+            f"other command. Look at it: redfirst show {folder.name}",
+            Reason.USAGE,
+            actions=(f"redfirst show {folder.name}",),
+        ) from error
     except (OSError, ValueError) as error:
         why = str(error).splitlines()[0]
         raise UserError(

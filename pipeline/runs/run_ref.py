@@ -15,10 +15,12 @@ from pipeline.runs.store import claim_ref, publish_ref, release_claim, run_ref
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pipeline.git import Repository
+    from pipeline.runs.recipe_run import RecipeRun
     from pipeline.runs.run import Run
+    from pipeline.runs.spending import AnyRun
 
 
 def trees_of(run: Run) -> dict[str, str]:
@@ -45,7 +47,16 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
         run: The run.
         whole: Include the run folder; done once, at the end.
     """
-    tree = repository.make_tree(trees_of(run))
+    _keep(repository, run, trees_of(run), whole=whole)
+
+
+def keep_recipe_run(repository: Repository, run: RecipeRun) -> None:
+    """Point the ref of a recipe's run at its start and its folder."""
+    _keep(repository, run, {"start": run.info.start_tree}, whole=True)
+
+
+def _keep(repository: Repository, run: AnyRun, trees: Mapping[str, str], *, whole: bool) -> None:
+    tree = repository.make_tree(dict(trees))
     if whole:
         oids = repository.write_files(_files(run))
         changes = [TreeChange(path, Entry(path, "100644", oid)) for path, oid in oids.items()]
@@ -71,12 +82,12 @@ def give_back_claim(repository: Repository, run: Run) -> None:
     run.written.ref(claim_ref(run.issue), "")
 
 
-def _point(repository: Repository, run: Run, ref: str, oid: str) -> None:
+def _point(repository: Repository, run: AnyRun, ref: str, oid: str) -> None:
     if repository.set_ref(ref, oid):
         run.written.ref(ref, oid)
 
 
-def _files(run: Run) -> Iterator[tuple[str, bytes]]:
+def _files(run: AnyRun) -> Iterator[tuple[str, bytes]]:
     """Yield what a run folder holds; each file is opened by its folder, so that no link leads out (ADR-R95)."""
     for parent, path, status in walk(run.folder):
         if stat.S_ISREG(status.st_mode) and path not in {"lock", NOW}:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pipeline.routing.vocabulary import Role, Step
 from pipeline.runs.info import Reserved
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from pipeline.config.budget import Budget, BudgetPart
     from pipeline.runs.info import DispatchRecord, DispatchResult
-    from pipeline.runs.run import Run
+    from pipeline.runs.run import KeptRun
+
+    AnyRun = KeptRun[Any, Any, Any]
 
 Phase = Literal["plan", "split", "tests", "make", "review", "publish"]
 
@@ -98,23 +100,23 @@ def phase_of(step: str) -> Phase | None:
     return _PHASES.get(Step(step).phase) if step in set(Step) else None
 
 
-def spent(run: Run, belongs: Callable[[DispatchRecord], bool] = lambda _: True) -> Spent:
+def spent(run: AnyRun, belongs: Callable[[DispatchRecord], bool] = lambda _: True) -> Spent:
     """Return what the dispatches that *belongs* accepts took, finished and lost ones."""
     found = [_of(run, record) for record in run.records.values() if belongs(record)]
     return sum(found, Spent())
 
 
-def by_role(run: Run) -> dict[str, Spent]:
+def by_role(run: AnyRun) -> dict[str, Spent]:
     """Return what each role took, in the order in which they were first asked."""
     return _by(run, lambda record: record.role)
 
 
-def by_phase(run: Run) -> dict[str, Spent]:
+def by_phase(run: AnyRun) -> dict[str, Spent]:
     """Return what each phase took, in the order of the run."""
     return _by(run, lambda record: phase_of(record.step) or "other")
 
 
-def _by(run: Run, name_of: Callable[[DispatchRecord], str]) -> dict[str, Spent]:
+def _by(run: AnyRun, name_of: Callable[[DispatchRecord], str]) -> dict[str, Spent]:
     found: dict[str, Spent] = {}
     for record in run.records.values():
         name = name_of(record)
@@ -123,7 +125,7 @@ def _by(run: Run, name_of: Callable[[DispatchRecord], str]) -> dict[str, Spent]:
 
 
 def reserve(
-    run: Run, budget: Budget, begin: Sequence[tuple[Role, str]], *, beside: int = 0
+    run: AnyRun, budget: Budget, begin: Sequence[tuple[Role, str]], *, beside: int = 0
 ) -> list[Reserved] | UsedUp | Held:
     """Return what each dispatch of *begin*, a role and a step, may spend; or why none of them may begin.
 
@@ -199,7 +201,7 @@ def _least(shares: list[Reserved]) -> Reserved:
     )
 
 
-def _of(run: Run, record: DispatchRecord, *, with_share: bool = False) -> Spent:
+def _of(run: AnyRun, record: DispatchRecord, *, with_share: bool = False) -> Spent:
     """Return what a dispatch took; *with_share*: of one that is at work what it may take, if that is more."""
     folder = run.folder / "dispatches" / record.dispatch
     attempts = list(folder.parent.glob(f"{folder.name}.lost-*"))

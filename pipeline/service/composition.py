@@ -219,7 +219,7 @@ async def finish(ctx: Context, display: Display, interruption: Interruption) -> 
         if ctx.state.outcome is None:  # a signal took away what was going on
             ctx.run.decide(stopped(ctx))
     except (UserError, OSError, ExceptionGroup) as error:
-        told = _expected(error, ctx.run.folder)
+        told = expected_error(error, ctx.run.folder)
         if told is None:
             raise
         if told.reason is Reason.DISK:
@@ -239,11 +239,11 @@ def put_away(ctx: Context) -> Context:
     return ctx
 
 
-def _expected(error: Exception, folder: Path) -> UserError | None:
+def expected_error(error: Exception, folder: Path) -> UserError | None:
     """Return what the user can mend, the first where two dispatches met it side by side; None where there is a bug."""
     if isinstance(error, ExceptionGroup):
         group = cast("ExceptionGroup[Exception]", error)
-        inner = [_expected(each, folder) for each in group.exceptions]
+        inner = [expected_error(each, folder) for each in group.exceptions]
         return inner[0] if all(each is not None for each in inner) else None
     if isinstance(error, UserError):
         return error

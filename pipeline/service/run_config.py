@@ -127,7 +127,9 @@ def read_config(repository: Repository, commit: str, flags: Flags, environ: Mapp
     return load(repository.worktree, environ=environ, repo_file=repo_file, flags=flags)
 
 
-def require_usable(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> None:
+def require_usable(
+    repository: Repository, loaded: Loaded, environ: Mapping[str, str], roles: Sequence[Role] = ISSUE_ROLES
+) -> None:
     """Return when agents can be asked as the configuration says.
 
     Raises:
@@ -136,13 +138,13 @@ def require_usable(repository: Repository, loaded: Loaded, environ: Mapping[str,
     widening = widening_in(repository, loaded, environ)
     trust.require_trust(widening, repository.common_dir, environ)
     try:
-        require_agents(loaded)
+        require_agents(loaded, roles)
     except UserError as error:
         raise hinted(error, environ) from None
-    require_providers(loaded.config, environ)
-    for role in ISSUE_ROLES:
+    require_providers(loaded.config, environ, roles)
+    for role in roles:
         choices(loaded.config, role)  # a model that nobody named is said now, and not after the plan is paid for
-    _require_figures(loaded.config)
+    _require_figures(loaded.config, roles)
 
 
 def changed_file(repository: Repository, commit: str) -> str | None:
@@ -151,7 +153,7 @@ def changed_file(repository: Repository, commit: str) -> str | None:
     return None if then is None or same_words(then, repository.worktree) else then.name
 
 
-def _require_figures(config: Config) -> None:
+def _require_figures(config: Config, roles: Sequence[Role]) -> None:
     """Refuse a budget of an agent that nobody measures: a limit that nobody keeps is worse than none.
 
     Raises:
@@ -162,7 +164,7 @@ def _require_figures(config: Config) -> None:
     limited: list[BudgetPart] = [config.budget, *parts]
     if all(part.cost_usd is None and part.tokens is None for part in limited):
         return
-    for role in ISSUE_ROLES:
+    for role in roles:
         for agent in config.candidates(role):
             if agent.reaches is Network.OPEN and agent.backend in _TELL_NOTHING:
                 raise UserError(
@@ -172,7 +174,7 @@ def _require_figures(config: Config) -> None:
                     pointer=f"/agents/{role}/network",
                 )
     if any(part.cost_usd is not None for part in limited):
-        for role in ISSUE_ROLES:
+        for role in roles:
             _require_prices(config, role)
 
 
@@ -192,13 +194,13 @@ def _require_prices(config: Config, role: Role) -> None:
             )
 
 
-def require_programs(config: Config, environ: Mapping[str, str]) -> None:
+def require_programs(config: Config, environ: Mapping[str, str], roles: Sequence[Role] = ISSUE_ROLES) -> None:
     """Return when every agent's program or script is there: better now than after the plan is paid for.
 
     Raises:
         UserError: one is not.
     """
-    for role in ISSUE_ROLES:
+    for role in roles:
         for agent in config.candidates(role):
             backend = BACKENDS.get(agent.backend.value)
             if backend is not None:

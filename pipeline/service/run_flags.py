@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.runs.run import Run
+    from pipeline.runs.spending import AnyRun
 
 _LONGEST: Final = 60
 _NOWHERE: Final = Origin(Layer.DEFAULT)
@@ -27,7 +28,7 @@ _PINNED: Final = frozenset({"base", "final_review.on_blockers"})
 """What a run keeps as it was when it began."""
 
 
-def flags_of(run: Run) -> Flags:
+def flags_of(run: AnyRun) -> Flags:
     """Return the flags that count for the run: those of its beginning, and over them those of each later command."""
     found = _read(run.info.flags)
     for line in run.journal.of(RunResumed):

@@ -118,9 +118,12 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     """
     from pipeline.runs.facts import progress_of  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415  (the same)
+    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.run import Run  # noqa: PLC0415  (the same)
     from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
 
+    if is_of_recipe(folder):
+        return _of_recipe(folder)
     run = Run.load(folder, driving=False)
     state = run.state
     done, total = progress_of(run)
@@ -150,6 +153,39 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
         problem=None,
         gate=gate_of(run),
         gate_place=gate_place(run),
+    )
+
+
+def _of_recipe(folder: Path) -> RunLine:
+    """Return the line of a run that the steps of a recipe drive; each of them counts as a task."""
+    from pipeline.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
+    from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
+
+    run = RecipeRun.load(folder, driving=False)
+    state, taken = run.state, spent(run)
+    names = [name for id_ in run.machine.order for name in run.machine.names(state, id_)]
+    return RunLine(
+        name=folder.name,
+        worktree=as_utf8(str(folder.parents[1])),
+        issue=None,
+        live=False,
+        status="",
+        outcome=state.outcome,
+        reason=state.reason,
+        step=None,
+        phase=None,
+        task=None,
+        tasks_done=sum(state.settled.get(name) is Checkpoint.READY for name in names),
+        tasks_total=len(names),
+        dispatches=state.dispatches,
+        started_at=run.info.started_at,
+        last_at=run.journal.lines[-1].at if run.journal.lines else None,
+        age_s=None,
+        cost_usd=taken.cost_usd if taken.asked and not taken.unpriced else None,
+        cost_known_usd=taken.cost_usd if taken.asked else None,
+        tokens=taken.tokens if taken.asked and not taken.uncounted else None,
+        problem=None,
     )
 
 

@@ -244,6 +244,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
 
 OF_OUTCOMES: Final = {
     "parked/locked": "no row of the matrix leads there",
+    "partial/steps_open": "of recipes: tests/workflows/test_runs_of_recipes.py",
     "rejected/bare_repository": 'told before a run begins: "bare"',
     "rejected/recipe_invalid": 'told before a run begins: "a recipe of no issue"',
     "rejected/recipe_not_found": 'told before a run begins: "no such recipe"',

@@ -1,0 +1,126 @@
+"""What a step of a recipe does when it does not get what it wants: one row for each place and signal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pipeline.outcomes import Outcome, Reason
+
+
+class At(StrEnum):
+    """What a step is at."""
+
+    BEGIN = "begin"
+    ASK = "ask"
+    RUN = "run"
+    HOLD = "hold"
+
+
+class StepSignal(StrEnum):
+    """What a step reports, after we looked at it."""
+
+    OK = "OK"
+    ANSWERED = "ANSWERED"
+    UNSURE = "UNSURE"
+    QUESTIONS = "QUESTIONS"
+    PAYLOAD_INVALID = "PAYLOAD_INVALID"
+    CANNOT_PROCEED = "CANNOT_PROCEED"
+    MET = "MET"
+    NOT_MET = "NOT_MET"
+    NOTHING_TO_DO = "NOTHING_TO_DO"
+    APPROVED = "APPROVED"
+    REJECTED = "REJECTED"
+    MALFORMED = "MALFORMED"
+    TIMED_OUT = "TIMED_OUT"
+    VIOLATION = "VIOLATION"
+    UNAVAILABLE = "UNAVAILABLE"
+    BUDGET = "BUDGET"
+    ESCAPE = "ESCAPE"
+    ENV_BROKEN = "ENV_BROKEN"
+    CANCELLED = "CANCELLED"
+
+
+class Checkpoint(StrEnum):
+    """How a step stands when it is settled."""
+
+    READY = "ready"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    HELD = "held"
+    NEEDS_ORCHESTRATOR = "needs_orchestrator"
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether something behind it may be built on it, if it takes halves."""
+        return self in {Checkpoint.READY, Checkpoint.PARTIAL}
+
+
+@dataclass(frozen=True)
+class Begin:
+    """The first steps start."""
+
+
+@dataclass(frozen=True)
+class Settle:
+    """The step is over."""
+
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True)
+class Retry:
+    """The step is asked again, as often as it may be; then it has failed."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The run stops, once what is at work has ended."""
+
+    outcome: Outcome
+    reason: Reason
+
+
+Action = Begin | Settle | Retry | Stop
+
+_READY: Final = Settle(Checkpoint.READY)
+_FAILED: Final = Settle(Checkpoint.FAILED)
+_S = StepSignal
+
+ROWS: Final[dict[tuple[At, StepSignal], Action]] = {
+    (At.BEGIN, _S.OK): Begin(),
+    (At.ASK, _S.ANSWERED): _READY,
+    (At.ASK, _S.UNSURE): Settle(Checkpoint.PARTIAL),
+    (At.ASK, _S.QUESTIONS): Settle(Checkpoint.NEEDS_ORCHESTRATOR),
+    (At.ASK, _S.PAYLOAD_INVALID): Settle(Checkpoint.NEEDS_ORCHESTRATOR),
+    (At.ASK, _S.CANNOT_PROCEED): Retry(),
+    (At.RUN, _S.MET): _READY,
+    (At.RUN, _S.NOT_MET): _FAILED,
+    (At.RUN, _S.NOTHING_TO_DO): Stop(Outcome.COMPLETED, Reason.NOTHING_TO_DO),
+    (At.HOLD, _S.APPROVED): _READY,
+    (At.HOLD, _S.REJECTED): _FAILED,
+}
+
+ANY: Final[dict[StepSignal, Action]] = {
+    **dict.fromkeys((_S.MALFORMED, _S.TIMED_OUT, _S.VIOLATION), Retry()),
+    _S.UNAVAILABLE: Stop(Outcome.PARKED, Reason.AGENT_UNAVAILABLE),
+    _S.BUDGET: Stop(Outcome.PARKED, Reason.BUDGET),
+    _S.ENV_BROKEN: Stop(Outcome.PARKED, Reason.ENVIRONMENT),
+    _S.ESCAPE: Stop(Outcome.FAILED, Reason.ESCAPE),
+    _S.CANCELLED: Stop(Outcome.CANCELLED, Reason.INTERRUPTED),
+}
+"""What follows of any dispatch, and of any measurement."""
+
+
+def row_of(at: At, signal: StepSignal) -> tuple[str, Action]:
+    """Return the name of the row that fires, and its action.
+
+    Raises:
+        LookupError: nothing follows this signal there.
+    """
+    if (at, signal) in ROWS:
+        return f"{at}/{signal}", ROWS[at, signal]
+    if signal in ANY:
+        return f"any/{signal}", ANY[signal]
+    raise LookupError(f"nothing follows {signal} at {at}")

@@ -1,0 +1,313 @@
+"""Runs a recipe whose steps are its own: begins a run of it, or goes on with one."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from pipeline import VERSION
+from pipeline.boxes.orphans import end_lost
+from pipeline.config.folders import state_folder
+from pipeline.dispatch.dispatcher import Dispatcher
+from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
+from pipeline.dispatch.sandbox_escape import EscapeError
+from pipeline.dispatch.transcript import secrets_of_run
+from pipeline.engine.journal import stamp, utc_now
+from pipeline.engine.loop import drive
+from pipeline.engine.machine import TRUNK
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.recipes.machine import StepEvent
+from pipeline.recipes.model import Kind
+from pipeline.recipes.plan import preview
+from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
+from pipeline.routing.vocabulary import Role
+from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.files import disk
+from pipeline.runs.info import RunInfo
+from pipeline.runs.lease import FileLease
+from pipeline.runs.recipe_run import WORKFLOW, RecipeRun
+from pipeline.runs.roster import next_name
+from pipeline.runs.run_ref import keep_recipe_run
+from pipeline.runs.store import state_of_run, workflow_folder
+from pipeline.service.composition import expected_error
+from pipeline.service.interruption import Interruption
+from pipeline.service.isolation import box_of, isolation
+from pipeline.service.recipe_choice import RECIPE, Chosen, chosen, pairs, require_trust, unsound, values_of
+from pipeline.service.recipe_files import RecipeFiles
+from pipeline.service.run_config import config_hash, read_config, refuse_recursion, require_programs, require_usable
+from pipeline.service.run_flags import flags_of, kept_config, kept_flags, usable
+from pipeline.steps import recipe_ask
+from pipeline.steps.recipe_context import RecipeContext
+from pipeline.steps.recipe_outcome import write_outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipeline.boxes.box import ProvableBox
+    from pipeline.config.model import Config
+    from pipeline.engine.machine import Decision
+    from pipeline.git import Repository
+    from pipeline.recipes.machine import StepsState
+    from pipeline.recipes.model import Recipe
+    from pipeline.service.run_config import RunOptions
+    from pipeline.steps.recipe_context import Words
+
+_RUNNERS: Final = {At.ASK: recipe_ask.run}
+
+
+async def start(repository: Repository, options: RunOptions, say: Callable[[str], None]) -> RecipeContext:
+    """Begin a run of a recipe, and drive it until it ends or is parked.
+
+    Raises:
+        UserError: it cannot begin; then nothing was written.
+    """
+    interruption = Interruption()
+    with interruption.listening("no run was begun"):
+        refuse_recursion(options.environ)
+        tip = repository.resolve("HEAD")
+        if tip is None:
+            raise UserError("This repository has no commit yet. Commit the project first.", Reason.USAGE)
+        recipe = chosen(RecipeFiles(repository, tip, options.environ), options.recipe, repository)
+        require_trust(recipe, repository, options.environ)
+        require_runnable(recipe, options.recipe)
+        values = values_of(recipe, options.recipe, pairs(options.inputs))
+        planned = preview(recipe.recipe, values)
+        if isinstance(planned, tuple):
+            raise unsound(options.recipe, recipe.file, planned)
+        loaded = read_config(repository, tip, options.flags, options.environ)
+        roles = roles_of(recipe.recipe)
+        require_usable(repository, loaded, options.environ, roles)
+        require_programs(loaded.config, options.environ, roles)
+        box = await box_of(loaded.config)
+        await interruption.checkpoint()
+        folder = workflow_folder(repository) / next_name(repository, recipe.recipe.name)
+        with disk(folder):
+            folder.mkdir(exist_ok=True)
+        lease = FileLease.take(folder)
+        try:
+            run = _made(repository, folder, options, recipe, values, loaded.config, tip, box)
+            ctx = context_of(repository, run, loaded.config, box, options.environ, say)
+            facts = ", ".join(f"{key} {value}" for key, value in isolation(ctx.config, box).items())
+            say(f"{run.info.run_id}: {recipe.recipe.name}, {facts}")
+            if repository.status():
+                say("    what is not committed is not seen: every step reads the commit you stand on")
+            return await finish(ctx, interruption)
+        finally:
+            lease.release()
+
+
+async def go_on(repository: Repository, folder: Path, options: RunOptions, say: Callable[[str], None]) -> RecipeContext:
+    """Go on with a run: what is ready stays, what is not is asked again.
+
+    Raises:
+        UserError: it has ended, is driven by another process, or is damaged.
+    """
+    interruption = Interruption()
+    with interruption.listening(f"{folder.name} is as it was"):
+        refuse_recursion(options.environ)
+        lease = FileLease.take(folder)
+        try:
+            run = RecipeRun.load(folder, driving=True)
+            if run.state.has_ended:
+                raise UserError(
+                    f"{folder.name} has ended ({run.state.outcome}, {run.state.reason}). Start again: redfirst run "
+                    f"{run.recipe.name}",
+                    Reason.USAGE,
+                )
+            flags = options.flags.over(flags_of(run))
+            loaded = read_config(repository, run.info.start_commit, usable(flags), options.environ)
+            roles = roles_of(run.recipe)
+            require_usable(repository, loaded, options.environ, roles)
+            require_programs(loaded.config, options.environ, roles)
+            box = await box_of(loaded.config)
+            ctx = context_of(repository, run, loaded.config, box, options.environ, say)
+            run.resume(sandbox=isolation(loaded.config, box), flags=kept_flags(options.flags, ctx.dispatcher.secrets))
+            return await finish(ctx, interruption)
+        finally:
+            lease.release()
+
+
+def abandon(repository: Repository, folder: Path, environ: Mapping[str, str]) -> RecipeRun:
+    """Give a run up: it can never go on, what its steps left stays where it is.
+
+    Raises:
+        UserError: it is driven by another process, has ended, or is damaged.
+    """
+    lease = FileLease.take(folder)
+    try:
+        run = RecipeRun.load(folder, driving=True)
+        if run.state.has_ended:
+            raise UserError(f"{folder.name} has ended ({run.state.outcome}, {run.state.reason}).", Reason.USAGE)
+        run.abandon()
+        keep_recipe_run(repository, run)
+        PrivateCheckout(repository, state_of_run(state_folder(environ), repository, run.info.run_id)).close()
+        return run
+    finally:
+        lease.release()
+
+
+def require_runnable(recipe: Chosen, word: str) -> None:
+    """Refuse a recipe with a step that this version cannot take.
+
+    Raises:
+        UserError: one is there.
+    """
+    steps = [step for step in recipe.recipe.steps if step.kind is not Kind.AGENT or step.agent == "make"]
+    if steps:
+        kinds = ", ".join(dict.fromkeys(f"{step.id} ({step.agent or step.kind})" for step in steps))
+        raise UserError(
+            f"The recipe {recipe.recipe.name} cannot be run in this version: only steps that ask check, simplify or "
+            f"explore can be, and not {kinds}. What it would do: redfirst recipes show {shlex.quote(word)}",
+            Reason.USAGE,
+            path=recipe.file.path,
+            actions=(f"redfirst recipes show {shlex.quote(word)}",),
+        )
+
+
+def roles_of(recipe: Recipe) -> tuple[Role, ...]:
+    """Return who is asked."""
+    return tuple(dict.fromkeys(Role(step.agent) for step in recipe.steps if step.agent is not None))
+
+
+def _made(
+    repository: Repository,
+    folder: Path,
+    options: RunOptions,
+    recipe: Chosen,
+    values: Mapping[str, str],
+    config: Config,
+    tip: str,
+    box: ProvableBox,
+) -> RecipeRun:
+    dumped = config.model_dump(mode="json")
+    secrets = secrets_of_run(repository.worktree, options.environ, config)
+    branch = repository.branch() or "HEAD"
+    info = RunInfo(
+        run_id=folder.name,
+        workflow=WORKFLOW,
+        workflow_version=VERSION,
+        workflow_hash=config_hash(repr((ROWS, ANY))),
+        redfirst_version=VERSION,
+        branch=branch,
+        base_branch=branch,
+        start_commit=tip,
+        start_tree=repository.tree_of(tip),
+        config=kept_config(dumped, secrets),
+        config_hash=config_hash(dumped),
+        flags=kept_flags(options.flags, secrets),
+        prompts_hash=prompts_hash(),
+        recipe=recipe.facts,
+        steps=recipe.recipe.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+        inputs=dict(values),
+        started_at=stamp(utc_now()),
+    )
+    own = state_of_run(state_folder(options.environ), repository, info.run_id)
+    with disk(own):
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    run = RecipeRun.create(folder, info, sandbox=isolation(config, box))
+    run.write_artifact(RECIPE, recipe.document(values))
+    return run
+
+
+def context_of(
+    repository: Repository,
+    run: RecipeRun,
+    config: Config,
+    box: ProvableBox,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+) -> RecipeContext:
+    """Return the ports of one driver."""
+    place = state_of_run(state_folder(environ), repository, run.info.run_id)
+    checkout = PrivateCheckout(repository, place)
+    dispatcher = Dispatcher(
+        run_id=run.info.run_id,
+        run_folder=run.folder,
+        repository=repository,
+        checkout=checkout,
+        config=config,
+        box=box,
+        roles=load_roles(),
+        templates=load_templates(),
+        search_path=environ.get("PATH", ""),
+        written=run.written,
+        records=run.records,
+        results=run.results,
+        environ=environ,
+        say=say,
+    )
+    return RecipeContext(run, repository, checkout, config, box, dispatcher, environ.get("PATH", ""), environ, say)
+
+
+async def finish(ctx: RecipeContext, interruption: Interruption) -> RecipeContext:
+    """Drive the run; afterwards its ref holds everything and, when it has ended, its checkout is gone."""
+    end_lost(ctx.run.folder.glob("dispatches/*/process.json"))
+    ctx.checkout.open(ctx.run.info.start_tree)
+    _write_outcomes(ctx)
+    try:
+        with interruption.driving(ctx):
+            await drive(
+                ctx.run,
+                lambda _state, lane: _step(ctx, lane),
+                lambda decision, event: _tell(ctx, decision, event),
+                ends_all=lambda event: event.signal is StepSignal.ESCAPE,
+            )
+    except (UserError, OSError, ExceptionGroup) as error:
+        told = expected_error(error, ctx.run.folder)
+        if told is None:
+            raise
+        told.actions = (*told.actions, f"redfirst resume {ctx.run.info.run_id}")
+        if told is not error:
+            raise told from error
+        raise
+    if ctx.run.state.outcome is None:
+        lane = next(name for name in ctx.run.state.lanes if name != TRUNK or len(ctx.run.state.lanes) == 1)
+        ctx.run.decide(StepEvent(signal=StepSignal.CANCELLED, lane=lane, note="what had not answered is asked again"))
+    if ctx.run.recipe.output is not None:
+        ctx.run.write_artifact("output.md", output_of(ctx))
+    keep_recipe_run(ctx.repository, ctx.run)
+    if ctx.run.state.has_ended:
+        ctx.checkout.close()
+    return ctx
+
+
+def output_of(ctx: Words) -> str:
+    """Return what the recipe gives, as far as it is there."""
+    return ctx.with_values(ctx.run.recipe.output or "").strip() + "\n"
+
+
+async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
+    if lane == TRUNK:
+        return StepEvent(signal=StepSignal.OK)
+    here = ctx.seen_from(lane)
+    if ctx.stopping != "no":
+        return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note=f"{lane} is asked when the run goes on")
+    try:
+        event = await _RUNNERS[ctx.run.machine.at(here.lane.step)](here)
+    except EscapeError as error:
+        event = StepEvent(signal=StepSignal.ESCAPE, note=str(error))
+    return event.model_copy(update={"lane": lane})
+
+
+def _tell(ctx: RecipeContext, decision: Decision, event: StepEvent) -> None:
+    _write_outcomes(ctx)
+    if event.lane == TRUNK or event.signal is StepSignal.CANCELLED:
+        return
+    how = ctx.run.state.settled.get(event.lane)
+    followed = how.value if how is not None else "asked again"
+    note = f": {event.note}" if event.note else ""
+    ctx.say(f"{event.lane}: {event.signal.value}{note} -> {followed}")
+    del decision
+
+
+def _write_outcomes(ctx: RecipeContext) -> None:
+    """Write the outcome of each step that is settled, those too that a crash left unwritten."""
+    state: StepsState = ctx.run.state
+    for name, checkpoint in state.settled.items():
+        if ctx.told_of.get(name) is not checkpoint:
+            write_outcome(ctx, name, checkpoint)
+            ctx.told_of[name] = checkpoint
+            if checkpoint is Checkpoint.HELD:
+                ctx.say(f"{name}: held, since what it depends on did not come out as it needs it")

@@ -1,0 +1,187 @@
+"""What the steps of a recipe are handed, and what they leave: words, payload and outcome of each step."""
+
+from __future__ import annotations
+
+import json
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
+
+from pipeline.engine.machine import TRUNK
+from pipeline.progress import Progress
+from pipeline.recipes.templates import filled
+from pipeline.runs.files import to_json
+from pipeline.steps.context import Learnt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import anyio
+    from pydantic import JsonValue
+
+    from pipeline.config.model import Config
+    from pipeline.dispatch.dispatcher import Dispatcher
+    from pipeline.git import Repository
+    from pipeline.process import Box
+    from pipeline.recipes.machine import StepLane
+    from pipeline.recipes.model import Step
+    from pipeline.recipes.step_table import Checkpoint
+    from pipeline.recipes.templates import Reference
+    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.runs.recipe_run import RecipeRun
+    from pipeline.steps.context import Stopping
+
+_LONGEST: Final = 200
+"""Characters of a value that stands in a text; what is longer, or of several lines, is a file."""
+
+
+class Words:
+    """What the steps of a run have left, for whoever reads it. `lane_name` is the step that reads."""
+
+    run: RecipeRun
+    lane_name: str
+
+    def path(self, name: str) -> Path:
+        """Return the absolute path of an artifact."""
+        return self.run.folder / name
+
+    def words_of(self, name: str) -> str:
+        """Return what a step said, empty where it said nothing."""
+        return self._text(f"steps/{name}/{name}.md")
+
+    def payload_of(self, name: str) -> JsonValue:
+        """Return the payload of a step, None where it has none."""
+        text = self._text(f"steps/{name}/{name}.json")
+        return cast("JsonValue", json.loads(text)) if text else None
+
+    def left_by(self, id_: str) -> list[Path]:
+        """Return the files that a step of the file left, those of each step that it became."""
+        names = self.run.machine.names(self.run.state, id_)
+        found = [self.path(f"steps/{name}/{name}.{kind}") for name in names for kind in ("md", "json")]
+        return [path for path in found if path.is_file()]
+
+    def item(self) -> JsonValue:
+        """Return the item of the step, one of a `for_each`."""
+        id_, _, number = self.lane_name.rpartition(".")
+        for source in self.run.machine.steps.values():
+            for step, keys in self.run.machine.lists_of(source.id):
+                if step == id_:
+                    found = below(self.payload_of(source.id), keys)
+                    return found[int(number) - 1] if isinstance(found, list) else None
+        return None
+
+    def _text(self, name: str) -> str:
+        try:
+            return self.run.read(name).decode("utf-8")
+        except OSError:
+            return ""
+
+    def with_values(self, text: str) -> str:
+        """Return a text of the file with the values themselves: for people, and for words of a command."""
+
+        def value(one: Reference) -> str:
+            if one.step is not None and one.what == "output":
+                names = self.run.machine.names(self.run.state, one.step)
+                return "\n\n".join(filter(None, (self.words_of(name).strip() for name in names)))
+            return self._value(one)[1]
+
+        return filled(text, value)
+
+    def _value(self, one: Reference) -> tuple[str, str]:
+        if one.input is not None:
+            return f"{one.input}.txt", self.run.info.inputs[one.input]
+        value = below(self.item() if one.is_item else self.payload_of(one.step or ""), one.path)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return f"{'item' if one.is_item else one.step}{''.join(f'.{key}' for key in one.path)}.txt", text
+
+
+@dataclass
+class ReadRun(Words):
+    """A run that is read only."""
+
+    run: RecipeRun
+    lane_name: str = TRUNK
+
+
+@dataclass
+class RecipeContext(Words):
+    """The ports of one driver of a recipe's run; `lane_name` is the step that is given this."""
+
+    run: RecipeRun
+    repository: Repository
+    checkout: PrivateCheckout
+    config: Config
+    box: Box
+    dispatcher: Dispatcher
+    search_path: str
+    environ: Mapping[str, str]
+    say: Callable[[str], None]
+    learnt: Learnt = field(default_factory=Learnt)
+    progress: Progress = field(default_factory=Progress)
+    lane_name: str = TRUNK
+    waiting: list[anyio.Event] = field(default_factory=list["anyio.Event"])
+    told_of: dict[str, Checkpoint] = field(default_factory=dict[str, "Checkpoint"])
+    """The steps whose outcome this driver has written."""
+
+    def seen_from(self, lane: str) -> RecipeContext:
+        """Return what another step is given: the same ports."""
+        found = copy(self)
+        found.lane_name = lane
+        return found
+
+    @property
+    def lane(self) -> StepLane:
+        """Return where the step stands that is given this."""
+        return self.run.state.lanes[self.lane_name]
+
+    @property
+    def step(self) -> Step:
+        """Return the step of the file."""
+        return self.run.machine.steps[self.lane.step]
+
+    @property
+    def stopping(self) -> Stopping:
+        """Return whether the user wants the run to stop."""
+        return self.learnt.stopping
+
+    def wake(self) -> None:
+        """Let those go on who wait for a dispatch to be over."""
+        while self.waiting:
+            self.waiting.pop().set()
+
+    def write(self, name: str, content: str) -> str:
+        """Write an artifact and journal it; return its name."""
+        self.run.write_artifact(name, content)
+        return name
+
+    def write_json(self, name: str, value: object) -> str:
+        """Write an artifact as JSON; return its name."""
+        return self.write(name, to_json(value))
+
+    # --- texts -------------------------------------------------------------------------------------------------
+
+    def told(self, text: str) -> tuple[str, list[Path]]:
+        """Return a text of the file with what its placeholders stand for, and the files that it names instead.
+
+        What other steps said, and what is longer than a line, is a file: a value is never read as words of the file.
+        """
+        files: list[Path] = []
+
+        def value(one: Reference) -> str:
+            if one.step is not None and one.what == "output":
+                return f"(the files of `{one.step}` among the artifacts `outcomes`)"
+            name, said = self._value(one)
+            if len(said) <= _LONGEST and "\n" not in said:
+                return said
+            files.append(self.path(self.write(f"steps/{self.lane_name}/{name}", said)))
+            return f"(the file {name} among the artifacts `inputs`)"
+
+        return filled(text, value), files
+
+
+def below(value: JsonValue, keys: tuple[str, ...]) -> JsonValue:
+    """Return what lies below keys in a value, None where there is nothing."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,150 @@
+"""The machine of a recipe's run: what starts, what is held, how it ends; no agent, no disk."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.engine.machine import TRUNK
+from pipeline.outcomes import Outcome, Reason
+from pipeline.recipes.machine import RecipeMachine, StepEvent, StepsState
+from pipeline.recipes.model import Recipe
+from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
+
+ANSWERS = (StepSignal.ANSWERED, StepSignal.UNSURE, StepSignal.CANNOT_PROCEED, StepSignal.QUESTIONS)
+
+
+def recipe(*steps: dict[str, Any], **more: Any) -> Recipe:
+    said = [{"agent": "explore", "prompt": "p", **step} for step in steps]
+    return Recipe.model_validate_json(json.dumps({"name": "r", "steps": said, **more}))
+
+
+RESEARCH = recipe(
+    {"id": "angles", "payload": {"type": "array"}},
+    {"id": "look", "depends_on": ["angles"], "for_each": "{{steps.angles.payload}}"},
+    {"id": "doubt", "depends_on": ["look"], "accepts": "partial"},
+    {"id": "brief", "depends_on": ["look", "doubt"], "accepts": "partial"},
+)
+
+
+def begun(machine: RecipeMachine) -> StepsState:
+    return machine.advance(machine.initial(), StepEvent(signal=StepSignal.OK))[0]
+
+
+def told(machine: RecipeMachine, state: StepsState, lane: str, signal: StepSignal, **items: int) -> StepsState:
+    return machine.advance(state, StepEvent(signal=signal, lane=lane, items=items))[0]
+
+
+def walked(machine: RecipeMachine, **signals: StepSignal) -> StepsState:
+    """Return the state at the end; each step answers, but for those that are named."""
+    state = begun(machine)
+    while state.outcome is None:
+        lane = state.due(())[0]
+        items = {"look": 3} if lane == "angles" else {}
+        state = told(machine, state, lane, signals.get(lane.replace(".", "_"), StepSignal.ANSWERED), **items)
+    return state
+
+
+def test_a_list_becomes_steps_side_by_side_and_all_ready_is_done() -> None:
+    machine = RecipeMachine(RESEARCH, {})
+    state = told(machine, begun(machine), "angles", StepSignal.ANSWERED, look=2)
+    assert state.due(()) == ("look.1", "look.2")
+    end = walked(machine)
+    assert (end.outcome, end.reason) == (Outcome.COMPLETED, Reason.DONE)
+    assert set(end.settled) == {"angles", "look.1", "look.2", "look.3", "doubt", "brief"}
+
+
+def test_an_empty_list_is_ready() -> None:
+    machine = RecipeMachine(RESEARCH, {})
+    state = told(machine, begun(machine), "angles", StepSignal.ANSWERED, look=0)
+    assert state.due(()) == ("doubt",)
+
+
+def test_one_that_fails_leaves_a_half_that_is_used_and_only_it_is_asked_again() -> None:
+    """Acceptance check 15."""
+    machine = RecipeMachine(RESEARCH, {})
+    end = walked(machine, look_2=StepSignal.TIMED_OUT)
+    assert (end.outcome, end.reason) == (Outcome.PARTIAL, Reason.STEPS_OPEN)
+    assert {name for name, how in end.settled.items() if how is not Checkpoint.READY} == {"look.2"}
+    again = machine.resume(end)
+    assert (again.outcome, again.due(())) == (None, ("look.2",))
+    assert told(machine, again, "look.2", StepSignal.ANSWERED).outcome is Outcome.COMPLETED
+
+
+def test_who_takes_only_what_is_ready_is_held_with_all_behind_it() -> None:
+    """Acceptance check 16."""
+    machine = RecipeMachine(recipe({"id": "a"}, {"id": "b", "depends_on": ["a"]}, {"id": "c", "depends_on": ["b"]}), {})
+    state, decision = machine.advance(begun(machine), StepEvent(signal=StepSignal.UNSURE, lane="a"))
+    assert state.settled == {"a": Checkpoint.PARTIAL, "b": Checkpoint.HELD, "c": Checkpoint.HELD}
+    assert [effect.kind for effect in decision.effects] == ["step_settled", "step_held", "step_held", "run_parked"]
+
+
+def test_an_answer_that_does_not_count_is_asked_for_as_often_as_the_step_says() -> None:
+    machine = RecipeMachine(recipe({"id": "a", "attempts": 3}), {})
+    state = begun(machine)
+    for _ in range(2):
+        state = told(machine, state, "a", StepSignal.MALFORMED)
+        assert state.outcome is None
+    assert state.lanes["a"].attempt == 3
+    assert told(machine, state, "a", StepSignal.MALFORMED).settled == {"a": Checkpoint.FAILED}
+
+
+def test_no_more_are_at_work_than_may_be() -> None:
+    machine = RecipeMachine(recipe(*({"id": f"s{number}"} for number in range(5)), max_concurrency=2), {})
+    state = begun(machine)
+    assert state.due(()) == ("s0", "s1")
+    assert told(machine, state, "s1", StepSignal.ANSWERED).due(()) == ("s0", "s2")
+
+
+def test_a_run_parks_when_only_gates_are_left() -> None:
+    gate = {"id": "ok", "agent": None, "prompt": None, "gate": "approve"}
+    machine = RecipeMachine(recipe({"id": "a"}, gate, {"id": "b", "depends_on": ["ok"]}), {})
+    state = told(machine, begun(machine), "a", StepSignal.ANSWERED)
+    assert (state.outcome, state.reason) == (Outcome.PARKED, Reason.APPROVAL)
+    assert told(machine, machine.resume(state), "ok", StepSignal.APPROVED).settled["ok"] is Checkpoint.READY
+
+
+@pytest.mark.parametrize("signal", ANY)
+def test_what_stops_a_run_can_go_on_unless_it_escaped(signal: StepSignal) -> None:
+    machine = RecipeMachine(recipe({"id": "a", "attempts": 1}), {})
+    state = told(machine, begun(machine), "a", signal)
+    assert state.outcome is not None
+    assert (machine.resume(state).outcome is None) == (signal is not StepSignal.ESCAPE)
+
+
+def test_every_signal_has_a_row_somewhere() -> None:
+    assert {signal for _, signal in ROWS} | set(ANY) == set(StepSignal)
+    assert {at for at, _ in ROWS} == set(At)
+
+
+@given(st.integers(0, 10_000))
+def test_time_decides_nothing_and_every_run_ends(seed: int) -> None:
+    """Which of the steps at work reports first changes nothing of what comes out."""
+    chance = random.Random(seed)  # noqa: S311  (a graph)
+    ids = [f"s{number}" for number in range(chance.randint(1, 8))]
+    steps = [
+        {
+            "id": id_,
+            "depends_on": chance.sample(ids[:at], chance.randint(0, min(at, 2))),
+            "accepts": chance.choice(["ready", "partial"]),
+        }
+        for at, id_ in enumerate(ids)
+    ]
+    machine = RecipeMachine(recipe(*steps, max_concurrency=chance.randint(1, 3)), {})
+    answers = {id_: chance.choice(ANSWERS) for id_ in ids}
+    ends: list[tuple[object, ...]] = []
+    for order in range(2):
+        state, steps_taken = begun(machine), 0
+        while state.outcome is None:
+            lane = random.Random(order * 7919 + steps_taken).choice(state.due(()))  # noqa: S311  (a schedule)
+            state = told(machine, state, lane, answers[lane])
+            steps_taken += 1
+            assert steps_taken <= 2 * len(ids)
+        assert state.lanes.keys() == {TRUNK}
+        ends.append((state.outcome, dict(sorted(state.settled.items()))))
+    assert ends[0] == ends[1]

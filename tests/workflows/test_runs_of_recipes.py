@@ -1,0 +1,114 @@
+"""Whole runs of recipes whose steps ask readers, with scripted agents: what comes out, what is half, going on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kit import make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry, Project
+
+pytestmark = pytest.mark.slow
+
+QUOTED = {"findings": [{"claim": "greet formats", "path": "greet.py", "quote": 'return f"Hello, {name}!"'}]}
+LIED = {"findings": [{"claim": "greet logs", "path": "greet.py", "quote": "logging.info", "confidence": "certain"}]}
+
+
+def answer(step: str, output: str, **more: Any) -> Entry:
+    return {"when": {"step": step}, "report": {"result": "ANSWERED", "output": output, **more}}
+
+
+ANGLES = answer("angles", "Two.", payload=["callers", "checks"])
+DOUBT = answer("doubt", "None.")
+BRIEF = answer("brief", "# Brief\n\nNames are not checked.")
+RESEARCH = [ANGLES, answer("look.1", "One.", payload=QUOTED), answer("look.2", "Two.", payload=LIED), DOUBT, BRIEF]
+LOOSE = 'sandbox = "none"\n'
+
+
+def research(project: Project, *argv: str) -> dict[str, Any]:
+    done = project.redfirst("run", "research", "topic=$(touch x) {{item}}", "--json", *argv)
+    assert done.stdout, done.stderr
+    return {**json.loads(done.stdout), "_code": done.returncode}
+
+
+def outcome_of(project: Project, step: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        (project.root / ".workflow/run-research/steps" / step / "outcome.json").read_text()
+    )
+    return found
+
+
+def test_a_question_becomes_a_brief(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script(RESEARCH, LOOSE)
+    document = research(project)
+    assert (document["outcome"], document["_code"]) == ("completed", 0)
+    assert document["output"] == "# Brief\n\nNames are not checked.\n"
+    folder = project.root / ".workflow/run-research"
+    request = (folder / "steps/look.1/request.md").read_text()
+    assert "$(touch x) {{item}}, from this angle only: callers" in request, "a value is text, and is not read again"
+    assert not project.git("status", "--porcelain"), "nothing of the user's changed"
+    lied = json.loads((folder / "steps/look.2/look.2.json").read_text())
+    assert lied["findings"][0]["confidence"] == "uncertain", "the quote is not in the file"
+    assert outcome_of(project, "look.1")["bundle"]["payloads"][0]["schema"] == "findings.v1"
+    shown = project.redfirst("show", "run-research")
+    assert "completed (done): 5 ready" in shown.stdout, shown.stderr
+    assert "run-research" in project.redfirst("runs").stdout
+    assert "step look.2: ready" in project.redfirst("show", "--log", "run-research").stdout
+
+
+def test_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_resume(tmp_path: Path) -> None:
+    """Acceptance check 15."""
+    project = make_project(tmp_path)
+    wrong = {"when": {"step": "look.2"}, "report": {"result": "ANSWERED"}}
+    script = [ANGLES, answer("look.1", "One.", payload=QUOTED), wrong, wrong, DOUBT, BRIEF]
+    project.use_script(script, LOOSE)
+    document = research(project)
+    assert (document["outcome"], document["exit_code"], document["_code"]) == ("partial", 8, 8)
+    assert document["failed"] == ["look.2"]
+    assert document["output"].startswith("# Brief")
+    assert outcome_of(project, "look.2")["error"]["kind"] == "malformed"
+    project.use_script([*script, answer("look.2", "Two.", payload=QUOTED)], LOOSE)
+    done = project.redfirst("resume", "run-research", "--json")
+    again = json.loads(done.stdout)
+    assert (again["outcome"], done.returncode, again["dispatches"]) == ("completed", 0, 7)
+
+
+def test_a_payload_of_another_form_needs_a_person_and_holds_who_depends_on_it(tmp_path: Path) -> None:
+    """Acceptance checks 16 and 17."""
+    project = make_project(tmp_path)
+    bad = answer("angles", "Two.", payload={"angles": 2})
+    project.use_script([bad, bad], LOOSE)
+    document = research(project)
+    assert document["needs_orchestrator"] == ["angles"]
+    assert document["held"] == ["look", "doubt", "brief"]
+    assert outcome_of(project, "look")["held_by"] == ["angles"]
+    told = outcome_of(project, "angles")["error"]
+    assert told["kind"] == "payload_invalid"
+    assert "accepted: array" in told["message"]
+
+
+def test_what_cannot_be_run_yet_is_refused_before_anything(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    for words, why in (
+        (["fix-failing-tests"], "cannot be run in this version"),
+        (["research"], "the input 'topic' is required"),
+        (["research", "topic=x", "angle=y"], "there is no input 'angle'"),
+    ):
+        done = project.redfirst("run", *words)
+        assert (done.returncode, why in done.stderr) == (2, True), done.stderr
+    assert not (project.root / ".workflow").exists()
+
+
+def test_a_run_is_given_up(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    bad = answer("angles", "Two.", payload={"angles": 2})
+    project.use_script([bad, bad], LOOSE)
+    assert research(project)["_code"] == 8
+    assert "cancelled (abandoned)" in project.redfirst("abandon", "run-research").stdout
+    assert project.redfirst("resume", "run-research").returncode == 2
