@@ -17,7 +17,21 @@ DOCTOR: Final = (
     'doctor says what a run would refuse: the situations "no commit" and "dirty" type it in such a repository'
 )
 
+OF_RECIPES: Final = "a run of a recipe's own steps: tests/workflows/test_runs_of_recipes.py types it"
+
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
+    "service/recipe_result.py": {
+        "redfirst abandon {}": OF_RECIPES,
+        "redfirst resume {}": OF_RECIPES,
+    },
+    "service/recipe_run.py": {
+        "redfirst recipes show {}": OF_RECIPES,
+        "redfirst resume {}": OF_RECIPES,
+        "redfirst run {}": OF_RECIPES,
+    },
+    "steps/recipe_outcome.py": {
+        "redfirst resume {}": OF_RECIPES,
+    },
     "backends/acp_profiles.py": {
         "npm install -g @agentclientprotocol/claude-agent-acp": NETWORK,
         "npm install -g @google/gemini-cli": NETWORK,
@@ -123,6 +137,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git refuses to look into {}: {}": SENTENCE,
     },
     "runs/run.py": {
+        "redfirst show {}": OF_RECIPES,
         "git for-each-ref": 'the start of the command that the situation "a lost run.json" types',
     },
     "runs/uncommitted.py": {
