@@ -104,10 +104,17 @@ def write_draft(run: Run, name: str, text: str | bytes) -> str:
     return name
 
 
-def take_edits(run: Run, contents: Mapping[str, bytes]) -> None:
-    """Let what a person made of drafts count from now on: the contents that were checked."""
+def take_edits(run: Run, contents: Mapping[str, bytes]) -> dict[str, str | None]:
+    """Let what a person made of drafts count from now on: the contents that were checked.
+
+    Return the names of those, each with where it is kept now as it was drafted.
+    """
+    found: dict[str, str | None] = {}
     for name in edited(run, contents):
+        drafted = counted(run, name)
+        found[name] = None if drafted is None else _keep(run, name, "" if name == PLAN else DROPPED, drafted)
         write_draft(run, name, contents[name])
+    return found
 
 
 def redraft(run: Run, texts: Mapping[str, str]) -> list[str]:

@@ -102,7 +102,9 @@ def approve(ctx: Context, at: str | None = None) -> None:
     _require_unchanged(ctx, contents)
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
     ctx.go_on()
-    take_edits(ctx.run, contents)
+    for name, kept in take_edits(ctx.run, contents).items():
+        drafted = f"; as it was drafted it is {kept}" if kept is not None else ""
+        ctx.say(f"    {name} counts as you edited it{drafted}")
     ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
 
 

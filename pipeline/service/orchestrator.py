@@ -91,4 +91,8 @@ def tell(ctx: Context, decision: Decision, event: Event) -> None:
     followed = ctx.state.outcome.value if ctx.state.outcome else after.step.value
     followed += f" at {waits}" if waits else ""
     note = f": {event.note}" if event.note and event.role is None else ""
-    ctx.say(f"[{decision.step.phase}] {decision.step.value}{task}: {event.signal.value}{note} -> {followed}{paid}")
+    said = event.signal.value + note
+    if event.signal is Signal.NOT_ASKED:
+        recipe = ctx.run.info.recipe
+        said = f"the recipe {recipe.name if recipe is not None else 'issue'} leaves this out"
+    ctx.say(f"[{decision.step.phase}] {decision.step.value}{task}: {said} -> {followed}{paid}")

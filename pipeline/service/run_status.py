@@ -148,6 +148,8 @@ def _reviews(run: Run) -> tuple[ReviewShown, ...]:
         step = decided.decision.step
         if step not in STAGES or decided.decision.row.startswith("any/"):
             continue
+        if decided.event.signal == Signal.NOT_ASKED:  # a recipe left it out: there is no such review
+            continue
         counts[step] += 1
         record = read_review(run.folder, STAGES[step], counts[step])
         found.append(

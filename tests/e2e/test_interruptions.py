@@ -117,7 +117,7 @@ def test_ctrl_c_in_sanity_stops_the_tests_at_once_and_they_are_measured_again(tm
         os.killpg(driver.pid, signal.SIGINT)
         code, out, err = ended(driver)
     assert code == 130
-    said = "every answer is kept, and the step sanity is taken again"
+    said = "nobody was being asked, and the step sanity begins again"
     assert out == [f"run-GAL-1: interrupted; {said}. Go on: {GO_ON}"]
     assert [line for line in err if re.search("stopp|interrupt|kill|lost|cancel", line, re.IGNORECASE)] == []
     assert processes_of(project) == {}

@@ -9,7 +9,7 @@ from runs.real import alone, begin, event, load, make_repository, to_first_task,
 
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Signal
-from pipeline.runs.drafts import edited, put_back, redraft, without_effect, write_draft
+from pipeline.runs.drafts import edited, put_back, redraft, take_edits, without_effect, write_draft
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +64,14 @@ def test_an_edit_is_put_back_once_and_kept(run: Run) -> None:
     assert put_back(run) == {"plan.md": None}
     assert (run.folder / "plan.md").read_text("utf-8") == "plan\n"
     assert (run.folder / "edited" / "plan-1.md").read_text("utf-8") == "mine\n"
+
+
+def test_an_edit_that_is_approved_leaves_what_was_drafted(run: Run) -> None:
+    (run.folder / "plan.md").write_text("mine\n", encoding="utf-8")
+    assert take_edits(run, {"plan.md": b"mine\n"}) == {"plan.md": "plan-1.md"}
+    assert (run.folder / "plan-1.md").read_text("utf-8") == "plan\n"
+    assert take_edits(load(run, driving=True), {"plan.md": b"mine\n"}) == {}
+    assert without_effect(run) == ()
 
 
 def test_an_edit_counts_at_its_gate_alone(repository: Repository) -> None:

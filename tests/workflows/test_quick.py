@@ -94,7 +94,11 @@ def test_quick_takes_an_issue_to_commits_that_are_verified_with_four_dispatches(
     assert (kept["path"], kept["inputs"]) == ("builtin:quick", {"issue": "GAL-1"})
     verified = project.redfirst("verify", "run-GAL-1")
     assert verified.returncode == 0, verified.stdout
-    assert "recipe  quick" in project.redfirst("show", "run-GAL-1").stdout
+    assert "[4] review-plan: the recipe quick leaves this out -> split\n" in played.document["_stderr"]
+    shown = project.redfirst("show", "run-GAL-1").stdout
+    assert "recipe  quick" in shown
+    assert "review  final 1: ACCEPTABLE\n" in shown
+    assert "NOT_ASKED" not in shown + played.document["_stderr"]
     assert_the_simulation_decides_alike(project)
 
 

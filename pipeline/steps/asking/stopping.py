@@ -65,7 +65,8 @@ def stopped(ctx: Context) -> Event:
     """Return the event of a run that the user stopped; its note says what stays of what was going on."""
     said = [f"the desk of {name} stays as it is" for name in waiting_for(ctx, person=True)]
     said += [f"{name} had not answered and is asked again" for name in waiting_for(ctx, person=False)]
-    return Event(
-        signal=Signal.CANCELLED,
-        note="; ".join(said) or f"every answer is kept, and the step {ctx.lane.step} is taken again",
-    )
+    if not said and any(record.visit == ctx.lane.visit for record in ctx.run.records.values()):
+        said = [f"what was answered is kept, and the step {ctx.lane.step} goes on with it"]
+    elif not said:
+        said = [f"nobody was being asked, and the step {ctx.lane.step} begins again"]
+    return Event(signal=Signal.CANCELLED, note="; ".join(said))
