@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _Measured = TypeVar("_Measured")
 _NARROW: Final = 60
 _USUAL: Final = 80
+_READABLE: Final = 24
+"""So many columns say what is done."""
+_DOTS: Final = "..."
 _ERASE: Final = "\r\x1b[J"
 """To the first column, and what is from there to the end of the screen goes: all of a line that became two, too."""
 
@@ -224,17 +227,24 @@ class StatusLine:
 
 
 def line_of(status: Status, columns: int, encoding: str = "utf-8") -> str:
-    """Return how a run stands as one line of at most so many columns; parts for which there is no room are left out."""
+    """Return how a run stands as one line of at most so many columns; parts for which there is no room are left out.
+
+    What is done is shortened for the time of the run and the number of dispatches, as far as it stays readable.
+    """
     task = status.task
     if columns < _NARROW:
         task = task.removeprefix("task ").replace(" of ", "/")
     head = f"{status.place}{' ' if columns < _NARROW else ', '}{task}" if task else status.place
-    doing = f"{clock_words(status.doing_s)} {' and '.join(status.doing)}".rstrip()
-    line = f"{head} | {doing}"
-    for part in (f"run {clock_words(status.run_s)}", status.spent, *status.left):
-        longer = f"{line} | {part}"
-        if part and columns_of(longer) <= columns:
-            line = longer
+    line, doing = f"{head} | {clock_words(status.doing_s)}", visible(" and ".join(status.doing))
+    run, number = f"run {clock_words(status.run_s)}", status.spent.partition(", ")[0]
+    if columns >= _NARROW:
+        rests = (f" | {run} | {number}", f" | {run}", "")
+        rooms = (columns - columns_of(f"{line} {rest}") for rest in rests)
+        doing = _shortened(doing, next((room for room in rooms if room >= min(_READABLE, columns_of(doing))), 0))
+    line = f"{line} {doing}".rstrip()
+    for part in (run, (status.spent, number), *status.left):
+        longer = [f"{line} | {each}" for each in ((part,) if isinstance(part, str) else part) if each]
+        line = next((each for each in longer if columns_of(each) <= columns), line)
     shown = visible(line).encode(encoding, "backslashreplace").decode(encoding)
     return _cut(shown, columns)
 
@@ -244,6 +254,14 @@ def clock_words(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _shortened(text: str, room: int) -> str:
+    """Return the words at the beginning of *text* for which there is room, with dots where some are left out."""
+    if columns_of(text) <= room:
+        return text
+    cut = _cut(text, room - len(_DOTS))
+    return (cut if text[len(cut)] == " " else cut.rpartition(" ")[0] or cut).rstrip() + _DOTS
 
 
 def _cut(text: str, room: int) -> str:
