@@ -90,9 +90,10 @@ def new(
         )
         filed = _edited(folder, wanted) if edit else _filed(folder, wanted)
     typer.echo(filed)
+    said = f"{FOLDER}/{file_name(filed)} is filed: commit it, since a run reads what is committed"
     if body is None and not edit:
-        say = f"{FOLDER}/{file_name(filed)} has a template: fill it in (redfirst issue edit {filed}), then commit it"
-        print_text(visible(say), err=True)
+        said = f"{FOLDER}/{file_name(filed)} has a template: fill it in (redfirst issue edit {filed}), then commit it"
+    print_text(visible(said), err=True)
 
 
 def edit_issue(issue_id: IssueId, root: Root = None) -> None:

@@ -7,7 +7,8 @@ The status In Progress is written to the user's files at once and put back by ha
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+import shlex
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
@@ -15,7 +16,7 @@ from pipeline.git import Entry, TreeChange
 from pipeline.outcomes import Reason
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.files import write_atomic
-from todo import FolderSource, MappingSource, Status, Tracker, TrackerError
+from todo import ErrorKind, FolderSource, MappingSource, Status, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.runs.run import Run
-    from todo import Edits
+    from todo import Edits, Issue
 
 FOLDER = "TODO"
 _NEXT = {
@@ -68,6 +69,48 @@ def in_tree(repository: Repository, tree: str) -> Tracker:
     entries = [e for e in repository.entries(tree, f"{FOLDER}/") if e.path.count("/") == 1]
     blobs = repository.blobs(entry.oid for entry in entries)
     return Tracker(MappingSource({entry.path.removeprefix(f"{FOLDER}/"): blobs[entry.oid] for entry in entries}))
+
+
+def read_committed(repository: Repository, commit: str, issue: str, where: str) -> tuple[Tracker, Issue]:
+    """Return the tracker of a commit, and the issue as it is in it.
+
+    Args:
+        repository: Seen from the worktree that the user stands in.
+        commit: Where work would begin.
+        issue: The issue's id.
+        where: The name of that commit, for the user.
+
+    Raises:
+        UserError: there is no such issue, or there is one in the worktree that this commit does not have.
+    """
+    found = in_tree(repository, repository.tree_of(commit))
+    with as_user_errors():
+        try:
+            return found, found.read(issue)
+        except TrackerError as error:
+            if error.kind is not ErrorKind.ISSUE_NOT_FOUND or not _lies_in(repository.worktree, issue):
+                raise
+    path, branch, head = f"{FOLDER}/{issue}.md", repository.branch(), repository.resolve("HEAD")
+    if head is not None and in_tree(repository, repository.tree_of(head)).raw(f"{issue}.md") is not None:
+        raise UserError(
+            f"{path} is committed here, but not on {where}, where the work would begin. Merge it there first, or begin "
+            "on this branch: --base BRANCH.",
+            Reason.ISSUE_NOT_FOUND,
+            path=path,
+            actions=(f"redfirst run {issue} --worktree --base {shlex.quote(branch)}",) if branch is not None else (),
+        )
+    raise UserError(
+        f"{path} is not committed, and the work would begin at the last commit of {where}. Commit it first.",
+        Reason.ISSUE_NOT_FOUND,
+        path=path,
+        actions=(f"git add {FOLDER} && git commit -m 'file {issue}'",),
+    )
+
+
+def _lies_in(worktree: Path, issue: str) -> bool:
+    with suppress(TrackerError):
+        return in_worktree(worktree).raw(f"{issue}.md") is not None
+    return False
 
 
 def tree_with(repository: Repository, tree: str, edits: Edits) -> str:

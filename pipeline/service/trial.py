@@ -99,9 +99,7 @@ async def try_role(
         if (problem := path_problem(path)) is not None:
             raise UserError(f"--write {path}: the path {problem}.", Reason.USAGE, path=path)
     tree = repository.tree_of(tip)
-    with tracker.as_user_errors():
-        issues = tracker.in_tree(repository, tree)
-        issues.read(options.issue)
+    issues, _ = tracker.read_committed(repository, tip, options.issue, repository.branch() or "HEAD")
     box = await box_of(config)
     with lent_context(repository, config, box, options.environ, say) as lent:
         place = lent.checkout.root.with_name("run")

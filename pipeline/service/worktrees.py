@@ -38,7 +38,8 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     What is there already, as the worktree of an earlier run, stays as it is: the new one has a number then.
 
     Raises:
-        UserError: the issue is missing, another run has it, or it is done on a branch that the base does not have.
+        UserError: the issue is missing or not committed, another run has it, or it is done on a branch that the base
+            does not have.
     """
     base = options.base or next((n for n in ("main", "master") if repository.resolve(f"refs/heads/{n}")), None)
     tip = repository.resolve(base) if base else None
@@ -48,8 +49,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
             Reason.USAGE,
             actions=(f"redfirst run {options.issue} --worktree --base REF",),
         )
-    with tracker.as_user_errors():
-        title = tracker.in_tree(repository, repository.tree_of(tip)).read(options.issue).title
+    title = tracker.read_committed(repository, tip, options.issue, base)[1].title
     refuse_claimed(repository, options.issue)
     _refuse_done(repository, options.issue, tip)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_SLUG_LIMIT].strip("-")

@@ -119,6 +119,27 @@ def test_commands_within_a_sentence_are_for_the_worktree_of_the_run(project: Pro
         assert "git cherry-pick" not in document["note"]
 
 
+def test_an_issue_that_is_not_committed_is_no_missing_one(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script(HONEST)
+    filed = project.redfirst("issue", "new", "--title", "Reject long names", "--id", "GAL-2", "--body", "TODO/GAL-1.md")
+    assert (filed.stdout, "TODO/GAL-2.md" in filed.stderr, "commit it" in filed.stderr) == ("GAL-2\n", True, True)
+    for asked in (
+        ("run", "GAL-2", "--worktree"),
+        ("agents", "try", "check", "--kind", "review-plan", "--issue", "GAL-2"),
+    ):
+        refused = project.document(*asked)["error"]
+        assert "TODO/GAL-2.md is not committed" in refused["message"], refused
+        assert (refused["kind"], refused["path"]) == ("issue_not_found", "TODO/GAL-2.md")
+        assert refused["safe_next_actions"] == ["git add TODO && git commit -m 'file GAL-2'"]
+    project.git("switch", "--quiet", "--create", "elsewhere")
+    all_work(project, refused["safe_next_actions"])
+    refused = project.document("run", "GAL-2", "--worktree")["error"]
+    assert refused["safe_next_actions"] == ["redfirst run GAL-2 --worktree --base elsewhere"]
+    all_work(project, refused["safe_next_actions"])
+    assert "There is no issue GAL-3" in project.document("run", "GAL-3", "--worktree")["error"]["message"]
+
+
 def test_what_was_printed_before_something_failed_is_not_printed_again(project: Project) -> None:
     project.write({"TODO/GAL-2.md": ISSUE.replace("GAL-1", "GAL-2")})
     with Path("/dev/full").open("w") as full:

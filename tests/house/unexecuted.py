@@ -140,6 +140,10 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst show {}": OF_RECIPES,
         "git for-each-ref": 'the start of the command that the situation "a lost run.json" types',
     },
+    "runs/tracker.py": {
+        "git add {} && git commit -m 'file {}'": "tests/cli/test_worktrees_cli.py files an issue and types it",
+        "redfirst run {} --worktree --base {}": "the same test types it",
+    },
     "runs/uncommitted.py": {
         "git rev-parse --git-path info/exclude": "part of a command that is executed",
     },
