@@ -55,6 +55,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     Raises:
         UserError: a precondition does not hold (contract 2, exit 2; a foreign claim: exit 75).
     """
+    _check_named(repository, issue)
     branch = repository.branch()
     if branch is None:
         raise UserError(
@@ -85,6 +86,20 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     )
     refuse_claimed(repository, issue, ours=ours)
     return Start(branch, base_branch, commit, repository.tree_of(commit))
+
+
+def _check_named(repository: Repository, issue: str) -> None:
+    """Refuse an id that no issue has, before all else: the right one may have nothing in its way.
+
+    Raises:
+        UserError: it is no id, or there is no such issue in the worktree.
+    """
+    try:
+        with as_user_errors():
+            in_worktree(repository.worktree).read(issue)
+    except UserError as error:
+        if error.reason in {Reason.ISSUE_NOT_FOUND, Reason.USAGE}:
+            raise  # any other is said among what else is in the way
 
 
 def _check_branch(repository: Repository, branch: str, base_branch: str, issue: str) -> None:

@@ -85,6 +85,8 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
     try:
         start_point = examine(repository, options.issue, options.base or config.base)
     except UserError as error:
+        if error.reason is Reason.ISSUE_NOT_FOUND:
+            raise  # alone: for the right id all else may be as it should
         raise with_others(error, chosen, *checks) from None
     try:
         recipe, inputs = chosen()

@@ -342,3 +342,5 @@ def test_all_that_is_in_the_way_is_told_at_once_and_trust_after_what_is_cheap_to
     told = project.redfirst("run", "GAL-1", "--base", "trunk").stderr
     assert told.index("base branch") < told.index("also: The working tree") < told.index("also: This repository asks")
     assert "redfirst trust" in told
+    wrong = refused(project, "run", "GAL-404", "--base", "trunk", kind="issue_not_found", says="no issue GAL-404")
+    assert wrong.get("also", []) == [], "the missing issue alone"
