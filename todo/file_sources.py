@@ -43,7 +43,8 @@ def check_folder(folder: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise TrackerError(
             ErrorKind.TRACKER_MISSING,
-            f"There is no folder {folder.name}/ here. Create it, or run from the repository that has it.",
+            f"There is no folder {folder.name}/ here, and so no issue. File the first one, or go to the repository "
+            "that has them.",
         ) from None
     if stat.S_ISLNK(mode):
         raise invalid(f"{folder.name} is a symbolic link. The tracker must be a real folder of the repository.")

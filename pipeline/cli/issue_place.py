@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 _NEXT: Final = {
+    ErrorKind.TRACKER_MISSING: ("redfirst issue new --title TITLE",),
     ErrorKind.TRACKER_INVALID: ("redfirst issue lint",),
     ErrorKind.ISSUE_NOT_FOUND: ("redfirst issue list",),
 }

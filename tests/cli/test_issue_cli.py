@@ -239,6 +239,7 @@ def test_there_is_no_tracker(repository: Repository) -> None:
     for arguments in (["list"], ["lint"], ["show", "A-1"]):
         error = repository.refused(*arguments)
         assert (error.reason, error.path) == (Reason.TRACKER_MISSING, "TODO")
+        assert error.actions == ("redfirst issue new --title TITLE",)
     (repository.root / "TODO").write_text("a file")
     assert repository.refused("new", "--title", "t", "--id", "A-1").reason is Reason.TRACKER_INVALID
 

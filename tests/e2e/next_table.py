@@ -228,7 +228,9 @@ TABLE: Final[dict[str, Advice]] = {
     "a blocked issue": Advice(
         ("runs/preconditions.py",), {"redfirst issue list": READS, "redfirst issue ready": READS}
     ),
-    "no tracker": Advice(("runs/tracker.py",), {"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}),
+    "no tracker": Advice(
+        ("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}
+    ),
     "a broken tracker": Advice(("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue lint": Promise(2)}),
     "no such issue": Advice(("runs/preconditions.py",), {"redfirst issue list": READS, "redfirst issue ready": READS}),
     "an issue that is not there": Advice(("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue list": READS}),
