@@ -84,7 +84,7 @@ def _head(document: ShowDocument) -> Rows:
         rows.append(("stands", visible(document.place)))
     rows += [("now", f"{visible(each.what)}, {_since(each.since)}") for each in document.now]
     # What the last decision said is why the run stopped only where that decision stopped it.
-    if document.note and document.outcome is not None and not good and document.reason is not Reason.ABANDONED:
+    if document.note and document.outcome is not None and not good:
         stopped = document.reason is Reason.INTERRUPTED  # by a person: what stays is said, and no cause
         rows.append(("kept" if stopped else "because", several_lines(document.note)))
     done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
@@ -122,7 +122,8 @@ def _state(document: ShowDocument) -> State:
     reason = document.reason.value if document.reason else "?"
     how = f"({reason})" if document.at_gate is None else f"at {document.at_gate.place}"
     colour = "green" if good else "red" if bad else "yellow"
-    return document.outcome.value, colour, f" {how}, exit code {document.exit_code}"
+    code = "" if document.reason is Reason.ABANDONED else f", exit code {document.exit_code}"  # `abandon` ends with 0
+    return document.outcome.value, colour, f" {how}{code}"
 
 
 def _box_text(document: ShowDocument) -> str:

@@ -78,6 +78,7 @@ def test_what_was_kept_for_going_on_is_not_told_of_an_abandoned_run(repository: 
     run.abandon()
     document = show_run(run.folder, repository)
     assert document.note == ""
+    assert "exit code" not in show_text(document), "abandon itself ends with 0"
     for text in (show_text(document), explain_text(explain_run(run.folder, repository))):
         assert "abandoned" in text
         assert "stays" not in text
