@@ -61,7 +61,10 @@ def hand_in(
         typer.Option("--report", metavar="FILE", help="The report, as JSON: report-template.json filled in."),
     ] = None,
     verdict: Annotated[
-        str | None, typer.Option("--verdict", metavar="WORD", help="Only the word that decides: ACCEPTABLE, COMPLETE.")
+        str | None,
+        typer.Option(
+            "--verdict", metavar="WORD", help="Only the word that decides; what is asked names those that count."
+        ),
     ] = None,
     give_up: Annotated[
         str | None, typer.Option("--give-up", metavar="REASON", help="Say that it cannot be done, and why.")

@@ -43,7 +43,7 @@ _LONGEST_PREFIX: Final = 10
 
 
 def new(
-    title: Annotated[str, typer.Option(help="One line.")],
+    title: Annotated[str, typer.Option(metavar="TEXT", help="One line.")],
     issue_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Default: the next number of the most used prefix.")
     ] = None,
@@ -55,8 +55,10 @@ def new(
             autocompletion=completion.issues,
         ),
     ] = None,
-    category: Annotated[str | None, typer.Option(help="The heading of README.md to list it under.")] = None,
-    label: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
+    category: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The heading of README.md to list it under.")
+    ] = None,
+    label: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="May be repeated.")] = None,
     body: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="The text; - reads stdin. Default: a template.")
     ] = None,

@@ -58,7 +58,7 @@ class WriteGrant(BaseModel):
 
 
 class DispatchDocument(BaseModel):
-    """What an agent reads on stdin (contract 5). Build it with an empty `prompt`, then fill it with `build_prompt`.
+    """What an agent reads on stdin (contract 5): what is asked, where it works, and `prompt`, which says it in words.
 
     `step` is a plain string: a dispatch may come from a machine that has other steps than the matrix (architecture 10).
     """
