@@ -75,6 +75,10 @@ def _brief(found: Desk, asked: Asked) -> str:
     if width is not None and len(_DESK + place) > width:  # nobody types a path that is broken
         place = f'cd "$(redfirst desk {asked.run_id} --role {asked.role} --print)"'
     lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", _DESK + place]
-    tests = ", run-tests (the tests, as the run runs them)" if found.tests.exists() else ""
+    tests = (
+        ", run-tests (the tests, as the run runs them)"
+        if found.tests.exists()
+        else "; no run-tests: what is asked is to be read"
+    )
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     return "\n".join([*lines, "", human_answer.request_of(found).rstrip()])
