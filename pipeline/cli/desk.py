@@ -78,7 +78,7 @@ def _brief(found: Desk, asked: Asked) -> str:
     tests = (
         ", run-tests (the tests, as the run runs them)"
         if found.tests.exists()
-        else "; no run-tests: what is asked is to be read"
+        else "; no run-tests: that is for who writes tests or code"
     )
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     return "\n".join([*lines, "", human_answer.request_of(found).rstrip()])
