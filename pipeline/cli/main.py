@@ -185,7 +185,7 @@ def run_command(
 
     async def start(display: Display) -> Context:
         begun = composition.start(repository, options, display)
-        return await (worktrees.begun(here, repository, begun) if worktree else begun)
+        return await (worktrees.begun(here, repository, begun, say) if worktree else begun)
 
     drive(
         start,

@@ -64,23 +64,17 @@ class Claimant:
 
     def _standing(self) -> str:
         if self.status == RUNNING:
-            return f"which is running. Watch it: redfirst show {self.run} --log --follow"
+            return "which is running: watch it"
         if self.status == GONE and self.locked is not None:
             why = f" ({self.locked})" if self.locked else ""
             return f"which is not there; git keeps that worktree as locked{why}. Attach its disk, or unlock and abandon"
         if self.status == GONE:
-            return f"which is gone with its folder. Free the issue: redfirst abandon {self.issue}"
+            return "which is gone with its folder: free the issue"
         if self.status == DAMAGED:
-            return f"which is damaged. Give it up: redfirst abandon {self.run}"
+            return "which is damaged: give it up"
         if self.gate is not None:
-            return (
-                f"which is {self.status} at {self.gate}. Look at it: redfirst show {self.run}; then answer it, "
-                f"or give it up: redfirst abandon {self.run}"
-            )
-        return (
-            f"which is {self.status}. Go on with that run: redfirst resume {self.run}; "
-            f"or give it up: redfirst abandon {self.run}"
-        )
+            return f"which is {self.status} at {self.gate}: answer it, or give it up"
+        return f"which is {self.status}: go on with that run, or give it up"
 
 
 def claimant(roster: Roster, issue: str, claim: Claim, status: str | None = None) -> Claimant:

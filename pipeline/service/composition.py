@@ -183,7 +183,7 @@ async def _go_on_with(
             then = f"redfirst show {run.info.run_id}" if done else f"redfirst run {run.issue}"
             said = "It is done; look at it" if done else "Start again"
             raise UserError(
-                f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). {said}: {then}",
+                f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). {said}.",
                 Reason.USAGE,
                 actions=tuple(dict.fromkeys((then, f"redfirst show {run.info.run_id}"))),
             )

@@ -23,7 +23,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, issue_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Generator
+    from collections.abc import Awaitable, Callable, Generator
     from pathlib import Path
 
     from pipeline.service.run_config import RunOptions
@@ -74,13 +74,14 @@ def left_behind(here: Repository, made: Repository) -> tuple[str, ...]:
     return ()
 
 
-async def begun(here: Repository, made: Repository, start: Awaitable[Context]) -> Context:
+async def begun(here: Repository, made: Repository, start: Awaitable[Context], say: Callable[[str], None]) -> Context:
     """Return what the start of a run returns; where it is refused, the worktree that was made for it is taken back.
 
     Args:
         here: The repository as seen from where somebody stands.
         made: The same as seen from the new worktree.
         start: Begins the run there.
+        say: Is told that it was taken back.
     """
     tip = made.resolve("HEAD")
     try:
@@ -90,6 +91,7 @@ async def begun(here: Repository, made: Repository, start: Awaitable[Context]) -
         runs = list(made.worktree.glob(f"{WORKFLOW}/run-*"))
         if error.reason is not Reason.INTERRUPTED and branch and tip and not runs:
             here.remove_worktree(made.worktree, branch, tip)
+            say(f"took back the worktree {made.worktree} and its branch: the run was refused")
         raise
 
 

@@ -87,7 +87,7 @@ def _run_called(asked: str, runs: frozenset[str]) -> str:
         return found[0]
     known = ", ".join(found or sorted(runs)) or "none"
     what = "fits more than one run" if found else "is neither a commit nor a run here"
-    hint, actions = (f" Runs of others: {FETCH}", (FETCH,)) if not found else ("", ())
+    hint, actions = (" Runs of others have to be fetched.", (FETCH,)) if not found else ("", ())
     raise UserError(f"{asked!r} {what} (runs: {known}).{hint}", Reason.USAGE, actions=("redfirst runs", *actions))
 
 

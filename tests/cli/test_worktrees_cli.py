@@ -74,6 +74,7 @@ def test_a_claimed_issue_is_not_ready_and_a_second_start_says_who_has_it(project
         assert (refused["error"]["kind"], refused["_code"]) == ("claimed_elsewhere", 75)
         assert f"run-GAL-1 in {there}, which is parked at gate plan (1 of 1)" in refused["error"]["message"]
         assert "remove" not in refused["error"]["message"]
+        assert "redfirst" not in refused["error"]["message"], "a command stands once, in what is next"
         actions = refused["error"]["safe_next_actions"]
         assert actions == ["redfirst show run-GAL-1", "redfirst approve run-GAL-1", "redfirst abandon run-GAL-1"]
     all_work(project, [actions[0], actions[2]])
@@ -117,6 +118,16 @@ def test_commands_within_a_sentence_are_for_the_worktree_of_the_run(project: Pro
     for document in (parked, project.document("show", "GAL-1")):
         assert f"git -C {there} cherry-pick" in document["note"]
         assert "git cherry-pick" not in document["note"]
+
+
+def test_a_worktree_that_was_made_for_nothing_is_said_to_be_taken_back(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.write({"redfirst.toml": 'sandbox = "none"\n'})
+    project.commit()
+    refused = project.redfirst("run", "GAL-1", "--worktree")
+    there = project.root.parent / "project-gal-1"
+    assert (refused.returncode, f"took back the worktree {there}" in refused.stderr) == (2, True), refused.stderr
+    assert not there.exists()
 
 
 def test_an_issue_that_is_not_committed_is_no_missing_one(tmp_path: Path) -> None:
