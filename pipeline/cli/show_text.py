@@ -151,17 +151,7 @@ def _edits(document: ShowDocument) -> Rows:
 
 
 def _usage_text(document: ShowDocument) -> str:
-    usage = document.usage
-    if not usage.dispatches:
-        return "no agent was asked"
-    number = counted(usage.dispatches, "dispatch")
-    told = [line.usage.cost_usd for line in document.dispatches if line.usage is not None]
-    if not document.costs and all(cost is None for cost in told):
-        return f"{number}; no agent reported a cost"
-    cost = "cost not fully known" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-    tokens = (usage.input_tokens, usage.output_tokens)
-    known = "tokens not fully known" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out"
-    return f"{number}, {cost}, {known}"
+    return document.spent if document.usage.dispatches else "no agent was asked"
 
 
 def _task_line(task: TaskShown) -> str:

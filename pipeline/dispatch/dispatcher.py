@@ -72,6 +72,7 @@ class Dispatcher:
     """Carries out dispatches of one run; `records` and `results` are those of the run, its finished ones by name."""
 
     run_id: str
+    issue: str | None
     run_folder: Path
     repository: Repository
     checkout: PrivateCheckout
@@ -164,6 +165,7 @@ class Dispatcher:
                 record,
                 request,
                 run_id=self.run_id,
+                issue=self.issue,
                 workspace=view.mount.target,
                 artifacts=artifacts,
                 spec=spec,

@@ -61,6 +61,7 @@ def document_of(
     request: Request,
     *,
     run_id: str,
+    issue: str | None,
     workspace: Path,
     artifacts: Artifacts,
     spec: RoleSpec,
@@ -75,6 +76,7 @@ def document_of(
         record: What the journal says of the dispatch.
         request: What the step asks.
         run_id: The run.
+        issue: The id of its issue, if it has one.
         workspace: Where the agent sees the view.
         artifacts: What it may read.
         spec: The role.
@@ -85,6 +87,7 @@ def document_of(
     """
     document = DispatchDocument(
         run_id=run_id,
+        issue=issue,
         dispatch=record.dispatch,
         step=record.step,
         phase=phase,

@@ -67,6 +67,8 @@ class DispatchDocument(BaseModel):
 
     schema_: Literal["redfirst.dispatch/1"] = Field(default=DISPATCH_SCHEMA, alias="schema")
     run_id: str = Field(min_length=1)
+    issue: str | None = None
+    """The id of the issue; null where a recipe of no issue asks."""
     dispatch: str = Field(min_length=1)
     step: str = Field(min_length=1)
     phase: str

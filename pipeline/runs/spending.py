@@ -62,6 +62,8 @@ class Spent:
         number = f"{self.dispatches} dispatch" + ("es" if self.dispatches != 1 else "")
         if not self.asked:
             return f"{number}, no model asked"
+        if self.unpriced and self.uncounted and not (self.cost_usd or self.tokens):
+            return f"{number}, cost and tokens not known"
         cost = _known("at least {:.4f} USD, {} of unknown cost", "{:.4f} USD", self.cost_usd, self.unpriced)
         tokens = _known("at least {} tokens, {} not counted", "{} tokens", self.tokens, self.uncounted)
         return f"{number}, {cost}, {tokens}"

@@ -160,6 +160,8 @@ class ShowDocument(_Document):
     follow_ups: tuple[str, ...]
     sandbox: BoxFacts
     usage: UsageFacts
+    spent: str = ""
+    """What its dispatches took, in words."""
     costs: tuple[CostLine, ...]
     edits_without_effect: tuple[VainEdit, ...] = ()
     safe_next_actions: tuple[str, ...]

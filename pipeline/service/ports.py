@@ -52,6 +52,7 @@ def build_context(
         templates=load_templates(),
         search_path=search_path,
         run_id=run.info.run_id,
+        issue=run.issue or None,
         written=run.written,
         records=run.records,
         results=run.results,

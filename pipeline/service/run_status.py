@@ -20,7 +20,7 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.roster import seen_from
 from pipeline.runs.run import Run
-from pipeline.runs.spending import by_phase, by_role
+from pipeline.runs.spending import by_phase, by_role, spent
 from pipeline.runs.store import state_of_run
 from pipeline.service.document_lines import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
@@ -96,6 +96,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         follow_ups=intended[-1].data.follow_ups if intended and commits_of(run) else (),
         sandbox=box_facts_of(run),
         usage=usage_of(run),
+        spent=str(spent(run)),
         costs=costs_of(run),
         edits_without_effect=_vain_edits(run, here),
         safe_next_actions=as_typed(actions, here, folder.parents[1], folder.name),

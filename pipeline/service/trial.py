@@ -112,6 +112,7 @@ async def try_role(
             raise UserError(f"A run could not begin here: {error}.", Reason.BASELINE_IMPOSSIBLE) from error
         dispatcher = Dispatcher(
             run_id=f"run-{options.issue}",
+            issue=options.issue,
             run_folder=place,
             repository=lent.repository,
             checkout=lent.checkout,

@@ -114,6 +114,7 @@ class World:
         """Return what carries out the attacks: the only place that knows how one is built."""
         return Dispatcher(
             run_id="run-ISSUE-1",
+            issue="ISSUE-1",
             run_folder=self.host.root / "run",
             repository=self.host.repository,
             checkout=self.checkout,

@@ -273,7 +273,7 @@ def test_show_tells_how_a_run_stands_and_why(repository: Repository) -> None:
         "stands   write-tests (phase 6), task 1",
         "because  40 of 40 dispatches are used up",
         "sandbox  bubblewrap, network none",
-        "usage    13 dispatches, cost not fully known, tokens not fully known",
+        "usage    13 dispatches, no model asked",
         "1 [active] Reject empty names",
         f"RED {stories.TEST_ID}: ASSERTION_MISMATCH, legal: DID NOT RAISE ValueError",
         "guard tests/test_greet.py::test_name: passes before and after",

@@ -102,7 +102,7 @@ def test_a_cost_that_nobody_reports_is_not_a_cost_of_nothing(repository: Reposit
     assert "no agent was asked" in show_text(show_run(run.folder, repository))
     to_first_task(run)
     dispatch(run, Role.TEST, "write-tests")
-    assert "usage   1 dispatch; no agent reported a cost" in show_text(show_run(run.folder, repository))
+    assert "usage   1 dispatch, no model asked" in show_text(show_run(run.folder, repository))
 
 
 def test_an_error_of_git_is_shown_in_lines(repository: Repository) -> None:

@@ -339,8 +339,8 @@ def test_the_document_has_the_keys_of_the_contract() -> None:
     grant = WriteGrant(path="a", action=Action.CREATE)
     written = json.loads(document("judge", Role.CHECK, Question.AMEND, write=(grant,)).to_json())
     assert " ".join(written) == (
-        "schema run_id dispatch step phase role kind question task attempt reask workspace artifacts write area "
-        "prompt report_schema"
+        "schema run_id issue dispatch step phase role kind question task attempt reask workspace artifacts write "
+        "area prompt report_schema"
     )
     assert written["schema"] == "redfirst.dispatch/1"
     assert written["write"] == [{"path": "a", "action": "create"}]

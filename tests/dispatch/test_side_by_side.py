@@ -156,6 +156,7 @@ def dispatcher(place: Place, deeds: dict[Role, str]) -> Dispatcher:
         agents[role.value] = {"backend": "command", "argv": ["sh", "-c", script]}
     return Dispatcher(
         run_id=place.run.info.run_id,
+        issue=place.run.issue,
         run_folder=place.run.folder,
         repository=place.repository,
         checkout=place.checkout,

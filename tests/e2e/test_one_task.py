@@ -62,7 +62,7 @@ def test_a_small_issue_takes_seven_dispatches(tmp_path: Path) -> None:
     assert "greet must refuse an empty name." in played.asked("review-plan", role="check").text("tasks")
     assert "tasks" not in played.asked("review-plan", role="simplify").artifacts
     assert played.assert_artifact_rule() > 3
-    assert "- no cost reported\n- @orchestrator: 1 dispatch, no model asked\n" in played.artifact("summary.md")
+    assert "dispatches, no model asked\n- @orchestrator: 1 dispatch, no model asked\n" in played.artifact("summary.md")
     told = [line.strip() for line in played.document["_stderr"].splitlines() if line.startswith("    ")]
     said = [re.sub(r" \(\d+\.\d s\)$", "", line) for line in told]
     assert said == [

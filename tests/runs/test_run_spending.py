@@ -15,7 +15,7 @@ from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, ModelTraffic, Reserved, Usage
 from pipeline.runs.run import Run
-from pipeline.runs.spending import Held, UsedUp, by_phase, by_role, phase_of, reserve, spent
+from pipeline.runs.spending import Held, Spent, UsedUp, by_phase, by_role, phase_of, reserve, spent
 
 pytestmark = pytest.mark.slow
 
@@ -277,3 +277,10 @@ def _nothing_spent(budget: Budget, begin: list[tuple[Role, str]]) -> list[Reserv
     shares = reserve(Empty(), budget, begin)  # pyright: ignore[reportArgumentType]  (a run without dispatches)
     assert isinstance(shares, list)
     return shares
+
+
+def test_what_is_not_known_is_said_once() -> None:
+    unknown = ("001", "002")
+    assert str(Spent(2, 2, unpriced=unknown, uncounted=unknown)) == "2 dispatches, cost and tokens not known"
+    some = Spent(2, 2, cost_usd=1.0, unpriced=("001",), uncounted=unknown)
+    assert str(some) == "2 dispatches, at least 1.0000 USD, 1 of unknown cost, at least 0 tokens, 2 not counted"

@@ -13,7 +13,6 @@ from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
-from pipeline.runs.facts import usage_of
 from pipeline.runs.gates import SUMMARY, TO_BE_MADE
 from pipeline.runs.spending import by_phase, by_role, spent
 from pipeline.steps.asking.reviews import all_last_reviews
@@ -172,17 +171,13 @@ def _rejected(ctx: Context) -> list[str]:
 
 
 def _usage(ctx: Context) -> list[str]:
-    used = usage_of(ctx.run)
-    cost = "cost not fully known: not every agent reports it" if used.cost_usd is None else f"{used.cost_usd:.2f} USD"
-    if used.cost_usd is None and not spent(ctx.run).asked:
-        cost = "no cost reported"  # nor a model asked, as far as is known: the lines below say so
     traffic = [result.model_traffic for result in ctx.run.results.values() if result.model_traffic is not None]
     asked = sum(each.requests for each in traffic)
     refused = sum(each.refused for each in traffic)
     through = [f"{asked} requests passed on to models, {refused} refused by the gateway"] if traffic else []
     parts = [f"@{role}: {taken}" for role, taken in by_role(ctx.run).items()]
     parts += [f"phase {phase}: {taken}" for phase, taken in by_phase(ctx.run).items()]
-    return [f"{used.dispatches} dispatches", cost, *through, *parts]
+    return [str(spent(ctx.run)), *through, *parts]
 
 
 def _last_note(ctx: Context) -> str:
