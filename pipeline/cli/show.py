@@ -73,6 +73,12 @@ def show(
         print_text(whole_text(show_run(folder, here), width))
     else:
         print_text(page_text(page_of_run(folder, roster), width))
+    if name is None and not (as_document or log):
+        from pipeline.cli.text import say  # noqa: PLC0415  (the same)
+        from pipeline.service.run_list import running_beside  # noqa: PLC0415  (the same)
+
+        for other in running_beside(roster, folder):
+            say(f"also running: {other}")
 
 
 def log_text(folder: Path) -> str:

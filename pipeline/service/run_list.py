@@ -73,6 +73,12 @@ def newest(roster: Roster) -> Path | None:
     return next((folder for folder, line in readable if line.problem is None), folders[0] if folders else None)
 
 
+def running_beside(roster: Roster, shown: Path) -> list[str]:
+    """Return the runs that are driven now, but for the one that is shown: each with the name of its worktree."""
+    live = [run for run in roster.runs if run.folder != shown and FileLease.is_held(run.folder)]
+    return [f"{roster.spoken(run.folder)} in {roster.label(run.worktree)}" for run in live]
+
+
 def lines_of(folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:
     """Return the lines of some runs, as they are now."""
     moment = now or datetime.now(UTC)

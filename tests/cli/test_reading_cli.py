@@ -50,9 +50,10 @@ from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.files import to_json
 from pipeline.runs.info import Usage
 from pipeline.runs.lease import FileLease
+from pipeline.runs.roster import Roster
 from pipeline.service.doctor_document import DoctorDocument
 from pipeline.service.documents import DiffDocument, ExplainDocument, LogDocument, ShowDocument
-from pipeline.service.run_list import list_runs
+from pipeline.service.run_list import list_runs, running_beside
 from pipeline.service.runs_document import RunsDocument
 from pipeline.terminal import visible_lines
 
@@ -227,6 +228,16 @@ def test_a_driven_run_is_marked(repository: Repository) -> None:
     assert ask_json("runs")["runs"][0]["live"] is True
     lease.release()
     assert ask_json("runs")["runs"][0]["status"] == "interrupted"
+
+
+def test_a_run_that_is_driven_beside_the_shown_one_is_named(repository: Repository) -> None:
+    driven, shown = begin(repository, "run-GAL-39"), begin(repository, "run-GAL-40")
+    roster = Roster(repository)
+    assert running_beside(roster, shown.folder) == []
+    lease = FileLease.take(driven.folder)
+    assert running_beside(roster, shown.folder) == [f"run-GAL-39 in {repository.worktree.name}"]
+    assert running_beside(roster, driven.folder) == []
+    lease.release()
 
 
 def test_a_damaged_run_costs_only_its_own_line(repository: Repository) -> None:
