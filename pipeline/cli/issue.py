@@ -49,7 +49,9 @@ def list_issues(
     status: Annotated[
         str | None, typer.Option(help="Only these: todo, in-progress or done.", autocompletion=completion.statuses)
     ] = None,
-    label: Annotated[list[str] | None, typer.Option(help="Only those with this label; may be repeated.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="Only those with this label; may be repeated.")
+    ] = None,
     as_json: AsJson = False,
     root: Root = None,
 ) -> None:
