@@ -33,7 +33,8 @@ def check_agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
     said: dict[str, str] = {}
     for role in ISSUE_ROLES:
         check = _agent(loaded, role, environ)
-        same = said.setdefault(check.message.replace(f" for {role}:", ":"), check.id)
+        whoever = check.message.replace(f" for {role}:", ":").replace(f" or [agents.{role}]", "")
+        same = said.setdefault(whoever, check.id)
         is_said = check.status == "fail" and same != check.id
         update = {"message": f"as {same}", "advice": "", "same_as": same}
         found.append(check.model_copy(update=update) if is_said else check)

@@ -299,7 +299,7 @@ def test_what_gone_and_ended_runs_left_is_named(repository: Repository, home: Pa
     check = ask()["leftovers"]
     assert check.status == "warn"
     assert check.advice is not None
-    assert "redfirst abandon RUN" in check.advice
+    assert "redfirst abandon GAL-3" in check.advice
     found = check.message.split("; ")
     assert len(found) == 4
     assert found[0].startswith("GAL-2 is claimed by")

@@ -411,6 +411,7 @@ _SAID: dict[str, object] = {
     "visit": 1,
     "event": {},
     "status": "done",
+    "checkpoint": "ready",
     "gate": "plan",
     "answer": "approved",
     "limits": {},

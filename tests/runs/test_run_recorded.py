@@ -21,7 +21,7 @@ from pipeline.runs.folder import RunFolder
 from pipeline.runs.run import Run
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "run-GAL-39"
-SINCE: Final = {"publish_onto", "publish_moving"}
+SINCE: Final = {"publish_onto", "publish_moving", "step_started", "step_settled", "step_held"}
 """Kinds of lines that 0.1.0 did not have."""
 
 
@@ -47,7 +47,7 @@ def test_it_is_folded_to_what_it_came_to(run: Run) -> None:
     assert (state.outcome, state.reason) == (Outcome.COMPLETED_WITH_BLOCKERS, Reason.BLOCKERS)
     assert (state.trunk.step, state.trunk.visit, state.resumes, state.dispatches) == (Step.PUBLISH, 30, 1, 17)
     assert (state.plan_revision, state.split_revision, state.draft, state.effects) == (1, 3, 6, 12)
-    assert state.limits == {Loop.PLAN_REVIEW: 4, Loop.MAKE_RETRY: 3}
+    assert state.limits == {Loop.PLAN_REVIEW: 4, Loop.MAKE_RETRY: 3, "parallel": 1}
     assert state.counters == {
         "plan_review@plan 1": 1,
         "reask@visit 9 test 1": 1,
