@@ -13,8 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(STAMP)  ## a whole run, with scripted agents, in a repository of its own
 	$(BIN)/redfirst demo
 
-# Tests wait for processes and limits half of their time: two workers for each core.
-WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 2 * cores : 12)))
+# Tests wait for processes and limits much of their time: three workers for each core.
+WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 3 * cores : 12)))
 
 # Style and types are looked at beside the tests. What is collected first is compiled once, and not by each worker.
 # pytest comes last: its closing line is the last line of the log.

@@ -37,6 +37,7 @@ async def opened(repository: Repository, place: Path) -> Dispatcher:
     checkout.open(repository.tree_of(tip))
     return Dispatcher(
         run_id="run-B-1",
+        issue="B-1",
         run_folder=place / "run",
         repository=repository,
         checkout=checkout,

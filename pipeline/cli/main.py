@@ -176,7 +176,7 @@ def run_command(
 
         print_dry_run(repository, options, as_document=as_document)
         return
-    if not options.issue:
+    if word and not options.issue:
         steps(lambda: recipe_run.start(repository, options, say), as_document=as_document)
     if worktree:
         repository, options = worktrees.create(here, options)

@@ -101,9 +101,17 @@ def _keep(
 
 
 def _print(out: str, err: str) -> None:
+    has_said = False
     for text, stream in ((out, sys.stdout), (err, sys.stderr)):
-        if text:
+        if not text:
+            continue
+        try:
             print(text, file=stream, flush=True)  # `terminal.echo` would load what makes texts
+        except OSError as error:
+            if has_said:  # the whole program would print it a second time
+                _end(error)
+            raise
+        has_said = True
 
 
 def _columns(handle: int) -> int | None:

@@ -224,6 +224,7 @@ def context_of(
     checkout = PrivateCheckout(repository, place)
     dispatcher = Dispatcher(
         run_id=run.info.run_id,
+        issue=None,
         run_folder=run.folder,
         repository=repository,
         checkout=checkout,

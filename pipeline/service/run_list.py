@@ -43,7 +43,7 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
     lines = list(lines_of([run.folder for run in roster.runs], moment))
     lines += [_unread(folder, error.message, live=False) for folder, error in roster.problems.items()]
     lines += [
-        _unread(claim.folder, claimant(roster, issue, claim).refusal().message, live=False, issue=issue, status=GONE)
+        _unread(claim.folder, _gone(claimant(roster, issue, claim)), live=False, issue=issue, status=GONE)
         for issue, claim in orphans(repository).items()
     ]
     return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
@@ -83,6 +83,11 @@ def lines_of(folders: Iterable[Path], now: datetime | None = None) -> list[RunLi
     """Return the lines of some runs, as they are now."""
     moment = now or datetime.now(UTC)
     return [_line(folder, moment) for folder in folders]
+
+
+def _gone(claimed: Claimant) -> str:
+    refusal = claimed.refusal()
+    return f"{refusal.message} ({refusal.actions[-1]})"
 
 
 def claimants(repository: Repository, claims: Mapping[str, Claim]) -> dict[str, Claimant]:

@@ -161,7 +161,7 @@ def test_without_the_run_nothing_can_be_said(clone: Clone) -> None:
     assert (code, commit["status"]) == (2, "unchecked")
     assert "git fetch" in commit["why"]
     error = clone.verify(RUN)["error"]
-    assert "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'" in error["message"]
+    assert error["safe_next_actions"][-1] == "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"
     assert error["kind"] == "usage"
 
 

@@ -232,7 +232,7 @@ TABLE: Final[dict[str, Advice]] = {
         ("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}
     ),
     "a broken tracker": Advice(("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue lint": Promise(2)}),
-    "no such issue": Advice(("runs/preconditions.py",), {"redfirst issue list": READS, "redfirst issue ready": READS}),
+    "no such issue": Advice(("runs/preconditions.py", "runs/tracker.py"), {"redfirst issue list": READS}),
     "an issue that is not there": Advice(("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue list": READS}),
     "no id": Advice(("runs/tracker.py",), {"redfirst issue list": READS}),
     "no identity": Advice(

@@ -172,7 +172,9 @@ def test_a_folder_that_is_gone_is_told_so(tmp_path: Path) -> None:
 def test_words_that_name_nothing_are_refused(tmp_path: Path) -> None:
     project = ready(tmp_path)
     refused(project, "run", "GAL-404", kind="issue_not_found", says="redfirst issue list")
-    for name in ("../GAL-1", "GAL/1", "", "GAL-1\n"):
+    for name in ("../GAL-1", "GAL/1"):  # the file of a recipe
+        refused(project, "run", "--", name, kind="recipe_not_found", says="There is no file")
+    for name in ("", "GAL-1\n"):
         error = refused(project, "run", "--", name, kind="usage", says="is not an issue id")
         assert error["safe_next_actions"] == ["redfirst issue list"]
     refused(project, "run", "GAL-1", "--base", "nonsense", kind="usage", says="nonsense")
@@ -315,7 +317,7 @@ def test_a_baseline_that_cannot_be_measured_rejects_the_run_and_leaves_no_claim(
     assert problems(project) == []
     over = project.document("resume", "GAL-1")
     assert (over["_code"], over["error"]["kind"]) == (2, "usage")
-    assert "redfirst run GAL-1" in over["error"]["message"]
+    assert "redfirst run GAL-1" in over["error"]["safe_next_actions"]
 
 
 @pytest.mark.slow

@@ -62,7 +62,9 @@ def test_every_way_to_stand_has_something_safe_to_do() -> None:
             actions = ACTIONS[Outcome(outcome)][Reason(reason)]
             assert actions, (outcome, reason)
             for action in actions:
-                words = action.format_map({"run": "R", "issue": "I", "branch": "B", "start": "S", "limit": "L=N"})
+                words = action.format_map(
+                    {"run": "R", "issue": "I", "branch": "B", "start": "S", "limit": "L=N", "own": "O"}
+                )
                 assert re.match(r"(redfirst|git) ", words), action
     assert set(ACTIONS) == set(EXIT_CODES)
 
@@ -72,6 +74,7 @@ def test_what_can_go_on_may_be_resumed_and_what_has_ended_may_not() -> None:
         for reason, actions in reasons.items():
             resumes = any(action.startswith("redfirst resume") for action in actions)
             goes_on = outcome is Outcome.PARKED and reason not in {Reason.APPROVAL, Reason.LOCKED}
+            goes_on |= outcome is Outcome.PARTIAL
             assert resumes is (goes_on or reason is Reason.INTERRUPTED), (outcome, reason)
             assert exit_code(outcome, reason) >= 0
 
