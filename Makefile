@@ -18,7 +18,7 @@ WORKERS ?= $(shell cores=$$(nproc); echo $$((cores < 6 ? 3 * cores : 12)))
 
 # Style and types are looked at beside the tests. What is collected first is compiled once, and not by each worker.
 # pytest comes last: its closing line is the last line of the log.
-test: $(STAMP)  ## ten minutes; the tests of real agents need `make agents` once, and say so (docs/testing.md)
+test: $(STAMP)  ## a quarter of an hour; the tests of real agents need `make agents` once, and say so (docs/testing.md)
 	scripts/system-packages.sh --require
 	scripts/agent-clis.sh --show
 	scripts/js-runners.sh --show
