@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.recipes.inlining import with_parts
-from pipeline.recipes.library import NoLibrary, Source
+from pipeline.recipes.lookup import NoLibrary, Source
 from pipeline.recipes.model import LARGEST_STEPS, Extension, Kind, Recipe
 from pipeline.recipes.overlay import Place, extended
 from pipeline.recipes.problems import Problem, misspelt
@@ -17,7 +17,7 @@ from pipeline.recipes.rules import problems_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.recipes.library import Library
+    from pipeline.recipes.lookup import Library
 
 DEEPEST: Final = 3
 """Files that name each other: one that names one that names one."""

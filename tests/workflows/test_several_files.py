@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.dispatch.roles import data_folder
 from pipeline.recipes.check import checked
-from pipeline.recipes.library import Source
+from pipeline.recipes.lookup import Source
 from pipeline.recipes.plan import Preview, preview
 from pipeline.recipes.rules import not_for_agents
 
