@@ -43,15 +43,6 @@ def print_json(document: Mapping[str, object]) -> None:
     echo(json.dumps(document, indent=2))
 
 
-_said: Final[list[bool]] = []
-
-
-def has_said() -> bool:
-    """Return whether anything was printed: what fails after that must not be begun again."""
-    return bool(_said)
-
-
 def echo(text: str, *, err: bool = False) -> None:
     """Print a line at once."""
-    _said[:] = [True]
     print(text, file=sys.stderr if err else sys.stdout, flush=True)

@@ -47,10 +47,7 @@ def print_kept(key: Key) -> bool:
     kept = kept_text("answers", key)
     if kept is None or kept.count("\0") != 1:
         return False
-    try:
-        _print(*kept.split("\0"))
-    except (BrokenPipeError, KeyboardInterrupt) as error:
-        _end(error)
+    _print(*kept.split("\0"))
     return True
 
 
@@ -70,15 +67,11 @@ def answered(words: list[str], key: Key) -> bool:
                 told, files, stays_s = _runs(repository, as_json=bool(as_json))
             case _:
                 told, files, stays_s = _show(repository, next(iter(words[1:]), None))
-        _print(*told)
-    except (BrokenPipeError, KeyboardInterrupt) as error:
+    except KeyboardInterrupt as error:
         _end(error)
-    except Exception as error:  # noqa: BLE001  (the whole program finds the words, or tells how it ended)
-        from pipeline.terminal import has_said  # noqa: PLC0415  (the same)
-
-        if has_said():  # a second time would be printed, too
-            _end(error)
+    except Exception:  # noqa: BLE001  (the whole program finds the words)
         return False
+    _print(*told)
     try:
         _keep(key, told, files, repository, began, stays_s)
     except (Exception, KeyboardInterrupt):  # noqa: BLE001  (it is told already)
@@ -101,17 +94,13 @@ def _keep(
 
 
 def _print(out: str, err: str) -> None:
-    has_said = False
-    for text, stream in ((out, sys.stdout), (err, sys.stderr)):
-        if not text:
-            continue
-        try:
-            print(text, file=stream, flush=True)  # `terminal.echo` would load what makes texts
-        except OSError as error:
-            if has_said:  # the whole program would print it a second time
-                _end(error)
-            raise
-        has_said = True
+    """Print an answer; what fails now is not left to the whole program, which would print it a second time."""
+    try:
+        for text, stream in ((out, sys.stdout), (err, sys.stderr)):
+            if text:
+                print(text, file=stream, flush=True)  # `terminal.echo` would load what makes texts
+    except (OSError, KeyboardInterrupt) as error:
+        _end(error)
 
 
 def _columns(handle: int) -> int | None:
