@@ -146,7 +146,12 @@ def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Proble
     in_order = tuple(sorted(steps, key=lambda step: step.wave))
     if phases is not None:
         return Preview(in_order, (BOUNDS[Loop.DISPATCHES].limit or 0) + DISPATCHES_PER_TASK, phases.least)
-    return Preview(in_order, _FIRST + _EACH * len(steps))
+    return Preview(in_order, most_dispatches(len(steps)))
+
+
+def most_dispatches(steps: int) -> int:
+    """Return how many dispatches a run of so many steps may ask."""
+    return _FIRST + _EACH * steps
 
 
 def planned_graph(recipe: Recipe, values: Mapping[str, str]) -> graph.Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.languages.protocol import Toolchain
-    from pipeline.runs.run import Run
+    from pipeline.runs.run import KeptRun, Run
+
+    AnyRun = KeptRun[Any, Any, Any]
 
 
-def place_of_run(repository: Repository, run: Run, environ: Mapping[str, str]) -> Path:
+def place_of_run(repository: Repository, run: AnyRun, environ: Mapping[str, str]) -> Path:
     """Return the folder outside the repository that is the run's own."""
     return state_of_run(state_folder(environ), repository, run.info.run_id)
 
@@ -41,24 +43,7 @@ def build_context(
 ) -> Context:
     """Return the ports of one driver."""
     checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
-    search_path = environ.get("PATH", os.defpath)
-    dispatcher = Dispatcher(
-        run_folder=run.folder,
-        repository=repository,
-        checkout=checkout,
-        config=config,
-        box=box,
-        roles=load_roles(),
-        templates=load_templates(),
-        search_path=search_path,
-        run_id=run.info.run_id,
-        issue=run.issue or None,
-        written=run.written,
-        records=run.records,
-        results=run.results,
-        environ=environ,
-        say=say,
-    )
+    dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=run.issue or None)
     return Context(
         run=run,
         repository=repository,
@@ -67,11 +52,42 @@ def build_context(
         box=box,
         dispatcher=dispatcher,
         toolchain=_toolchain(repository, config, run.info.start_commit),
-        search_path=search_path,
+        search_path=dispatcher.search_path,
         environ=environ,
         say=say,
         box_facts=isolation(config, box),
         secrets=dispatcher.secrets,
+    )
+
+
+def dispatcher_of(
+    repository: Repository,
+    run: AnyRun,
+    checkout: PrivateCheckout,
+    config: Config,
+    box: ProvableBox,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    *,
+    issue: str | None,
+) -> Dispatcher:
+    """Return what asks the agents of a run, whatever drives it."""
+    return Dispatcher(
+        run_folder=run.folder,
+        repository=repository,
+        checkout=checkout,
+        config=config,
+        box=box,
+        roles=load_roles(),
+        templates=load_templates(),
+        search_path=environ.get("PATH", os.defpath),
+        run_id=run.info.run_id,
+        issue=issue,
+        written=run.written,
+        records=run.records,
+        results=run.results,
+        environ=environ,
+        say=say,
     )
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline import VERSION
 from pipeline.boxes.orphans import end_lost
 from pipeline.config.folders import state_folder
-from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.roles import load_roles, load_templates, prompts_hash
+from pipeline.dispatch.roles import prompts_hash
 from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.engine.journal import stamp, utc_now
@@ -33,6 +32,7 @@ from pipeline.runs.store import state_of_run, workflow_folder
 from pipeline.service.composition import expected_error
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
+from pipeline.service.ports import dispatcher_of, place_of_run
 from pipeline.service.recipe_choice import RECIPE, Chosen, chosen, pairs, require_trust, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.run_config import config_hash, read_config, refuse_recursion, require_programs, require_usable
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
-    from pipeline.engine.machine import Decision
     from pipeline.git import Repository
     from pipeline.recipes.machine import StepsState
     from pipeline.recipes.model import Recipe
@@ -142,7 +141,7 @@ def abandon(repository: Repository, folder: Path, environ: Mapping[str, str]) ->
             raise UserError(f"{folder.name} has ended ({run.state.outcome}, {run.state.reason}).", Reason.USAGE)
         run.abandon()
         keep_recipe_run(repository, run)
-        PrivateCheckout(repository, state_of_run(state_folder(environ), repository, run.info.run_id)).close()
+        PrivateCheckout(repository, place_of_run(repository, run, environ)).close()
         return run
     finally:
         lease.release()
@@ -220,26 +219,9 @@ def context_of(
     say: Callable[[str], None],
 ) -> RecipeContext:
     """Return the ports of one driver."""
-    place = state_of_run(state_folder(environ), repository, run.info.run_id)
-    checkout = PrivateCheckout(repository, place)
-    dispatcher = Dispatcher(
-        run_id=run.info.run_id,
-        issue=None,
-        run_folder=run.folder,
-        repository=repository,
-        checkout=checkout,
-        config=config,
-        box=box,
-        roles=load_roles(),
-        templates=load_templates(),
-        search_path=environ.get("PATH", ""),
-        written=run.written,
-        records=run.records,
-        results=run.results,
-        environ=environ,
-        say=say,
-    )
-    return RecipeContext(run, repository, checkout, config, box, dispatcher, environ.get("PATH", ""), environ, say)
+    checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
+    dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=None)
+    return RecipeContext(run, repository, checkout, config, box, dispatcher, dispatcher.search_path, environ, say)
 
 
 async def finish(ctx: RecipeContext, interruption: Interruption) -> RecipeContext:
@@ -252,7 +234,7 @@ async def finish(ctx: RecipeContext, interruption: Interruption) -> RecipeContex
             await drive(
                 ctx.run,
                 lambda _state, lane: _step(ctx, lane),
-                lambda decision, event: _tell(ctx, decision, event),
+                lambda _decision, event: _tell(ctx, event),
                 ends_all=lambda event: event.signal is StepSignal.ESCAPE,
             )
     except (UserError, OSError, ExceptionGroup) as error:
@@ -292,7 +274,7 @@ async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
     return event.model_copy(update={"lane": lane})
 
 
-def _tell(ctx: RecipeContext, decision: Decision, event: StepEvent) -> None:
+def _tell(ctx: RecipeContext, event: StepEvent) -> None:
     _write_outcomes(ctx)
     if event.lane == TRUNK or event.signal is StepSignal.CANCELLED:
         return
@@ -300,7 +282,6 @@ def _tell(ctx: RecipeContext, decision: Decision, event: StepEvent) -> None:
     followed = how.value if how is not None else "asked again"
     note = f": {event.note}" if event.note else ""
     ctx.say(f"{event.lane}: {event.signal.value}{note} -> {followed}")
-    del decision
 
 
 def _write_outcomes(ctx: RecipeContext) -> None:

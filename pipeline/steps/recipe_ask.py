@@ -10,7 +10,7 @@ import anyio
 from pipeline.dispatch.request import Request
 from pipeline.process import BoxError
 from pipeline.recipes.machine import StepEvent
-from pipeline.recipes.plan import ATTEMPTS
+from pipeline.recipes.plan import ATTEMPTS, most_dispatches
 from pipeline.recipes.step_table import StepSignal
 from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.decode import Malformed
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from pipeline.reports.fields import Report
     from pipeline.runs.info import DispatchResult, Reserved
     from pipeline.steps.recipe_context import RecipeContext
-
-_FIRST, _EACH = 30, 10
-"""A run may ask so many dispatches, and so many more for each step."""
 
 
 async def run(ctx: RecipeContext) -> StepEvent:
@@ -70,7 +67,7 @@ async def _share(ctx: RecipeContext) -> Reserved | StepEvent:
     while True:
         if ctx.stopping != "no":
             return StepEvent(signal=StepSignal.CANCELLED, note=f"{ctx.lane_name} is asked when the run goes on")
-        limit = _FIRST + _EACH * len(ctx.run.recipe.steps)
+        limit = most_dispatches(len(ctx.run.recipe.steps))
         if ctx.run.state.dispatches >= limit:
             note = f"{ctx.run.state.dispatches} of {limit} dispatches are used up"
             return StepEvent(signal=StepSignal.BUDGET, note=note)
