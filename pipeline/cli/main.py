@@ -6,15 +6,16 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline import VERSION, interrupts
 from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, GateMeant, MeantRun, Onto, ValueFlags
+from pipeline.cli.command_table import LAZY_COMMANDS
 from pipeline.cli.errors import run_guarded, wants_json
-from pipeline.cli.lazy_commands import LazyCommand, Program, group_of
+from pipeline.cli.lazy_commands import Program, group_of
 from pipeline.cli.run_actions import acted, answer, drive, named, repository_here, tell
 from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
@@ -38,38 +39,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.",
 )
-LAZY_COMMANDS: Final = (
-    LazyCommand("runs", "pipeline.cli.runs:runs", "List the runs of all worktrees, the newest first."),
-    LazyCommand("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
-    LazyCommand("explain", "pipeline.cli.explain:explain", "Say why a run stands where it does."),
-    LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
-    LazyCommand("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
-    LazyCommand(
-        "agents",
-        "pipeline.cli.agents:app",
-        "The roles: who they are, what they may do, and by which rule.",
-        below=(LazyCommand("try", "pipeline.cli.agents_try:try_agent", "Ask one role once, as a run would."),),
-    ),
-    LazyCommand("verify", "pipeline.cli.verify:verify", "Check again that the tests of a commit were RED before it."),
-    LazyCommand("tdd", "pipeline.cli.tdd:app", "Measure RED and GREEN of what you wrote, without any agent."),
-    LazyCommand("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
-    LazyCommand("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),
-    LazyCommand("desk", "pipeline.cli.desk:desk", "Go to the desk where a run waits for you."),
-    LazyCommand(
-        "recipes",
-        "pipeline.cli.recipes:app",
-        "Check workflows that are written in a file, and see what they would do.",
-    ),
-    LazyCommand("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
-    LazyCommand(
-        "init", "pipeline.cli.init:init", "Write a starting redfirst.toml for the agents that are installed here."
-    ),
-    LazyCommand("doctor", "pipeline.cli.doctor:doctor", "Check git, the repository, the sandbox, the tests."),
-    LazyCommand("trust", "pipeline.cli.trust:trust", "Allow what this repository asks for."),
-    LazyCommand("config", "pipeline.cli.config:app", "The configuration."),
-    LazyCommand("schema", "pipeline.cli.schema:schema", "Print a JSON Schema; without a name, list what there is."),
-)
-"""What is not defined here; each module is imported when its command is asked for."""
 
 
 def _version(wanted: bool) -> None:

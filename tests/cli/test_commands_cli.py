@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.cli.main import LAZY_COMMANDS
+from pipeline.cli.command_table import LAZY_COMMANDS
 
 pytestmark = pytest.mark.slow
 
