@@ -5,63 +5,25 @@ A step that is at work is a lane, called as the step, or `look.3` for the third 
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  (read by pydantic)
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pydantic import Field
-
-from pipeline.engine.machine import TRUNK, Decision, Effect, Event, Lane, LoopState
-from pipeline.outcomes import Outcome, Reason
+from pipeline.engine.machine import TRUNK, Decision, Effect
+from pipeline.outcomes import Outcome
 from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import ATTEMPTS, MOST_ITEMS, planned_graph
-from pipeline.recipes.step_table import At, Begin, Checkpoint, Retry, Settle, StepSignal, Stop, row_of
+from pipeline.recipes.starting import ended, started
+from pipeline.recipes.step_table import At, Begin, Checkpoint, Retry, Settle, Stop, row_of
+from pipeline.recipes.steps_state import StepEvent, StepLane, StepsState
 from pipeline.recipes.templates import only_reference
-from pipeline.safe_names import BareName
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator, Mapping
 
-    from pipeline.recipes.model import Recipe, Step
+    from pipeline.recipes.model import Recipe
     from pipeline.recipes.step_table import Action
 
 _AT: Final[Mapping[Kind, At]] = {Kind.AGENT: At.ASK, Kind.RUN: At.RUN, Kind.TESTS: At.RUN, Kind.GATE: At.HOLD}
-
-
-class StepEvent(Event, frozen=True, extra="forbid"):
-    """What a step reports. `items` is how many steps each `for_each` over its payload becomes."""
-
-    signal: StepSignal
-    items: dict[BareName, int] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepLane(Lane):
-    """A step at work; `attempt` counts how often it was asked."""
-
-    attempt: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepsState(LoopState[StepLane]):
-    """How far the steps are.
-
-    Args:
-        settled: How each step that is over stands, by its name.
-        counts: How many steps each `for_each` has become.
-        asks_at_once: How many lanes may be at work.
-    """
-
-    settled: Mapping[str, Checkpoint] = field(default_factory=dict[str, Checkpoint])
-    counts: Mapping[str, int] = field(default_factory=dict[str, int])
-
-    def due(self, at_work: Collection[str]) -> tuple[str, ...]:
-        """Return the lanes whose step may begin now; who waits for a person is not asked."""
-        if len(self.lanes) == 1 and not self.settled:
-            return () if TRUNK in at_work else (TRUNK,)
-        return tuple(
-            name for name, lane in self.lanes.items() if name != TRUNK and lane.gate is None and name not in at_work
-        )
 
 
 class RecipeMachine:
@@ -102,9 +64,9 @@ class RecipeMachine:
             after = _settled(after, event.lane, action.checkpoint, event.items)
             effects.append(("step_settled", {"step": event.lane, "checkpoint": action.checkpoint.value}))
         if isinstance(action, Settle | Begin):
-            after, started = self._started(after)
-            effects += started
-            after = self._ended(after)
+            after, begun = started(self, after)
+            effects += begun
+            after = ended(after)
         if isinstance(action, Stop):
             after = replace(after, outcome=action.outcome, reason=action.reason)
         if after.outcome is not None and after.reason is not None:
@@ -130,8 +92,8 @@ class RecipeMachine:
         if state.outcome is Outcome.PARTIAL:
             ready = {name: how for name, how in state.settled.items() if how is Checkpoint.READY}
             counters = {name: count for name, count in state.counters.items() if name.partition("@")[2] in ready}
-            again, _ = self._started(replace(again, settled=ready, counters=counters))
-        return self._ended(again)
+            again, _ = started(self, replace(again, settled=ready, counters=counters))
+        return ended(again)
 
     def at(self, step: str) -> At:
         """Return what a step of the recipe is at, or the trunk."""
@@ -176,56 +138,6 @@ class RecipeMachine:
         lanes = {**state.lanes, event.lane: replace(lane, visit=visits, attempt=lane.attempt + 1)}
         after = replace(state, lanes=lanes, visits=visits, counters={**state.counters, bound: paid + 1})
         return after, action, {bound: paid + 1}, ()
-
-    def _started(self, state: StepsState) -> tuple[StepsState, list[tuple[str, dict[str, str]]]]:
-        """Return the state with every step at work that may be, and what is to be said of it."""
-        effects: list[tuple[str, dict[str, str]]] = []
-        for id_ in self.order:  # in this order each step stands behind what it waits for
-            step = self.steps[id_]
-            how = self._waits(state, step)
-            if how == "waits":
-                continue
-            for name in self.names(state, id_):
-                if name in state.settled or name in state.lanes:
-                    continue
-                if how == "held":
-                    state = replace(state, settled={**state.settled, name: Checkpoint.HELD})
-                    effects.append(("step_held", {"step": name}))
-                elif step.kind is Kind.GATE or _at_work(state) < self.recipe.max_concurrency:
-                    visits = state.visits + 1
-                    lane = StepLane(step=id_, visit=visits, gate=step.gate)
-                    state = replace(state, lanes={**state.lanes, name: lane}, visits=visits)
-                    effects.append(("step_started", {"step": name}))
-        return state, effects
-
-    def _waits(self, state: StepsState, step: Step) -> str:
-        """Return whether a step waits, may start (`ready`), or never can (`held`)."""
-        if any(name not in state.settled for one in self.after[step.id] for name in self.names(state, one)):
-            return "waits"
-        found = [state.settled.get(name) for one in step.depends_on for name in self.names(state, one)]
-        if None in found:
-            return "waits"
-        known = [one for one in found if one is not None]
-        if step.accepts == "partial":
-            fits = not known or any(one.is_usable for one in known)
-        else:
-            fits = all(one is Checkpoint.READY for one in known)
-        return "ready" if fits and (step.for_each is None or step.id in state.counts) else "held"
-
-    def _ended(self, state: StepsState) -> StepsState:
-        """Return the state with its outcome, where nothing is at work and nothing can start."""
-        lanes = [lane for name, lane in state.lanes.items() if name != TRUNK]
-        if any(lane.gate is None for lane in lanes):
-            return state
-        if lanes:
-            return replace(state, outcome=Outcome.PARKED, reason=Reason.APPROVAL)
-        if all(one is Checkpoint.READY for one in state.settled.values()):
-            return replace(state, outcome=Outcome.COMPLETED, reason=Reason.DONE)
-        return replace(state, outcome=Outcome.PARTIAL, reason=Reason.STEPS_OPEN)
-
-
-def _at_work(state: StepsState) -> int:
-    return sum(lane.gate is None for name, lane in state.lanes.items() if name != TRUNK)
 
 
 def _settled(state: StepsState, name: str, checkpoint: Checkpoint, items: Mapping[str, int]) -> StepsState:

@@ -98,7 +98,7 @@ def _request(ctx: RecipeContext) -> Request:
     return Request(
         Role(step.agent or ""),
         "answer",
-        ctx.run.info.start_tree,
+        ctx.base,
         artifacts={name: paths for name, paths in artifacts.items() if paths},
         accept=None if step.payload is None or is_last else lambda report: _refusal(ctx, report),
     )
@@ -199,5 +199,5 @@ def _signal(report: Report) -> StepSignal:
 
 
 def _content(ctx: RecipeContext, path: str) -> str | None:
-    found = ctx.repository.blob(f"{ctx.run.info.start_tree}:{path}")
+    found = ctx.repository.blob(f"{ctx.base}:{path}")
     return None if found is None else found.decode(errors="replace")

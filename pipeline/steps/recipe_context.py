@@ -141,6 +141,11 @@ class RecipeContext(Words):
         return self.run.machine.steps[self.lane.step]
 
     @property
+    def base(self) -> str:
+        """Return the tree that the step sees."""
+        return self.run.info.start_tree
+
+    @property
     def stopping(self) -> Stopping:
         """Return whether the user wants the run to stop."""
         return self.learnt.stopping

@@ -1,0 +1,70 @@
+"""Which steps of a recipe start, which wait, which are held, and how the run stands once none can start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pipeline.engine.machine import TRUNK
+from pipeline.outcomes import Outcome, Reason
+from pipeline.recipes.model import Kind
+from pipeline.recipes.step_table import Checkpoint
+from pipeline.recipes.steps_state import StepLane
+
+if TYPE_CHECKING:
+    from pipeline.recipes.machine import RecipeMachine
+    from pipeline.recipes.model import Step
+    from pipeline.recipes.steps_state import StepsState
+
+
+def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list[tuple[str, dict[str, str]]]]:
+    """Return the state with every step at work that may be, and what is to be said of it."""
+    effects: list[tuple[str, dict[str, str]]] = []
+    for id_ in machine.order:  # in this order each step stands behind what it waits for
+        step = machine.steps[id_]
+        how = _waits(machine, state, step)
+        if how == "waits":
+            continue
+        for name in machine.names(state, id_):
+            if name in state.settled or name in state.lanes:
+                continue
+            if how == "held":
+                state = replace(state, settled={**state.settled, name: Checkpoint.HELD})
+                effects.append(("step_held", {"step": name}))
+            elif step.kind is Kind.GATE or _at_work(state) < machine.recipe.max_concurrency:
+                visits = state.visits + 1
+                lane = StepLane(step=id_, visit=visits, gate=step.gate)
+                state = replace(state, lanes={**state.lanes, name: lane}, visits=visits)
+                effects.append(("step_started", {"step": name}))
+    return state, effects
+
+
+def ended(state: StepsState) -> StepsState:
+    """Return the state with its outcome, where nothing is at work and nothing can start."""
+    lanes = [lane for name, lane in state.lanes.items() if name != TRUNK]
+    if any(lane.gate is None for lane in lanes):
+        return state
+    if lanes:
+        return replace(state, outcome=Outcome.PARKED, reason=Reason.APPROVAL)
+    if all(one is Checkpoint.READY for one in state.settled.values()):
+        return replace(state, outcome=Outcome.COMPLETED, reason=Reason.DONE)
+    return replace(state, outcome=Outcome.PARTIAL, reason=Reason.STEPS_OPEN)
+
+
+def _waits(machine: RecipeMachine, state: StepsState, step: Step) -> str:
+    """Return whether a step waits, may start (`ready`), or never can (`held`)."""
+    if any(name not in state.settled for one in machine.after[step.id] for name in machine.names(state, one)):
+        return "waits"
+    found = [state.settled.get(name) for one in step.depends_on for name in machine.names(state, one)]
+    if None in found:
+        return "waits"
+    known = [one for one in found if one is not None]
+    if step.accepts == "partial":
+        fits = not known or any(one.is_usable for one in known)
+    else:
+        fits = all(one is Checkpoint.READY for one in known)
+    return "ready" if fits and (step.for_each is None or step.id in state.counts) else "held"
+
+
+def _at_work(state: StepsState) -> int:
+    return sum(lane.gate is None for name, lane in state.lanes.items() if name != TRUNK)
