@@ -6,24 +6,24 @@ A step that is at work is a lane, called as the step, or `look.3` for the third 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.engine.machine import TRUNK, Decision, Effect
 from pipeline.outcomes import Outcome
+from pipeline.recipes.before import before
 from pipeline.recipes.model import Kind
-from pipeline.recipes.plan import ATTEMPTS, MOST_ITEMS, planned_graph
+from pipeline.recipes.plan import MOST_ITEMS, planned_graph, posture_of
 from pipeline.recipes.starting import ended, started
-from pipeline.recipes.step_table import At, Begin, Checkpoint, Retry, Settle, Stop, row_of
+from pipeline.recipes.step_table import BOUNDS, At, Begin, Bound, Checkpoint, Go, Onward, Retry, Settle, Stop, row_of
 from pipeline.recipes.steps_state import StepEvent, StepLane, StepsState
 from pipeline.recipes.templates import only_reference
+from pipeline.scheduling.graph import Posture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipeline.recipes.model import Recipe
+    from pipeline.recipes.model import Recipe, Step
     from pipeline.recipes.step_table import Action
-
-_AT: Final[Mapping[Kind, At]] = {Kind.AGENT: At.ASK, Kind.RUN: At.RUN, Kind.TESTS: At.RUN, Kind.GATE: At.HOLD}
 
 
 class RecipeMachine:
@@ -32,13 +32,13 @@ class RecipeMachine:
     def __init__(self, recipe: Recipe, values: Mapping[str, str]) -> None:
         self.recipe = recipe
         self.steps = {step.id: step for step in recipe.steps}
-        plan = planned_graph(recipe, values)
-        self.order = plan.order
-        self.after = {id_: tuple(one.earlier for one in conflicts) for id_, conflicts in plan.after.items()}
+        self.plan = planned_graph(recipe, values)
+        self.order = self.plan.order
+        self.after = {id_: tuple(one.earlier for one in conflicts) for id_, conflicts in self.plan.after.items()}
 
     def initial(self) -> StepsState:
         """Return the state of a run that has not done anything."""
-        return StepsState(lanes={TRUNK: StepLane(step=At.BEGIN.value)})
+        return StepsState(lanes={TRUNK: StepLane(step=At.BEGIN.value, at=At.BEGIN)})
 
     def read(self, event: Mapping[str, object]) -> StepEvent:
         """Return an event of the journal.
@@ -57,11 +57,11 @@ class RecipeMachine:
         if event.lane not in state.lanes:
             raise ValueError(f"no lane is called {event.lane}")
         lane = state.lanes[event.lane]
-        row, action = row_of(self.at(lane.step), event.signal)
+        row, action = row_of(lane.at, event.signal)
         after, action, counters, exhausted = self._followed(state, event, action)
         effects: list[tuple[str, dict[str, str]]] = []
         if isinstance(action, Settle):
-            after = _settled(after, event.lane, action.checkpoint, event.items)
+            after = _settled(after, event, action.checkpoint)
             effects.append(("step_settled", {"step": event.lane, "checkpoint": action.checkpoint.value}))
         if isinstance(action, Settle | Begin):
             after, begun = started(self, after)
@@ -90,14 +90,22 @@ class RecipeMachine:
             return state
         again = replace(state, outcome=None, reason=None, resumes=state.resumes + 1)
         if state.outcome is Outcome.PARTIAL:
-            ready = {name: how for name, how in state.settled.items() if how is Checkpoint.READY}
+            ready = dict.fromkeys(self._kept(state), Checkpoint.READY)
             counters = {name: count for name, count in state.counters.items() if name.partition("@")[2] in ready}
             again, _ = started(self, replace(again, settled=ready, counters=counters))
         return ended(again)
 
-    def at(self, step: str) -> At:
-        """Return what a step of the recipe is at, or the trunk."""
-        return At.BEGIN if step == At.BEGIN.value and step not in self.steps else _AT[self.steps[step].kind]
+    def step_of(self, name: str) -> Step:
+        """Return the step of the file that became what is called so."""
+        return self.steps[name if name in self.steps else name.rpartition(".")[0]]
+
+    def writes(self, id_: str) -> bool:
+        """Return whether what a step changes is seen by those behind it."""
+        return posture_of(self.steps[id_]) in {Posture.ISOLATED, Posture.SHARED}
+
+    def is_last(self, state: StepsState, name: str) -> bool:
+        """Return whether a step is not asked again if its answer does not count."""
+        return state.counters.get(f"{Bound.ATTEMPTS}@{name}", 0) >= self._limit(Bound.ATTEMPTS, self.step_of(name))
 
     def names(self, state: StepsState, id_: str) -> tuple[str, ...]:
         """Return what a step of the file became: itself, or the steps of a `for_each`; the id while that is open."""
@@ -127,25 +135,64 @@ class RecipeMachine:
     def _followed(
         self, state: StepsState, event: StepEvent, action: Action
     ) -> tuple[StepsState, Action, dict[str, int], tuple[str, ...]]:
-        if not isinstance(action, Retry):
+        """Return what an action comes to here, with the bound that is paid, or found used up."""
+        lane = state.lanes[event.lane]
+        step = self.steps.get(lane.step)
+        if step is None or not isinstance(action, Onward | Retry):
             return state, action, {}, ()
-        lane, bound = state.lanes[event.lane], f"attempts@{event.lane}"
-        most = self.steps[lane.step].attempts or ATTEMPTS
-        paid = state.counters.get(bound, 0)
-        if paid + 1 >= most:
-            return state, Settle(Checkpoint.FAILED), {}, (bound,)
-        visits = state.visits + 1
-        lanes = {**state.lanes, event.lane: replace(lane, visit=visits, attempt=lane.attempt + 1)}
-        after = replace(state, lanes=lanes, visits=visits, counters={**state.counters, bound: paid + 1})
-        return after, action, {bound: paid + 1}, ()
+        if isinstance(action, Onward):
+            at = _behind(lane.at, step)
+            return (state, Settle(Checkpoint.READY), {}, ()) if at is None else (_at(state, event, at), Go(at), {}, ())
+        if action.at is At.ASK and step.kind is not Kind.AGENT:  # nobody can be asked for something else
+            return state, Settle(Checkpoint.FAILED), {}, ()
+        bound = f"{action.bound}@{event.lane}"
+        paid = state.counters.get(bound, 0) + 1
+        if paid > self._limit(action.bound, step):
+            return state, Settle(BOUNDS[action.bound][1]), {}, (bound,)
+        after = _at(state, event, action.at or lane.at)
+        return replace(after, counters={**state.counters, bound: paid}), action, {bound: paid}, ()
+
+    def _limit(self, bound: Bound, step: Step) -> int:
+        own = step.attempts if bound is Bound.ATTEMPTS else None
+        return BOUNDS[bound][0] if own is None else own - 1
+
+    def _kept(self, state: StepsState) -> Iterator[str]:
+        """Yield what is not done again: what is ready, and rests on no files that a step is to write again."""
+        again: set[str] = set()
+        for id_ in self.order:
+            for name in self.names(state, id_):
+                if state.settled.get(name) is Checkpoint.READY and again.isdisjoint(before(self, state, name)):
+                    yield name
+                elif self.writes(id_):
+                    again.add(name)
 
 
-def _settled(state: StepsState, name: str, checkpoint: Checkpoint, items: Mapping[str, int]) -> StepsState:
-    lanes = {lane: where for lane, where in state.lanes.items() if lane != name}
-    counts = {step: min(count, MOST_ITEMS) for step, count in items.items()}
-    return replace(
+def _behind(at: At, step: Step) -> At | None:
+    """Return the next place that a step has behind one."""
+    places = [place for place, has in ((At.ACCEPT, step.accept), (At.REVIEW, step.review)) if has]
+    behind = places[places.index(at) + 1 :] if at in places else places
+    return behind[0] if behind else None
+
+
+def _at(state: StepsState, event: StepEvent, at: At) -> StepsState:
+    """Return the state with a lane that has arrived at a place, with what it has written."""
+    lane, visits = state.lanes[event.lane], state.visits + 1
+    attempt = lane.attempt + (at is At.ASK)
+    moved = replace(lane, at=at, visit=visits, attempt=attempt, tree=event.tree or lane.tree)
+    return replace(state, lanes={**state.lanes, event.lane: moved}, visits=visits)
+
+
+def _settled(state: StepsState, event: StepEvent, checkpoint: Checkpoint) -> StepsState:
+    lanes = {lane: where for lane, where in state.lanes.items() if lane != event.lane}
+    counts = {step: min(count, MOST_ITEMS) for step, count in event.items.items()}
+    areas = {step: found[:MOST_ITEMS] for step, found in event.areas.items()}
+    tree = event.tree or state.lanes[event.lane].tree
+    after = replace(
         state,
         lanes=lanes,
-        settled={**state.settled, name: checkpoint},
-        counts={**state.counts, **counts} if checkpoint.is_usable else state.counts,
+        settled={**state.settled, event.lane: checkpoint},
+        trees={**state.trees, **({event.lane: tree} if tree is not None else {})},
     )
+    if not checkpoint.is_usable:
+        return after
+    return replace(after, counts={**state.counts, **counts}, areas={**state.areas, **areas})

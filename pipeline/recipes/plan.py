@@ -209,12 +209,13 @@ def _reviewed(step: Step) -> str:
 
 
 def _node(step: Step, values: Mapping[str, str]) -> graph.Step:
-    posture = _posture(step)
+    posture = posture_of(step)
     reads = () if step.kind is Kind.GATE else _area(step, step.read_set, values)
     return graph.Step(step.id, step.depends_on, posture, reads, _area(step, step.write_set, values))
 
 
-def _posture(step: Step) -> Posture:
+def posture_of(step: Step) -> Posture:
+    """Return what a step does to files."""
     if step.kind in SHARED_WRITERS or step.workspace_mode == "shared":
         return Posture.SHARED
     if not step.writes:

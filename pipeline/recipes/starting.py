@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Outcome, Reason
+from pipeline.recipes.before import siblings_before
 from pipeline.recipes.model import Kind
-from pipeline.recipes.step_table import Checkpoint
+from pipeline.recipes.step_table import At, Checkpoint
 from pipeline.recipes.steps_state import StepLane
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipeline.recipes.machine import RecipeMachine
     from pipeline.recipes.model import Step
     from pipeline.recipes.steps_state import StepsState
+
+_FIRST: Final[Mapping[Kind, At]] = {
+    Kind.AGENT: At.ASK,
+    Kind.APPLY_FROM: At.APPLY,
+    Kind.RUN: At.RUN,
+    Kind.TESTS: At.RUN,
+    Kind.GATE: At.HOLD,
+}
+"""Where a step of each kind begins."""
 
 
 def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list[tuple[str, dict[str, str]]]]:
@@ -31,9 +43,11 @@ def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list
             if how == "held":
                 state = replace(state, settled={**state.settled, name: Checkpoint.HELD})
                 effects.append(("step_held", {"step": name}))
+            elif any(one not in state.settled for one in siblings_before(machine, state, name)):
+                continue
             elif step.kind is Kind.GATE or _at_work(state) < machine.recipe.max_concurrency:
                 visits = state.visits + 1
-                lane = StepLane(step=id_, visit=visits, gate=step.gate)
+                lane = StepLane(step=id_, at=_FIRST[step.kind], visit=visits, gate=step.gate)
                 state = replace(state, lanes={**state.lanes, name: lane}, visits=visits)
                 effects.append(("step_started", {"step": name}))
     return state, effects

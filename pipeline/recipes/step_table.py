@@ -14,6 +14,9 @@ class At(StrEnum):
 
     BEGIN = "begin"
     ASK = "ask"
+    ACCEPT = "accept"
+    REVIEW = "review"
+    APPLY = "apply"
     RUN = "run"
     HOLD = "hold"
 
@@ -26,7 +29,12 @@ class StepSignal(StrEnum):
     UNSURE = "UNSURE"
     QUESTIONS = "QUESTIONS"
     PAYLOAD_INVALID = "PAYLOAD_INVALID"
+    INCOMPLETE = "INCOMPLETE"
     CANNOT_PROCEED = "CANNOT_PROCEED"
+    ACCEPTABLE = "ACCEPTABLE"
+    CONVERGED = "CONVERGED"
+    NEEDS_WORK = "NEEDS_WORK"
+    BLOCK = "BLOCK"
     MET = "MET"
     NOT_MET = "NOT_MET"
     NOTHING_TO_DO = "NOTHING_TO_DO"
@@ -57,6 +65,14 @@ class Checkpoint(StrEnum):
         return self in {Checkpoint.READY, Checkpoint.PARTIAL}
 
 
+class Bound(StrEnum):
+    """What is paid for a way back."""
+
+    ATTEMPTS = "attempts"
+    STEP_REVIEW = "step-review"
+    REVIEWERS = "reviewers"
+
+
 @dataclass(frozen=True)
 class Begin:
     """The first steps start."""
@@ -70,8 +86,23 @@ class Settle:
 
 
 @dataclass(frozen=True)
+class Onward:
+    """The step goes on to the next place that it has; behind the last one it is ready."""
+
+
+@dataclass(frozen=True)
+class Go:
+    """The step is at another place now."""
+
+    at: At
+
+
+@dataclass(frozen=True)
 class Retry:
-    """The step is asked again, as often as it may be; then it has failed."""
+    """Something is asked again: what is `at`, None for where the step is. With its bound used up the step is over."""
+
+    bound: Bound = Bound.ATTEMPTS
+    at: At | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +113,7 @@ class Stop:
     reason: Reason
 
 
-Action = Begin | Settle | Retry | Stop
+Action = Begin | Onward | Go | Settle | Retry | Stop
 
 _READY: Final = Settle(Checkpoint.READY)
 _FAILED: Final = Settle(Checkpoint.FAILED)
@@ -90,11 +121,18 @@ _S = StepSignal
 
 ROWS: Final[dict[tuple[At, StepSignal], Action]] = {
     (At.BEGIN, _S.OK): Begin(),
-    (At.ASK, _S.ANSWERED): _READY,
+    (At.ASK, _S.ANSWERED): Onward(),
     (At.ASK, _S.UNSURE): Settle(Checkpoint.PARTIAL),
     (At.ASK, _S.QUESTIONS): Settle(Checkpoint.NEEDS_ORCHESTRATOR),
     (At.ASK, _S.PAYLOAD_INVALID): Settle(Checkpoint.NEEDS_ORCHESTRATOR),
-    (At.ASK, _S.CANNOT_PROCEED): Retry(),
+    **dict.fromkeys(((At.ASK, _S.INCOMPLETE), (At.ASK, _S.CANNOT_PROCEED)), Retry()),
+    (At.APPLY, _S.MET): Onward(),
+    (At.APPLY, _S.NOT_MET): _FAILED,
+    (At.ACCEPT, _S.MET): Onward(),
+    (At.ACCEPT, _S.NOT_MET): Retry(at=At.ASK),
+    **dict.fromkeys(((At.REVIEW, _S.ACCEPTABLE), (At.REVIEW, _S.CONVERGED)), Onward()),
+    **dict.fromkeys(((At.REVIEW, _S.NEEDS_WORK), (At.REVIEW, _S.BLOCK)), Retry(Bound.STEP_REVIEW, At.ASK)),
+    **{(At.REVIEW, one): Retry(Bound.REVIEWERS) for one in (_S.MALFORMED, _S.TIMED_OUT, _S.VIOLATION)},
     (At.RUN, _S.MET): _READY,
     (At.RUN, _S.NOT_MET): _FAILED,
     (At.RUN, _S.NOTHING_TO_DO): Stop(Outcome.COMPLETED, Reason.NOTHING_TO_DO),
@@ -111,6 +149,14 @@ ANY: Final[dict[StepSignal, Action]] = {
     _S.CANCELLED: Stop(Outcome.CANCELLED, Reason.INTERRUPTED),
 }
 """What follows of any dispatch, and of any measurement."""
+
+
+BOUNDS: Final[dict[Bound, tuple[int, Checkpoint]]] = {
+    Bound.ATTEMPTS: (1, Checkpoint.FAILED),
+    Bound.STEP_REVIEW: (2, Checkpoint.PARTIAL),
+    Bound.REVIEWERS: (1, Checkpoint.FAILED),
+}
+"""How often each may be paid, and how the step stands then; `attempts` of a step says the first one, less one."""
 
 
 def row_of(at: At, signal: StepSignal) -> tuple[str, Action]:

@@ -9,25 +9,33 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from pipeline.engine.machine import TRUNK, Event, Lane, LoopState
-from pipeline.recipes.step_table import Checkpoint, StepSignal
-from pipeline.safe_names import BareName
+from pipeline.recipes.step_table import At, Checkpoint, StepSignal
+from pipeline.safe_names import BareName, ObjectName
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 
 class StepEvent(Event, frozen=True, extra="forbid"):
-    """What a step reports. `items` is how many steps each `for_each` over its payload becomes."""
+    """What a step reports.
+
+    `items` is how many steps each `for_each` over its payload becomes, `areas` what each of these may change where that
+    depends on its item. `tree` has the files as a writer left them; of what only reads there is none.
+    """
 
     signal: StepSignal
     items: dict[BareName, int] = Field(default_factory=dict)
+    areas: dict[BareName, tuple[tuple[str, ...], ...]] = Field(default_factory=dict)
+    tree: ObjectName | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepLane(Lane):
-    """A step at work; `attempt` counts how often it was asked."""
+    """A step at work: `at` is what it does now, `attempt` how often it was asked, `tree` what it has written so far."""
 
+    at: At
     attempt: int = 1
+    tree: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +45,14 @@ class StepsState(LoopState[StepLane]):
     Args:
         settled: How each step that is over stands, by its name.
         counts: How many steps each `for_each` has become.
+        areas: What each of these may change, where that depends on its item.
+        trees: The files as each writer that is over left them, by its name.
     """
 
     settled: Mapping[str, Checkpoint] = field(default_factory=dict[str, Checkpoint])
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    areas: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict[str, tuple[tuple[str, ...], ...]])
+    trees: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def due(self, at_work: Collection[str]) -> tuple[str, ...]:
         """Return the lanes whose step may begin now; who waits for a person is not asked."""

@@ -16,10 +16,10 @@ from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.machine import StepEvent
 from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import preview
 from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
+from pipeline.recipes.steps_state import StepEvent
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk
@@ -268,7 +268,7 @@ async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
     if ctx.stopping != "no":
         return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note=f"{lane} is asked when the run goes on")
     try:
-        event = await _RUNNERS[ctx.run.machine.at(here.lane.step)](here)
+        event = await _RUNNERS[here.lane.at](here)
     except EscapeError as error:
         event = StepEvent(signal=StepSignal.ESCAPE, note=str(error))
     return event.model_copy(update={"lane": lane})

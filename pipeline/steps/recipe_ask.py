@@ -9,9 +9,9 @@ import anyio
 
 from pipeline.dispatch.request import Request
 from pipeline.process import BoxError
-from pipeline.recipes.machine import StepEvent
 from pipeline.recipes.plan import ATTEMPTS, most_dispatches
 from pipeline.recipes.step_table import StepSignal
+from pipeline.recipes.steps_state import StepEvent
 from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Outcome, Reason
-from pipeline.recipes.machine import RecipeMachine, StepEvent, StepsState
+from pipeline.recipes.before import before
+from pipeline.recipes.machine import RecipeMachine
 from pipeline.recipes.model import Recipe
 from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
+from pipeline.recipes.steps_state import StepEvent, StepsState
 
 ANSWERS = (StepSignal.ANSWERED, StepSignal.UNSURE, StepSignal.CANNOT_PROCEED, StepSignal.QUESTIONS)
 
@@ -120,6 +122,65 @@ def test_what_stops_a_run_can_go_on_unless_it_escaped(signal: StepSignal) -> Non
 def test_every_signal_has_a_row_somewhere() -> None:
     assert {signal for _, signal in ROWS} | set(ANY) == set(StepSignal)
     assert {at for at, _ in ROWS} == set(At)
+
+
+def wrote(machine: RecipeMachine, state: StepsState, lane: str, signal: StepSignal, tree: str | None) -> StepsState:
+    return machine.advance(state, StepEvent(signal=signal, lane=lane, tree=tree))[0]
+
+
+def test_what_a_writer_wrote_is_measured_then_reviewed_and_goes_back_as_often_as_each_may() -> None:
+    reviewed = {"agent": "make", "accept": {"regression": True}, "review": ["check"]}
+    machine = RecipeMachine(recipe({"id": "w", "attempts": 3, **reviewed}), {})
+    state = wrote(machine, begun(machine), "w", StepSignal.ANSWERED, "t1")
+    assert (state.lanes["w"].at, state.lanes["w"].tree, state.lanes["w"].attempt) == (At.ACCEPT, "t1", 1)
+    state = told(machine, state, "w", StepSignal.NOT_MET)
+    assert (state.lanes["w"].at, state.lanes["w"].tree, state.lanes["w"].attempt) == (At.ASK, "t1", 2)
+    for tree in ("t2", "t3", "t4"):  # the review pays of its own
+        state = wrote(machine, state, "w", StepSignal.ANSWERED, tree)
+        state = told(machine, state, "w", StepSignal.MET)
+        assert state.lanes["w"].at is At.REVIEW
+        state = told(machine, state, "w", StepSignal.NEEDS_WORK)
+    assert (state.settled, state.trees) == ({"w": Checkpoint.PARTIAL}, {"w": "t4"})
+    assert state.visits == 12, "each arrival has a number of its own: no answer is taken for another one"
+
+
+def test_a_reviewer_that_fails_is_asked_again_and_not_the_writer() -> None:
+    machine = RecipeMachine(recipe({"id": "w", "agent": "make", "review": ["check"]}), {})
+    state = wrote(machine, begun(machine), "w", StepSignal.ANSWERED, "t1")
+    state = told(machine, state, "w", StepSignal.TIMED_OUT)
+    assert (state.lanes["w"].at, state.lanes["w"].attempt) == (At.REVIEW, 1)
+    assert told(machine, state, "w", StepSignal.ACCEPTABLE).settled == {"w": Checkpoint.READY}
+    assert told(machine, state, "w", StepSignal.TIMED_OUT).settled == {"w": Checkpoint.FAILED}
+
+
+def test_check_10_writers_whose_areas_meet_never_overlap_also_within_a_list() -> None:
+    """And acceptance check 11: without a `write_set` a writer may change everything."""
+    parted = {"id": "w", "agent": "make", "depends_on": ["a"], "for_each": "{{steps.a.payload}}"}
+    areas = (("src/a",), ("src/b",), ("src/*",), ("src/a/x",))
+    machine = RecipeMachine(recipe({"id": "a"}, {**parted, "write_set": ["{{item}}"]}, max_concurrency=9), {})
+    state = machine.advance(
+        begun(machine), StepEvent(signal=StepSignal.ANSWERED, lane="a", items={"w": 4}, areas={"w": areas})
+    )[0]
+    assert state.due(()) == ("w.1", "w.2")
+    state = wrote(machine, state, "w.1", StepSignal.ANSWERED, "t1")
+    assert state.due(()) == ("w.2", "w.4")
+    assert (before(machine, state, "w.3"), before(machine, state, "w.4")) == (("a", "w.1", "w.2"), ("a", "w.1"))
+
+    machine = RecipeMachine(recipe({"id": "a"}, parted, {"id": "z", "agent": "make"}, max_concurrency=9), {})
+    state = told(machine, begun(machine), "a", StepSignal.ANSWERED, w=3)
+    assert state.due(()) == ("w.1",)
+
+
+def test_going_on_writes_again_what_rests_on_files_that_are_written_again_and_nothing_else() -> None:
+    steps = ({"id": "w1"}, {"id": "w2"}, {"id": "w3", "write_set": ["docs"]}, {"id": "x", "agent": "check"})
+    said = [{"agent": "make", "write_set": ["src"], **step} for step in steps]
+    said[3] = {"id": "x", "agent": "check", "depends_on": ["w2"]}
+    machine = RecipeMachine(recipe(*said), {})
+    end = walked(machine, w1=StepSignal.CANNOT_PROCEED)
+    assert (end.outcome, end.settled["w2"], end.settled["x"]) == (Outcome.PARTIAL, Checkpoint.READY, Checkpoint.READY)
+    again = machine.resume(end)
+    assert set(again.settled) == {"w3"}, "w2 was written over files without the work of w1, and x read those of w2"
+    assert again.due(()) == ("w1",)
 
 
 @given(st.integers(0, 10_000))
