@@ -51,7 +51,7 @@ def build_context(
         config=config,
         box=box,
         dispatcher=dispatcher,
-        toolchain=_toolchain(repository, config, run.info.start_commit),
+        toolchain=toolchain_of(repository, config, run.info.start_commit),
         search_path=dispatcher.search_path,
         environ=environ,
         say=say,
@@ -91,6 +91,7 @@ def dispatcher_of(
     )
 
 
-def _toolchain(repository: Repository, config: Config, start: str) -> Toolchain:
+def toolchain_of(repository: Repository, config: Config, start: str) -> Toolchain:
+    """Return what measures the project."""
     tracked = (entry.path for entry in repository.entries(start))
     return choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain

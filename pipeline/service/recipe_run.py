@@ -32,7 +32,7 @@ from pipeline.runs.store import state_of_run, workflow_folder
 from pipeline.service.composition import expected_error
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
-from pipeline.service.ports import dispatcher_of, place_of_run
+from pipeline.service.ports import dispatcher_of, place_of_run, toolchain_of
 from pipeline.service.recipe_choice import RECIPE, Chosen, chosen, pairs, require_trust, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.run_config import config_hash, read_config, refuse_recursion, require_programs, require_usable
@@ -221,7 +221,9 @@ def context_of(
     """Return the ports of one driver."""
     checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
     dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=None)
-    return RecipeContext(run, repository, checkout, config, box, dispatcher, dispatcher.search_path, environ, say)
+    toolchain = toolchain_of(repository, config, run.info.start_commit)
+    path = dispatcher.search_path
+    return RecipeContext(run, repository, checkout, config, box, dispatcher, toolchain, path, environ, say)
 
 
 async def finish(ctx: RecipeContext, interruption: Interruption) -> RecipeContext:

@@ -5,28 +5,35 @@ from __future__ import annotations
 import json
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
+import anyio
+
+from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.machine import TRUNK
 from pipeline.progress import Progress
 from pipeline.recipes.templates import filled
 from pipeline.runs.files import to_json
 from pipeline.steps.context import Learnt
+from pipeline.steps.recipe_trees import base_of
+from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    import anyio
     from pydantic import JsonValue
 
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
+    from pipeline.engine.events import JournalEvent
     from pipeline.git import Repository
+    from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Box
-    from pipeline.recipes.machine import StepLane
     from pipeline.recipes.model import Step
     from pipeline.recipes.step_table import Checkpoint
+    from pipeline.recipes.steps_state import StepLane
     from pipeline.recipes.templates import Reference
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.recipe_run import RecipeRun
@@ -114,15 +121,25 @@ class RecipeContext(Words):
     config: Config
     box: Box
     dispatcher: Dispatcher
+    toolchain: Toolchain
     search_path: str
     environ: Mapping[str, str]
     say: Callable[[str], None]
     learnt: Learnt = field(default_factory=Learnt)
     progress: Progress = field(default_factory=Progress)
     lane_name: str = TRUNK
-    waiting: list[anyio.Event] = field(default_factory=list["anyio.Event"])
+    waiting: list[anyio.Event] = field(default_factory=list[anyio.Event])
     told_of: dict[str, Checkpoint] = field(default_factory=dict[str, "Checkpoint"])
     """The steps whose outcome this driver has written."""
+    put_together: dict[tuple[tuple[str, str], ...], str] = field(default_factory=dict[tuple[tuple[str, str], ...], str])
+    """Trees that were put together of what steps changed, by these steps and what each left."""
+    looking: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held while it is found out how this project's tests are run, once for all steps."""
+
+    def __post_init__(self) -> None:
+        watch = partial(without_escape, self.repository, self.run.written)
+        self.copies = Copies(self.checkout, "measured", self.box, watch)
+        """What tests and checks run in; no agent ever gets one of them."""
 
     def seen_from(self, lane: str) -> RecipeContext:
         """Return what another step is given: the same ports."""
@@ -142,8 +159,39 @@ class RecipeContext(Words):
 
     @property
     def base(self) -> str:
-        """Return the tree that the step sees."""
-        return self.run.info.start_tree
+        """Return the tree that the step sees: the start, and what the ready steps before it changed.
+
+        Raises:
+            CollisionError: what they changed does not go into one tree.
+        """
+        return base_of(self, self.lane_name) if self.lane_name != TRUNK else self.run.info.start_tree
+
+    @property
+    def tree(self) -> str:
+        """Return the tree as the step has it now: what it sees, with what it wrote so far.
+
+        Raises:
+            CollisionError: there is none that it sees.
+        """
+        return self.lane.tree or self.base
+
+    @property
+    def environment(self) -> Environment | None:
+        """Return how this project's tests are run, where this driver has looked for it."""
+        return self.learnt.environment
+
+    @environment.setter
+    def environment(self, found: Environment | None) -> None:
+        self.learnt.environment = found
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Return what is never written down."""
+        return self.dispatcher.secrets
+
+    def note(self, event: JournalEvent) -> None:
+        """Add a line to the journal."""
+        self.run.journal.append(event)
 
     @property
     def stopping(self) -> Stopping:
