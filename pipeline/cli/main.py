@@ -122,7 +122,7 @@ def run_command(
 
       redfirst run GAL-39 --worktree --agent check=scripted
     """
-    from pipeline.cli.recipe_runs import steps  # noqa: PLC0415  (heavy; not on the path of --help)
+    from pipeline.cli.recipe_runs import drive_steps  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.service import composition, recipe_choice, recipe_run, worktrees  # noqa: PLC0415  (the same)
 
@@ -146,7 +146,9 @@ def run_command(
         print_dry_run(repository, options, as_document=as_document)
         return
     if word and not options.issue:
-        steps(lambda: recipe_run.start(repository, options, say), as_document=as_document)
+        drive_steps(
+            lambda display: recipe_run.start(here, options, display), here, here.worktree, as_document=as_document
+        )
     if worktree:
         repository, options = worktrees.create(here, options)
         for line in (f"made the worktree {repository.worktree}", *worktrees.left_behind(here, repository)):
@@ -181,15 +183,10 @@ def resume(
 
       redfirst resume GAL-39 --onto HEAD
     """
-    from pipeline.cli.recipe_runs import recipe_folder, steps  # noqa: PLC0415
     from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
 
     options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
-    folder = recipe_folder(name)
-    if folder is not None:
-        here = repository_here()
-        steps(lambda: recipe_run.go_on(here, folder, options, say), as_document=as_document)
-    answer("resume", name, lambda ctx: gates.resume(ctx, onto), options, as_document)
+    answer("resume", name, lambda ctx: gates.resume(ctx, onto), options, as_document, of_recipe=recipe_run.go_on)
 
 
 @app.command()
@@ -256,16 +253,12 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
     Examples:
       redfirst abandon GAL-39
     """
-    from pipeline.cli.recipe_runs import recipe_folder, show  # noqa: PLC0415
+    from pipeline.cli.recipe_runs import show  # noqa: PLC0415
+    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415
     from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
     from pipeline.service.other_worktrees import located  # noqa: PLC0415
 
     here = repository_here()
-    of_recipe = recipe_folder(name)
-    if of_recipe is not None:
-        recipe_run.abandon(here, of_recipe, composition.RunOptions("").environ)
-        show(of_recipe, as_document=as_document)
-        return
     name = named("abandon", here, name)
     freed = gates.free_orphan(here, name)
     if freed is not None:
@@ -279,6 +272,10 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
             print_text(visible(said))
         return
     repository, folder = located(here, name)
+    if is_of_recipe(folder):
+        recipe_run.abandon(repository, folder, composition.RunOptions("").environ)
+        show(folder, here, as_document=as_document)
+        return
     document = acted(lambda display: gates.abandon(repository, folder, display), here, repository.worktree, folder.name)
     tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)
 

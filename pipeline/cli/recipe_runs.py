@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from pipeline.cli.run_actions import near, repository_here
+from pipeline.cli.gate_text import near
 from pipeline.cli.text import print_text, several_lines
 from pipeline.outcomes import Outcome
 from pipeline.terminal import print_document, visible_lines
@@ -15,46 +15,52 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from pipeline.git import Repository
+    from pipeline.service.progress import Display
     from pipeline.service.recipe_result import RecipeDocument
-    from pipeline.steps.recipe_context import RecipeContext
+    from pipeline.steps.recipe_context import RecipeContext, Words
 
 
-def recipe_folder(name: str | None) -> Path | None:
-    """Return the folder of the run that is named, if it is one of a recipe's own steps."""
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415
-    from pipeline.runs.store import WORKFLOW  # noqa: PLC0415
-
-    if name is None or "/" in name:
-        return None
-    top = repository_here().worktree / WORKFLOW
-    return next((top / each for each in (name, f"run-{name}") if is_of_recipe(top / each)), None)
-
-
-def show(folder: Path, *, as_document: bool) -> None:
-    """Print how a run stands, from what is on disk."""
+def show(folder: Path, here: Repository, *, as_document: bool) -> None:
+    """Print how a run stands, from what is on disk, with advice as it works where somebody stands."""
     from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415
-    from pipeline.service.recipe_result import recipe_document  # noqa: PLC0415
     from pipeline.steps.recipe_context import ReadRun  # noqa: PLC0415
 
-    document = recipe_document(ReadRun(RecipeRun.load(folder, driving=False)))
-    if as_document:
-        print_document(document)
-    else:
-        print_text(visible_lines(steps_text(document)))
+    _tell(ReadRun(RecipeRun.load(folder, driving=False)), here, as_document=as_document)
 
 
-def steps(act: Callable[[], Awaitable[RecipeContext]], *, as_document: bool) -> NoReturn:
+def drive_steps(
+    act: Callable[[Display], Awaitable[RecipeContext]],
+    here: Repository,
+    worktree: Path,
+    run: str = "",
+    *,
+    as_document: bool,
+) -> NoReturn:
     """Drive a run, print how it stands, and leave with its exit code."""
     import anyio  # noqa: PLC0415
 
+    from pipeline.cli.status_line import opened_display  # noqa: PLC0415
+    from pipeline.service.other_worktrees import advice_as_typed  # noqa: PLC0415
+
+    with advice_as_typed(here, worktree, run), opened_display() as display:
+        ctx = anyio.run(act, display)
+    raise typer.Exit(_tell(ctx, here, as_document=as_document).exit_code)
+
+
+def _tell(ctx: Words, here: Repository, *, as_document: bool) -> RecipeDocument:
+    from pipeline.service.other_worktrees import as_typed, text_as_typed  # noqa: PLC0415
     from pipeline.service.recipe_result import recipe_document  # noqa: PLC0415
 
-    document = recipe_document(anyio.run(act))
+    found, worktree = recipe_document(ctx), ctx.run.folder.parents[1]
+    actions = as_typed(found.safe_next_actions, here, worktree, found.run_id)
+    note = text_as_typed(found.note, here, worktree, found.run_id)
+    document = found.model_copy(update={"safe_next_actions": actions, "note": note})
     if as_document:
         print_document(document)
     else:
         print_text(visible_lines(steps_text(document)))
-    raise typer.Exit(document.exit_code)
+    return document
 
 
 def steps_text(document: RecipeDocument) -> str:

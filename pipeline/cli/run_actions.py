@@ -25,18 +25,46 @@ if TYPE_CHECKING:
     from pipeline.service.run_config import RunOptions
     from pipeline.service.run_result import RunDocument
     from pipeline.steps.context import Context
+    from pipeline.steps.recipe_context import RecipeContext
+
+    OfRecipe = Callable[[Repository, Path, RunOptions, Display], Awaitable[RecipeContext]]
 
 
 def answer(
-    command: str, name: str | None, prepare: Callable[[Context], None], options: RunOptions, as_document: bool
+    command: str,
+    name: str | None,
+    prepare: Callable[[Context], None],
+    options: RunOptions,
+    as_document: bool,
+    *,
+    of_recipe: OfRecipe | None = None,
 ) -> None:
-    """Answer a run, or go on with it, and leave with its exit code."""
+    """Answer a run, or go on with it, and leave with its exit code.
+
+    Args:
+        command: What is done.
+        name: The run, if one is named.
+        prepare: What answers a run of an issue.
+        options: What the command line says.
+        as_document: Print JSON.
+        of_recipe: What drives a run that is one of a recipe's own steps, seen from the worktree that keeps it.
+    """
+    from pipeline.cli.recipe_runs import drive_steps  # noqa: PLC0415
+    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415
     from pipeline.service import composition  # noqa: PLC0415
     from pipeline.service.other_worktrees import located  # noqa: PLC0415
 
     here = repository_here()
     repository, folder = located(here, named(command, here, name))
     options = replace(options, environ=dict(os.environ))
+    if of_recipe is not None and is_of_recipe(folder):
+        drive_steps(
+            lambda display: of_recipe(repository, folder, options, display),
+            here,
+            repository.worktree,
+            folder.name,
+            as_document=as_document,
+        )
     drive(
         lambda display: composition.go_on(repository, folder, options, display, prepare),
         here,

@@ -58,7 +58,7 @@ def show(
     folder = find(roster, name)
     width = terminal_width(sys.stdout)
     if not log and is_of_recipe(folder):
-        show_steps(folder, as_document=as_document)
+        show_steps(folder, here, as_document=as_document)
     elif follow:
         follow_log(folder, print_text)
     elif log and as_document:

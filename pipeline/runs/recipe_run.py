@@ -9,7 +9,7 @@ from pipeline.engine.machine import Decision
 from pipeline.recipes.machine import RecipeMachine, StepEvent, StepsState
 from pipeline.recipes.model import Recipe
 from pipeline.runs.records import read_record
-from pipeline.runs.run import KeptRun
+from pipeline.runs.run import KeptRun, Run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,3 +48,13 @@ def is_of_recipe(folder: Path) -> bool:
         return json.loads(read_record(folder, "run.json")).get("workflow") == WORKFLOW
     except (OSError, ValueError, AttributeError):
         return False
+
+
+def load_run(folder: Path, *, driving: bool) -> Run | RecipeRun:
+    """Return a run of an issue or of a recipe, whichever it is.
+
+    Raises:
+        UserError: it is damaged, or was decided otherwise than today.
+    """
+    kind = RecipeRun if is_of_recipe(folder) else Run
+    return kind.load(folder, driving=driving)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.lease import FileLease
+from pipeline.runs.recipe_run import load_run
 from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, run_names
 
 if TYPE_CHECKING:
@@ -16,22 +16,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.runs.spending import AnyRun
 
-_CAN_GO_ON: Final = frozenset({Outcome.PARKED, Outcome.CANCELLED})
+_CAN_GO_ON: Final = frozenset({Outcome.PARKED, Outcome.CANCELLED, Outcome.PARTIAL})
 
 
-def _unfinished(run: Run) -> bool:
+def _unfinished(run: AnyRun) -> bool:
     state = run.state
     if state.outcome is None:
         return not FileLease.is_held(run.folder)
     return state.outcome in _CAN_GO_ON and state.reason is not Reason.ABANDONED
 
 
-def _at_a_gate(run: Run) -> bool:
+def _at_a_gate(run: AnyRun) -> bool:
     return run.state.outcome is Outcome.PARKED and run.state.reason is Reason.APPROVAL
 
 
-_MEANT: Final[Mapping[str, tuple[Callable[[Run], bool], str]]] = {
+_MEANT: Final[Mapping[str, tuple[Callable[[AnyRun], bool], str]]] = {
     "resume": (_unfinished, "can go on"),
     "approve": (_at_a_gate, "waits at a gate"),
     "reject": (_at_a_gate, "waits at a gate"),
@@ -66,7 +67,7 @@ def meant_by(command: str, repository: Repository) -> tuple[str, str]:
     )
 
 
-def _none_here(command: str, repository: Repository, fits: Callable[[Run], bool], words: str) -> UserError:
+def _none_here(command: str, repository: Repository, fits: Callable[[AnyRun], bool], words: str) -> UserError:
     """Return the refusal where no run of this worktree fits, which names those of the others that do."""
     roster = Roster(repository)
     elsewhere = [place for place in roster.runs if place.worktree.path != roster.here and _fits(place.folder, fits)]
@@ -85,8 +86,8 @@ def _named(command: str, name: str) -> str:
     return f"redfirst {command} {name}{_NEEDS.get(command, '')}"
 
 
-def _fits(folder: Path, fits: Callable[[Run], bool]) -> bool:
+def _fits(folder: Path, fits: Callable[[AnyRun], bool]) -> bool:
     try:
-        return fits(Run.load(folder, driving=False))
+        return fits(load_run(folder, driving=False))
     except UserError:  # a damaged run is named by who means it
         return False

@@ -74,7 +74,8 @@ def test_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_resume(tmp
     assert document["output"].startswith("# Brief")
     assert outcome_of(project, "look.2")["error"]["kind"] == "malformed"
     project.use_script([*script, answer("look.2", "Two.", payload=QUOTED)], LOOSE)
-    done = project.redfirst("resume", "run-research", "--json")
+    done = project.redfirst("resume", "--json")
+    assert "run-research: the only run here that can go on" in done.stderr
     again = json.loads(done.stdout)
     assert (again["outcome"], done.returncode, again["dispatches"]) == ("completed", 0, 7)
 
@@ -108,7 +109,12 @@ def test_what_cannot_be_run_yet_is_refused_before_anything(tmp_path: Path) -> No
 def test_a_run_is_given_up(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     bad = answer("angles", "Two.", payload={"angles": 2})
-    project.use_script([bad, bad], LOOSE)
+    project.use_script([bad] * 4, LOOSE)
     assert research(project)["_code"] == 8
-    assert "cancelled (abandoned)" in project.redfirst("abandon", "run-research").stdout
+    elsewhere = tmp_path / "elsewhere"
+    project.git("worktree", "add", "--quiet", str(elsewhere))
+    assert project.redfirst("resume", "research", cwd=elsewhere).returncode == 8, "any worktree can name it"
+    refused = project.redfirst("abandon", cwd=elsewhere)
+    assert (refused.returncode, f"run-research in {project.root}" in refused.stderr) == (2, True), refused.stderr
+    assert "cancelled (abandoned)" in project.redfirst("abandon", "run-research", cwd=elsewhere).stdout
     assert project.redfirst("resume", "run-research").returncode == 2
