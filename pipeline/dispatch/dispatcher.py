@@ -259,7 +259,7 @@ class Dispatcher:
             read=(*mine, *(Mount(Path(path), Path(path)) for path in agent.read)),
             argv=agent.argv,
             script=Path(agent.script) if agent.script else None,
-            used=used_entries(record, self.records.values(), self.results, self._script),
+            used=used_entries(record, self.records.values(), self.results, lambda role: self.config.agent(role).script),
             env=env,
             timeout_s=agent.timeout_s or (TIMEOUT_S if agent.backend is Backend.HUMAN else spec.timeout_s),
             network=agent.reaches.value,
@@ -296,6 +296,3 @@ class Dispatcher:
         finally:
             cache.trim()
             remove_tree(exchange / "out")  # the agent may have put anything beside its report
-
-    def _script(self, role: Role) -> str | None:
-        return self.config.agent(role).script
