@@ -27,6 +27,18 @@ LAZY_COMMANDS: Final = (
         "recipes",
         "pipeline.cli.recipes:app",
         "Check workflows that are written in a file, and see what they would do.",
+        below=(
+            LazyCommand(
+                "save",
+                "pipeline.cli.recipes_written:save",
+                "Write the recipe of a run as one of yours, to be run again.",
+            ),
+            LazyCommand(
+                "new",
+                "pipeline.cli.recipes_written:new",
+                "Write a recipe to begin with, or one that asks what a skill or a prompt says.",
+            ),
+        ),
     ),
     LazyCommand("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
     LazyCommand(

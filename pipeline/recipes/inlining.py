@@ -117,13 +117,13 @@ def _inside(step: Step, part: Recipe) -> list[Step]:
                 changed[key] = _id(step, getattr(inner, key))
         if inner.accept is not None and inner.accept.tests is not None:
             changed["accept"] = inner.accept.model_copy(update={"tests": _id(step, inner.accept.tests)})
-        found.append(_texts_changed(inner, lambda text: rewritten(text, words)).model_copy(update=changed))
+        found.append(texts_changed(inner, lambda text: rewritten(text, words)).model_copy(update=changed))
     return found
 
 
 def _rewired(step: Step, ends: Mapping[str, tuple[str, ...]], words: Callable[[Reference], str]) -> Step:
     above = tuple(dict.fromkeys(end for name in step.depends_on for end in ends.get(name, (name,))))
-    return _texts_changed(step, lambda text: rewritten(text, words)).model_copy(update={"depends_on": above})
+    return texts_changed(step, lambda text: rewritten(text, words)).model_copy(update={"depends_on": above})
 
 
 def _outer(recipe: Recipe, parts: Mapping[str, Recipe]) -> Callable[[Reference], str]:
@@ -157,7 +157,8 @@ def _reference(one: Reference, step: str) -> str:
     return f"{{{{steps.{step}.{one.what}{''.join(f'.{name}' for name in one.path)}}}}}"
 
 
-def _texts_changed(step: Step, change: Callable[[str], str]) -> Step:
+def texts_changed(step: Step, change: Callable[[str], str]) -> Step:
+    """Return a step with *change* of each of its texts that may hold placeholders."""
     found: dict[str, Any] = {}
     for key in _TEXTS:
         value = getattr(step, key)

@@ -86,6 +86,22 @@ def rewritten(text: str, words_for: Callable[[Reference], str]) -> str:
     return _replaced(text, words_for, "{{{{")
 
 
+def plain_changed(text: str, change: Callable[[str], str]) -> str:
+    """Return the text with *change* of each part that is no placeholder; what that returns may hold some.
+
+    A part is handed over as it reads: four braces are two.
+    """
+    said, plain, end = "", "", 0
+    for match in _PLACEHOLDER.finditer(text):
+        plain += text[end : match.start()]
+        end = match.end()
+        if match[0] == "{{{{":
+            plain += "{{"
+        else:
+            said, plain = f"{said}{change(plain)}{match[0]}", ""
+    return said + change(plain + text[end:])
+
+
 def literal(value: str) -> str:
     """Return how a value is written so that nothing in it is a placeholder."""
     return value.replace("{{", "{{{{")

@@ -29,7 +29,7 @@ PAGE: Final = re.compile(r"\b(?:docs/[\w/.-]+|[A-Z]{4,}|architecture|contract|ma
 STRANGE: Final = re.compile(
     r"\b(?:contracts|style|seed|sandbox|boxed|house|operation|workflows) \d+\b|\b(?:sandbox|boxed)\.md\b|\bthe seed\b"
 )
-WRITTEN_BY_OTHERS: Final = frozenset({"PROMPT.md", "AGENTS.md", "GEMINI.md", "CLAUDE.md", "README.md"})
+WRITTEN_BY_OTHERS: Final = frozenset({"PROMPT.md", "AGENTS.md", "GEMINI.md", "CLAUDE.md", "README.md", "SKILL.md"})
 """Files of the user's repository, and of a desk."""
 
 

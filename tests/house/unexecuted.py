@@ -18,6 +18,7 @@ DOCTOR: Final = (
 )
 
 OF_RECIPES: Final = "a run of a recipe's own steps: tests/workflows/test_runs_of_recipes.py types it"
+OF_SAVED: Final = "a recipe that was written: tests/workflows/test_saved_recipes.py types it"
 
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "service/recipe_result.py": {
@@ -46,6 +47,12 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "boxes/box.py": {
         "redfirst doctor": NO_BOX,
+    },
+    "cli/recipes_written.py": {
+        "redfirst recipes show {}": OF_SAVED,
+    },
+    "service/recipe_writing.py": {
+        "redfirst trust": TRUST,
     },
     "cli/desk.py": {
         'cd "$(redfirst desk {} --role {} --print)"': "tests/cli/test_hand_in_cli.py types it in a shell",

@@ -1,0 +1,147 @@
+"""What a run was asked becomes what the next one is given: a value in the texts of a recipe becomes an input. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from pipeline.recipes.inlining import texts_changed
+from pipeline.recipes.model import SLUG, Input, Recipe
+from pipeline.recipes.problems import Problem
+from pipeline.recipes.references import AREAS
+from pipeline.recipes.templates import Reference, literal, plain_changed, rewritten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.recipes.model import Step
+
+
+class Marker:
+    """Puts the placeholder of an input wherever its value stands in a text, and knows where that was.
+
+    Args:
+        wanted: The value of each input, by name.
+    """
+
+    def __init__(self, wanted: Mapping[str, str]) -> None:
+        self.places: dict[str, list[str]] = {name: [] for name in wanted}
+        """Where each value was found."""
+        self._wanted = wanted
+        self._within: dict[str, list[str]] = {name: [] for name in wanted}
+        self._names = {value: name for name, value in wanted.items()}
+        self._pattern = re.compile("|".join(map(_bounded, self._names)) or r"(?!)")
+
+    def stands_in(self, text: str) -> bool:
+        """Return whether a value stands in a text that has no placeholders."""
+        return self._pattern.search(text) is not None
+
+    def text(self, place: str, text: str) -> str:
+        """Return a text of a recipe with placeholders for the values."""
+        return plain_changed(text, lambda plain: self._marked(place, plain))
+
+    def value(self, place: str, value: object) -> object:
+        """Return a value of lists and mappings with placeholders in its texts."""
+        if isinstance(value, str):
+            return self.text(place, value)
+        if isinstance(value, Mapping):
+            known = cast("Mapping[str, object]", value)
+            return {key: self.value(f"{place}/{key}", one) for key, one in known.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(f"{place}/{at}", one) for at, one in enumerate(cast("list[object]", value))]
+        return value
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what keeps an input from meaning one thing: a value that is nowhere, or that is a part of a word."""
+        for name, value in self._wanted.items():
+            if self._within[name]:
+                where = ", ".join(dict.fromkeys(self._within[name]))
+                message = f"{name}={value}: it is also a part of a longer word in {where}: give more of the words"
+                yield Problem("input_invalid", "/inputs", message)
+            elif not self.places[name]:
+                yield Problem("input_invalid", "/inputs", f"{name}={value}: it is in no prompt and no input of the run")
+
+    def _marked(self, place: str, plain: str) -> str:
+        said, end = "", 0
+        between: list[str] = []
+        for match in self._pattern.finditer(plain):
+            name = self._names[match[0]]
+            self.places[name].append(place)
+            between.append(plain[end : match.start()])
+            said += f"{literal(between[-1])}{{{{inputs.{name}}}}}"
+            end = match.end()
+        between.append(plain[end:])
+        for value, name in self._names.items():
+            if any(value in part for part in between):
+                self._within[name].append(place)
+        return said + literal(between[-1])
+
+
+def unclear(wanted: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield what is wrong with inputs before any text is looked at."""
+    for name, value in wanted.items():
+        if re.fullmatch(SLUG, name) is None:
+            message = f"{name!r} is no name of an input: small letters, digits and - only, and a letter first"
+            yield Problem("input_invalid", "/inputs", message)
+        if not value.strip():
+            yield Problem("input_invalid", "/inputs", f"the input {name!r} has no value that could be found")
+        for other, longer in wanted.items():
+            if other != name and value and value in longer:
+                message = f"{name}={value}: it is in the value of {other!r}, too, so which is meant cannot be told"
+                yield Problem("input_invalid", "/inputs", message)
+
+
+def with_inputs(
+    recipe: Recipe, values: Mapping[str, str], wanted: Mapping[str, str]
+) -> tuple[Recipe, Mapping[str, list[str]], tuple[Problem, ...]]:
+    """Return a recipe with inputs for what stood in its texts, where that was, and what is wrong.
+
+    An input of the run whose value has such a value in it is put in where it is named.
+
+    Args:
+        recipe: The whole recipe of a run.
+        values: The inputs of that run.
+        wanted: The value that shall become an input, by the name of the input.
+    """
+    problems = list(unclear(wanted))
+    there = {one.name: one for one in recipe.inputs}
+    for name in there.keys() & wanted.keys():
+        if values.get(name) != wanted[name]:
+            message = f"the input {name!r} was {values.get(name)!r} in that run, and not {wanted[name]!r}"
+            problems.append(Problem("input_invalid", "/inputs", message))
+    if problems:
+        return recipe, {}, tuple(problems)
+    marker = Marker(wanted)
+    given = {name: values[name] for name in there if name not in wanted and marker.stands_in(values[name])}
+
+    def words(one: Reference) -> str:
+        return literal(given[one.input]) if one.input in given else f"{{{{{one.text}}}}}"
+
+    def of_step(step: Step) -> Step:
+        return texts_changed(step, lambda text: marker.text(f"step {step.id}", rewritten(text, words)))
+
+    steps = tuple(map(of_step, recipe.steps))
+    output = None if recipe.output is None else marker.text("output", rewritten(recipe.output, words))
+    for name in there.keys() & wanted.keys():
+        marker.places[name].append(f"input {name}")
+    areas = [text for step in steps for key in AREAS for text in getattr(step, key) or ()]
+    new = tuple(
+        Input(
+            name=name, required=True, type="path" if any(f"{{{{inputs.{name}}}}}" in one for one in areas) else "text"
+        )
+        for name in wanted
+        if name not in there
+    )
+    kept = tuple(one for one in recipe.inputs if one.name not in given)
+    found = recipe.model_copy(update={"inputs": (*kept, *new), "steps": steps, "output": output})
+    return found, marker.places, tuple(marker.problems())
+
+
+_WORD: Final = r"\w"
+
+
+def _bounded(value: str) -> str:
+    before = rf"(?<!{_WORD})" if re.match(_WORD, value) else ""
+    after = rf"(?!{_WORD})" if re.search(rf"{_WORD}$", value) else ""
+    return f"{before}{re.escape(value)}{after}"
