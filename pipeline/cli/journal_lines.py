@@ -33,6 +33,7 @@ from pipeline.runs.events import (
     StepHeld,
     StepSettled,
     StepStarted,
+    StepUnsettled,
     TaskDone,
     TrackerWritten,
 )
@@ -113,6 +114,8 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"step {step}: {checkpoint}"
         case StepHeld(step=step):
             return f"step {step}: held"
+        case StepUnsettled(step=step):
+            return f"step {step}: is done again"
         case TaskDone(task=task, status=status):
             return f"task {task}: {status}"
         case GateOpened(gate=gate):

@@ -9,12 +9,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.engine.machine import TRUNK, Decision, Effect
-from pipeline.outcomes import Outcome
+from pipeline.outcomes import Outcome, Reason
+from pipeline.recipes.again import unsettled
 from pipeline.recipes.before import before
 from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import MOST_ITEMS, planned_graph, posture_of
 from pipeline.recipes.starting import ended, started
-from pipeline.recipes.step_table import BOUNDS, At, Begin, Bound, Checkpoint, Go, Onward, Retry, Settle, Stop, row_of
+from pipeline.recipes.step_table import (
+    BOUNDS,
+    At,
+    Begin,
+    Bound,
+    Checkpoint,
+    Done,
+    Go,
+    Onward,
+    Otherwise,
+    Retry,
+    Settle,
+    Stop,
+    Unsettle,
+    row_of,
+)
 from pipeline.recipes.steps_state import StepEvent, StepLane, StepsState
 from pipeline.recipes.templates import only_reference
 from pipeline.scheduling.graph import Posture
@@ -57,18 +73,26 @@ class RecipeMachine:
         if event.lane not in state.lanes:
             raise ValueError(f"no lane is called {event.lane}")
         lane = state.lanes[event.lane]
+        if lane.gate is not None:  # a person has answered: the run goes on, whatever it was parked for
+            state = replace(state, outcome=None, reason=None)
         row, action = row_of(lane.at, event.signal)
         after, action, counters, exhausted = self._followed(state, event, action)
         effects: list[tuple[str, dict[str, str]]] = []
-        if isinstance(action, Settle):
-            after = _settled(after, event, action.checkpoint)
-            effects.append(("step_settled", {"step": event.lane, "checkpoint": action.checkpoint.value}))
-        if isinstance(action, Settle | Begin):
+        if isinstance(action, Settle | Done):
+            checkpoint = action.checkpoint if isinstance(action, Settle) else Checkpoint.READY
+            after = _settled(after, event, checkpoint)
+            effects.append(("step_settled", {"step": event.lane, "checkpoint": checkpoint.value}))
+        if isinstance(action, Unsettle):
+            after, gone = unsettled(self, after, action.to)
+            effects += [("step_unsettled", {"step": name}) for name in gone]
+        if isinstance(action, Settle | Begin | Unsettle):
             after, begun = started(self, after)
             effects += begun
             after = ended(after)
         if isinstance(action, Stop):
             after = replace(after, outcome=action.outcome, reason=action.reason)
+        if isinstance(action, Done):
+            after = replace(after, outcome=Outcome.COMPLETED, reason=Reason.NOTHING_TO_DO)
         if after.outcome is not None and after.reason is not None:
             kind = "run_parked" if after.outcome in {Outcome.PARKED, Outcome.PARTIAL} else "run_finished"
             effects.append((kind, {"outcome": after.outcome.value, "reason": after.reason.value}))
@@ -138,11 +162,15 @@ class RecipeMachine:
         """Return what an action comes to here, with the bound that is paid, or found used up."""
         lane = state.lanes[event.lane]
         step = self.steps.get(lane.step)
-        if step is None or not isinstance(action, Onward | Retry):
+        if step is None or not isinstance(action, Onward | Retry | Otherwise | Unsettle):
             return state, action, {}, ()
+        if isinstance(action, Otherwise):
+            return state, Done() if step.otherwise == "nothing-to-do" else Settle(Checkpoint.FAILED), {}, ()
         if isinstance(action, Onward):
             at = _behind(lane.at, step)
             return (state, Settle(Checkpoint.READY), {}, ()) if at is None else (_at(state, event, at), Go(at), {}, ())
+        if isinstance(action, Unsettle):
+            return self._sent_back(state, event, step)
         if action.at is At.ASK and step.kind is not Kind.AGENT:  # nobody can be asked for something else
             return state, Settle(Checkpoint.FAILED), {}, ()
         bound = f"{action.bound}@{event.lane}"
@@ -151,6 +179,16 @@ class RecipeMachine:
             return state, Settle(BOUNDS[action.bound][1]), {}, (bound,)
         after = _at(state, event, action.at or lane.at)
         return replace(after, counters={**state.counters, bound: paid}), action, {bound: paid}, ()
+
+    def _sent_back(
+        self, state: StepsState, event: StepEvent, step: Step
+    ) -> tuple[StepsState, Action, dict[str, int], tuple[str, ...]]:
+        """Return what a person's no comes to: what the gate names is done again, as often as they may say so."""
+        bound = f"{Bound.HUMAN}@{event.lane}"
+        paid = state.counters.get(bound, 0) + 1
+        if step.back_to is None or paid > self._limit(Bound.HUMAN, step):
+            return state, Settle(Checkpoint.FAILED), {}, () if step.back_to is None else (bound,)
+        return replace(state, counters={**state.counters, bound: paid}), Unsettle(step.back_to), {bound: paid}, ()
 
     def _limit(self, bound: Bound, step: Step) -> int:
         own = step.attempts if bound is Bound.ATTEMPTS else None

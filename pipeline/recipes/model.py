@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 SLUG: Final = r"^[a-z][a-z0-9]*(?:(?:--|[-_])[a-z0-9]+)*$"
 """A name; two hyphens part the id of a step that was put in from that of the step in whose place it stands."""
 LARGEST_STEPS: Final = 1_000
+TAKEN: Final = frozenset({"trunk", "outcome", "request", "payload_schema"})
+"""What no step may be called: the trunk of a run, and files that lie beside those that have the name of the step."""
 
 
 class Kind(StrEnum):

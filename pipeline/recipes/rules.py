@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pipeline.recipes.model import KEYS, SCHEMAS, Kind, Recipe, Step
+from pipeline.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
 from pipeline.recipes.problems import Problem, misspelt
 from pipeline.recipes.references import AREAS, Scope, of_step, of_text
 from pipeline.scheduling.graph import CycleError, planned
@@ -69,6 +69,10 @@ def _names(recipe: Recipe) -> Iterator[Problem]:
             if seen[name] > 1:
                 key = "name" if what == "inputs" else "id"
                 yield Problem("duplicate_id", f"/{what}/{number}/{key}", f"{name!r} is there twice")
+    for number, step in enumerate(recipe.steps):
+        if step.id in TAKEN:
+            message = f"no step may be called {step.id!r}: redfirst calls something so itself"
+            yield Problem("bad_id", f"/steps/{number}/id", message)
     for number, one in enumerate(recipe.inputs):
         if one.required and one.default is not None:
             message = f"the input {one.name!r} is required, so its default never counts"
@@ -94,6 +98,8 @@ def _kind(at: str, step: Step) -> Iterator[Problem]:
         yield Problem("unknown_key", f"{at}/{key}", message, tuple(sorted(KEYS[step.kind])))
     if step.kind is Kind.AGENT:
         yield from _asked(at, step)
+    if step.gate == "note" and step.back_to is not None:
+        yield Problem("unknown_key", f"{at}/back_to", "nobody answers a note, so nothing goes back from it")
     yield from _program(at, step.run or ())
 
 

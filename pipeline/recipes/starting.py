@@ -23,7 +23,7 @@ _FIRST: Final[Mapping[Kind, At]] = {
     Kind.AGENT: At.ASK,
     Kind.APPLY_FROM: At.APPLY,
     Kind.RUN: At.RUN,
-    Kind.TESTS: At.RUN,
+    Kind.TESTS: At.TESTS,
     Kind.GATE: At.HOLD,
 }
 """Where a step of each kind begins."""
@@ -47,7 +47,8 @@ def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list
                 continue
             elif step.kind is Kind.GATE or _at_work(state) < machine.recipe.max_concurrency:
                 visits = state.visits + 1
-                lane = StepLane(step=id_, at=_FIRST[step.kind], visit=visits, gate=step.gate)
+                gate = None if step.gate == "note" else step.gate  # a note waits for nobody
+                lane = StepLane(step=id_, at=_FIRST[step.kind], visit=visits, gate=gate)
                 state = replace(state, lanes={**state.lanes, name: lane}, visits=visits)
                 effects.append(("step_started", {"step": name}))
     return state, effects

@@ -18,6 +18,7 @@ class At(StrEnum):
     REVIEW = "review"
     APPLY = "apply"
     RUN = "run"
+    TESTS = "tests"
     HOLD = "hold"
 
 
@@ -37,7 +38,6 @@ class StepSignal(StrEnum):
     BLOCK = "BLOCK"
     MET = "MET"
     NOT_MET = "NOT_MET"
-    NOTHING_TO_DO = "NOTHING_TO_DO"
     APPROVED = "APPROVED"
     REJECTED = "REJECTED"
     MALFORMED = "MALFORMED"
@@ -71,6 +71,7 @@ class Bound(StrEnum):
     ATTEMPTS = "attempts"
     STEP_REVIEW = "step-review"
     REVIEWERS = "reviewers"
+    HUMAN = "human"
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,24 @@ class Stop:
     reason: Reason
 
 
-Action = Begin | Onward | Go | Settle | Retry | Stop
+@dataclass(frozen=True)
+class Otherwise:
+    """The step has failed; or it is ready and the run is over, where the step says that there is nothing to do then."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """The step is ready, and the run is over: there is nothing to do for the steps behind it."""
+
+
+@dataclass(frozen=True)
+class Unsettle:
+    """The step `to`, and all behind it, are done again; where the gate names none, or too often, it has failed."""
+
+    to: str = ""
+
+
+Action = Begin | Onward | Go | Settle | Retry | Otherwise | Done | Unsettle | Stop
 
 _READY: Final = Settle(Checkpoint.READY)
 _FAILED: Final = Settle(Checkpoint.FAILED)
@@ -133,11 +151,11 @@ ROWS: Final[dict[tuple[At, StepSignal], Action]] = {
     **dict.fromkeys(((At.REVIEW, _S.ACCEPTABLE), (At.REVIEW, _S.CONVERGED)), Onward()),
     **dict.fromkeys(((At.REVIEW, _S.NEEDS_WORK), (At.REVIEW, _S.BLOCK)), Retry(Bound.STEP_REVIEW, At.ASK)),
     **{(At.REVIEW, one): Retry(Bound.REVIEWERS) for one in (_S.MALFORMED, _S.TIMED_OUT, _S.VIOLATION)},
-    (At.RUN, _S.MET): _READY,
-    (At.RUN, _S.NOT_MET): _FAILED,
-    (At.RUN, _S.NOTHING_TO_DO): Stop(Outcome.COMPLETED, Reason.NOTHING_TO_DO),
-    (At.HOLD, _S.APPROVED): _READY,
-    (At.HOLD, _S.REJECTED): _FAILED,
+    **dict.fromkeys(((At.RUN, _S.MET), (At.TESTS, _S.MET)), _READY),
+    **dict.fromkeys(((At.RUN, _S.NOT_MET), (At.TESTS, _S.NOT_MET)), Otherwise()),
+    **{(at, one): _FAILED for at in (At.RUN, At.TESTS) for one in (_S.CANNOT_PROCEED, _S.TIMED_OUT)},
+    **dict.fromkeys(((At.HOLD, _S.OK), (At.HOLD, _S.APPROVED)), _READY),
+    (At.HOLD, _S.REJECTED): Unsettle(),
 }
 
 ANY: Final[dict[StepSignal, Action]] = {
@@ -155,6 +173,7 @@ BOUNDS: Final[dict[Bound, tuple[int, Checkpoint]]] = {
     Bound.ATTEMPTS: (1, Checkpoint.FAILED),
     Bound.STEP_REVIEW: (2, Checkpoint.PARTIAL),
     Bound.REVIEWERS: (1, Checkpoint.FAILED),
+    Bound.HUMAN: (5, Checkpoint.FAILED),
 }
 """How often each may be paid, and how the step stands then; `attempts` of a step says the first one, less one."""
 

@@ -133,6 +133,14 @@ class StepHeld(EffectMade):
     step: BareName
 
 
+class StepUnsettled(EffectMade):
+    """A step of a recipe is done again, or is behind one that is."""
+
+    KIND = "step_unsettled"
+
+    step: BareName
+
+
 class TaskDone(EffectMade):
     """A task is left behind: done, or failed."""
 
