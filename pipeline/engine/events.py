@@ -42,6 +42,19 @@ class RunStarted(JournalEvent):
     sandbox: dict[str, str] = {}
 
 
+class Reopened(BaseModel):
+    """What is done again though it was over, by the names of its lanes; `workflow` says it anew from here on.
+
+    `items` is how many lanes each list becomes that is there already and that nobody went through.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    steps: tuple[BareName, ...] = ()
+    items: dict[BareName, int] = {}
+    workflow: dict[str, Any] = {}
+
+
 class RunResumed(JournalEvent):
     """Another driver goes on with it. `was` is its outcome until then, None where the driver before it died."""
 
@@ -52,6 +65,7 @@ class RunResumed(JournalEvent):
     sandbox: dict[str, str] = {}
     flags: dict[str, dict[str, str]] = {}
     """What the command line said of the configuration: it counts from here on (`set`, `agent`)."""
+    reopened: Reopened | None = None
 
 
 class ArtifactWritten(JournalEvent):

@@ -25,6 +25,7 @@ from pipeline.outcomes import Outcome, Reason
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.engine.events import Reopened
     from pipeline.engine.journal import Journal, Line
     from pipeline.engine.machine import Effect, Machine
     from pipeline.engine.ports import Store
@@ -104,13 +105,21 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         self.decide(event)
 
     def resume(
-        self, *, sandbox: Mapping[str, str] | None = None, flags: Mapping[str, Mapping[str, str]] | None = None
+        self,
+        *,
+        sandbox: Mapping[str, str] | None = None,
+        flags: Mapping[str, Mapping[str, str]] | None = None,
+        reopened: Reopened | None = None,
     ) -> None:
-        """Go on after a park, a cancellation or a crash: a new epoch, the same step, *flags* over those before."""
+        """Go on after a park, a cancellation or a crash: a new epoch, the same step, *flags* over those before.
+
+        With *reopened*, what it names is to be done, and nothing else that is over.
+        """
         self.journal.epoch += 1
         said = {"step": str(self.state.trunk.step), "was": self.state.outcome}
         more: dict[str, object] = {} if sandbox is None else {"sandbox": dict(sandbox)}
         more |= {"flags": flags} if flags else {}
+        more |= {"reopened": reopened.model_dump(mode="json", exclude_defaults=True)} if reopened is not None else {}
         self.fold(self.journal.append(RunResumed.model_validate({**said, **more})))
 
     def abandon(self) -> None:

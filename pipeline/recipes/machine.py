@@ -47,6 +47,7 @@ class RecipeMachine:
 
     def __init__(self, recipe: Recipe, values: Mapping[str, str]) -> None:
         self.recipe = recipe
+        self.values = values
         self.steps = {step.id: step for step in recipe.steps}
         self.plan = planned_graph(recipe, values)
         self.order = self.plan.order
@@ -77,6 +78,9 @@ class RecipeMachine:
             state = replace(state, outcome=None, reason=None)
         row, action = row_of(lane.at, event.signal)
         after, action, counters, exhausted = self._followed(state, event, action)
+        open_seams = lane.open_seams if event.open_seams is None else event.open_seams
+        if open_seams and action == Settle(Checkpoint.READY):  # nobody builds on what does not keep to its contract
+            action = Settle(Checkpoint.PARTIAL)
         effects: list[tuple[str, dict[str, str]]] = []
         if isinstance(action, Settle | Done):
             checkpoint = action.checkpoint if isinstance(action, Settle) else Checkpoint.READY
@@ -216,20 +220,24 @@ def _at(state: StepsState, event: StepEvent, at: At) -> StepsState:
     """Return the state with a lane that has arrived at a place, with what it has written."""
     lane, visits = state.lanes[event.lane], state.visits + 1
     attempt = lane.attempt + (at is At.ASK)
-    moved = replace(lane, at=at, visit=visits, attempt=attempt, tree=event.tree or lane.tree)
+    open_seams = lane.open_seams if event.open_seams is None else event.open_seams
+    moved = replace(lane, at=at, visit=visits, attempt=attempt, tree=event.tree or lane.tree, open_seams=open_seams)
     return replace(state, lanes={**state.lanes, event.lane: moved}, visits=visits)
 
 
 def _settled(state: StepsState, event: StepEvent, checkpoint: Checkpoint) -> StepsState:
-    lanes = {lane: where for lane, where in state.lanes.items() if lane != event.lane}
+    lanes = {name: where for name, where in state.lanes.items() if name != event.lane}
     counts = {step: min(count, MOST_ITEMS) for step, count in event.items.items()}
     areas = {step: found[:MOST_ITEMS] for step, found in event.areas.items()}
-    tree = event.tree or state.lanes[event.lane].tree
+    lane = state.lanes[event.lane]
+    tree = event.tree or lane.tree
+    open_seams = lane.open_seams if event.open_seams is None else event.open_seams
     after = replace(
         state,
         lanes=lanes,
         settled={**state.settled, event.lane: checkpoint},
         trees={**state.trees, **({event.lane: tree} if tree is not None else {})},
+        open_seams={**state.open_seams, event.lane: open_seams},
     )
     if not checkpoint.is_usable:
         return after

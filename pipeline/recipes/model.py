@@ -152,7 +152,7 @@ KEYS: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.RUN: _ANY | {"run", "read_set", "expect", "otherwise", "timeout_s"},
     Kind.TESTS: _ANY | {"tests", "expect", "otherwise", "timeout_s"},
     Kind.GATE: _ANY | {"gate", "prompt", "back_to"},
-    Kind.RECIPE: _ANY - {"for_each"} | {"recipe", "with"},
+    Kind.RECIPE: _ANY - {"for_each", "provides", "requires"} | {"recipe", "with"},
     Kind.PHASE: _ANY | {"phase", "review"},
     Kind.APPLY_FROM: _ANY | {"apply_from", "accept"},
     Kind.FILE_ISSUES: _ANY | {"file_issues"},

@@ -36,6 +36,13 @@ class Scope:
     has_item: bool = False
 
 
+def input_names(step: Step) -> tuple[str, ...]:
+    """Return the inputs that a step names anywhere."""
+    texts = [text for key in (*_TEXTS, *AREAS) for _, text in _said("", getattr(step, key))]
+    texts += (step.with_ or {}).values()
+    return tuple(dict.fromkeys(one.input for text in texts for one in references(text)[0] if one.input is not None))
+
+
 def of_step(at: str, step: Step, scope: Scope) -> Iterator[Problem]:
     """Yield what is wrong with the placeholders and patterns of a step."""
     for key in _TEXTS:

@@ -28,7 +28,7 @@ def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
     by_id = {step.id: step for step in recipe.steps}
     inputs = tuple(one.name for one in recipe.inputs)
     above = _ancestors(recipe.steps, by_id)
-    found = [*_names(recipe), *_patterns(recipe), *_phases(recipe, above), *_seams(recipe)]
+    found = [*_names(recipe), *_patterns(recipe), *_phases(recipe, above), *_seams(recipe, above)]
     for number, step in enumerate(recipe.steps):
         at = f"/steps/{number}"
         found += _dependencies(at, step, by_id)
@@ -196,7 +196,7 @@ def _reviewers(at: str, step: Step) -> Iterator[Problem]:
         yield Problem("unreviewed_writer", at, "nobody would review what is published: review: [check]")
 
 
-def _seams(recipe: Recipe) -> Iterator[Problem]:
+def _seams(recipe: Recipe, above: Mapping[str, frozenset[str]]) -> Iterator[Problem]:
     provided: dict[str, str] = {}
     for number, step in enumerate(recipe.steps):
         for place, seam in enumerate(step.provides):
@@ -209,6 +209,9 @@ def _seams(recipe: Recipe) -> Iterator[Problem]:
             if seam not in provided:
                 at, message = f"/steps/{number}/requires/{place}", f"no step provides {seam!r}"
                 yield misspelt("seam_without_provider", at, message, seam, provided)
+            elif provided[seam] not in above[step.id]:
+                message = f"{seam!r} is required before {provided[seam]!r}, which provides it, has to be over"
+                yield Problem("not_an_ancestor", f"/steps/{number}/requires/{place}", message)
 
 
 def _cycle(steps: Sequence[Step], by_id: Mapping[str, Step]) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Outcome, Reason
 from pipeline.recipes.before import siblings_before
 from pipeline.recipes.model import Kind
+from pipeline.recipes.seams import broken_before
 from pipeline.recipes.step_table import At, Checkpoint
 from pipeline.recipes.steps_state import StepLane
 
@@ -70,15 +71,21 @@ def _waits(machine: RecipeMachine, state: StepsState, step: Step) -> str:
     """Return whether a step waits, may start (`ready`), or never can (`held`)."""
     if any(name not in state.settled for one in machine.after[step.id] for name in machine.names(state, one)):
         return "waits"
-    found = [state.settled.get(name) for one in step.depends_on for name in machine.names(state, one)]
-    if None in found:
+    if any(name not in state.settled for one in step.depends_on for name in machine.names(state, one)):
         return "waits"
-    known = [one for one in found if one is not None]
-    if step.accepts == "partial":
-        fits = not known or any(one.is_usable for one in known)
+    return "held" if held_by(machine, state, step) else "ready"
+
+
+def held_by(machine: RecipeMachine, state: StepsState, step: Step) -> tuple[str, ...]:
+    """Return the steps because of which one cannot start, all that it waits for being over: none where it can."""
+    names = [name for one in step.depends_on for name in machine.names(state, one)]
+    if step.accepts == "ready":
+        found = [name for name in names if state.settled[name] is not Checkpoint.READY]
     else:
-        fits = all(one is Checkpoint.READY for one in known)
-    return "ready" if fits and (step.for_each is None or step.id in state.counts) else "held"
+        found = [] if any(state.settled[name].is_usable for name in names) else names
+    if not found and step.for_each is not None and step.id not in state.counts:
+        found = names  # the list is not there
+    return tuple(dict.fromkeys((*found, *broken_before(machine, state, step))))
 
 
 def _at_work(state: StepsState) -> int:

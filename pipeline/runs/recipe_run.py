@@ -5,19 +5,43 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.engine.events import RunResumed
+from pipeline.engine.journal import JOURNAL
 from pipeline.engine.machine import Decision
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.recipes.machine import RecipeMachine, StepEvent, StepsState
 from pipeline.recipes.model import Recipe
+from pipeline.recipes.reopening import reopened
+from pipeline.runs.info import RecipeFacts
 from pipeline.runs.records import read_record
 from pipeline.runs.run import KeptRun, Run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from pipeline.engine.journal import Line
     from pipeline.runs.info import RunInfo
 
 WORKFLOW: Final = "recipe"
 """What run.json calls it."""
+
+
+class Changed(BaseModel):
+    """A recipe that a run goes on with: which one, the whole of it, and the values of its inputs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    recipe: RecipeFacts
+    steps: dict[str, object]
+    inputs: dict[str, str]
+
+    def machine(self) -> RecipeMachine:
+        """Return what drives its steps."""
+        return _machine(self.steps, self.inputs)
 
 
 class RecipeRun(KeptRun[StepsState, StepEvent, Decision]):
@@ -34,12 +58,54 @@ class RecipeRun(KeptRun[StepsState, StepEvent, Decision]):
         """
         if info.workflow != WORKFLOW or info.steps is None:
             raise ValueError("it is not of a recipe")
-        return RecipeMachine(Recipe.model_validate_json(json.dumps(info.steps)), info.inputs)
+        return _machine(info.steps, info.inputs)
 
     @property
     def recipe(self) -> Recipe:
         """Return the recipe."""
         return self.machine.recipe
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """Return the values of its inputs."""
+        return self.machine.values
+
+    @property
+    def facts(self) -> RecipeFacts | None:
+        """Return which recipe it is now: the one that it began with, or that it went on with last."""
+        found = [line.data.reopened for line in self.journal.of(RunResumed) if line.data.reopened is not None]
+        changed = [Changed.model_validate(one.workflow) for one in found if one.workflow]
+        return changed[-1].recipe if changed else self.info.recipe
+
+    def fold(self, line: Line) -> None:
+        """Take a line of the journal into the state, the records and the results.
+
+        Raises:
+            UserError: a result is missing, or the machine decides otherwise today.
+        """
+        if isinstance(line.data, RunResumed) and (again := line.data.reopened) is not None:
+            if again.workflow:
+                self.machine = self._changed(line, again.workflow)
+            self.state = reopened(self.machine, self.state, again.steps, again.items)
+        else:
+            super().fold(line)
+
+    def _changed(self, line: Line, workflow: Mapping[str, object]) -> RecipeMachine:
+        try:
+            return Changed.model_validate(workflow).machine()
+        except ValueError as error:
+            name = self.info.run_id
+            raise UserError(
+                f"{name} is damaged: the recipe in line {line.seq} of its journal cannot be read "
+                f"({str(error).splitlines()[0]}). Put the file back, or: redfirst abandon {name}",
+                Reason.USAGE,
+                path=str(self.folder / JOURNAL),
+                actions=(f"redfirst abandon {name}",),
+            ) from error
+
+
+def _machine(steps: Mapping[str, object], inputs: Mapping[str, str]) -> RecipeMachine:
+    return RecipeMachine(Recipe.model_validate_json(json.dumps(steps)), inputs)
 
 
 def is_of_recipe(folder: Path) -> bool:

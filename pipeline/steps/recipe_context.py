@@ -97,7 +97,7 @@ class Words:
 
     def _value(self, one: Reference) -> tuple[str, str]:
         if one.input is not None:
-            return f"{one.input}.txt", self.run.info.inputs[one.input]
+            return f"{one.input}.txt", self.run.inputs[one.input]
         value = below(self.item() if one.is_item else self.payload_of(one.step or ""), one.path)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return f"{'item' if one.is_item else one.step}{''.join(f'.{key}' for key in one.path)}.txt", text

@@ -81,6 +81,7 @@ BROKEN: Final[dict[str, list[str]]] = {
     "not_an_ancestor": [
         step('id: a, agent: check, prompt: "{{steps.first.output}}"'),
         step("id: a, gate: ask, back_to: first"),
+        step("id: a, gate: ask, provides: [door]") + "  - {id: b, gate: ask, requires: [door]}\n",
     ],
     "bad_pattern": [
         step(f"id: a, agent: make, {ASK}, write_set: [{text}]") for text in ("../b", "/etc", ".git", "TODO")

@@ -15,6 +15,9 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.recipes.before import before
 from pipeline.recipes.machine import RecipeMachine
 from pipeline.recipes.model import Recipe
+from pipeline.recipes.reopening import differing, reopened
+from pipeline.recipes.seams import obligations
+from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent, StepsState
 
@@ -209,3 +212,56 @@ def test_time_decides_nothing_and_every_run_ends(seed: int) -> None:
         assert state.lanes.keys() == {TRUNK}
         ends.append((state.outcome, dict(sorted(state.settled.items()))))
     assert ends[0] == ends[1]
+
+
+SEAM = recipe(
+    {"id": "api", "provides": ["greeting"]},
+    {"id": "page", "depends_on": ["api"], "requires": ["greeting"], "accepts": "partial"},
+    {"id": "site", "depends_on": ["page"]},
+)
+
+
+def seamed(machine: RecipeMachine, state: StepsState, lane: str, *open_seams: str) -> StepsState:
+    return machine.advance(state, StepEvent(signal=StepSignal.ANSWERED, lane=lane, open_seams=open_seams))[0]
+
+
+def test_check_18_an_open_seam_holds_its_consumers_until_all_sides_keep_to_it() -> None:
+    machine = RecipeMachine(SEAM, {})
+    state = seamed(machine, begun(machine), "api", "greeting")
+    assert state.settled == {"api": Checkpoint.PARTIAL, "page": Checkpoint.HELD, "site": Checkpoint.HELD}
+    assert state.outcome is Outcome.PARTIAL
+    assert held_by(machine, state, machine.steps["page"]) == ("api",), "though `page` takes halves"
+    (found,) = obligations(machine, state)
+    assert (found.seam, found.provider, found.consumers, found.open) == ("greeting", "api", ("page",), ("api", "page"))
+    state = seamed(machine, machine.resume(state), "api")
+    state = seamed(machine, state, "page", "greeting")
+    assert state.settled["site"] is Checkpoint.HELD, "a consumer is a side, too"
+    assert obligations(machine, state)[0].open == ("page",)
+    state = seamed(machine, seamed(machine, machine.resume(state), "page"), "site")
+    assert (state.outcome, obligations(machine, state)) == (Outcome.COMPLETED, ())
+
+
+def test_a_step_is_done_again_with_what_saw_it_and_nothing_else() -> None:
+    machine = RecipeMachine(RESEARCH, {})
+    end = walked(machine, look_1=StepSignal.UNSURE, look_3=StepSignal.TIMED_OUT)
+    again = reopened(machine, end, ["look.1"], {})
+    assert set(again.settled) == {"angles", "look.2", "look.3"}, "what failed is not asked again unasked"
+    assert (again.due(()), again.outcome, again.resumes) == (("look.1",), None, 1)
+    again = reopened(machine, end, ["angles"], {})
+    assert (again.settled, again.counts, again.due(())) == ({}, {}, ("angles",))
+    assert told(machine, again, "angles", StepSignal.ANSWERED, look=1).due(()) == ("look.1",)
+
+
+def test_check_22_only_steps_that_differ_and_what_saw_them_are_done_again() -> None:
+    old, end = RecipeMachine(RESEARCH, {}), walked(RecipeMachine(RESEARCH, {}), look_2=StepSignal.TIMED_OUT)
+    steps = [step.model_dump(by_alias=True, exclude_defaults=True) for step in RESEARCH.steps]
+    new = RecipeMachine(recipe(*steps[:2], {**steps[2], "prompt": "q"}, steps[3], {"id": "extra"}), {})
+    assert differing(old, new) == ("doubt", "brief", "extra")
+    again = reopened(new, end, differing(old, new), {})
+    assert set(again.settled) == {"angles", "look.1", "look.2", "look.3"}
+    assert set(again.due(())) == {"doubt", "extra"}
+    less = RecipeMachine(recipe(steps[0]), {})
+    assert reopened(less, end, differing(old, less), {}).outcome is Outcome.COMPLETED, "what is gone is not done"
+    other = RecipeMachine(recipe(*({**step, "prompt": "{{inputs.a}}"} for step in steps)), {"a": "1"})
+    assert differing(other, RecipeMachine(other.recipe, {"a": "1"})) == ()
+    assert differing(other, RecipeMachine(other.recipe, {"a": "2"})) == other.order
