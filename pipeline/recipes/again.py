@@ -5,39 +5,39 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pipeline.recipes.before import before
 from pipeline.recipes.step_table import Bound
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pipeline.recipes.machine import RecipeMachine
     from pipeline.recipes.steps_state import StepsState
 
 
-def behind(machine: RecipeMachine, id_: str) -> tuple[str, ...]:
-    """Return the steps of the file that stand behind one in the graph, in order."""
-    bit = 1 << machine.order.index(id_)
-    return tuple(one for one in machine.order if machine.plan.above[one] & bit)
+def unsettled(machine: RecipeMachine, state: StepsState, *steps: str) -> tuple[StepsState, tuple[str, ...]]:
+    """Return the state in which steps, by their names or ids, and all behind them have not begun; and their names.
 
-
-def unsettled(machine: RecipeMachine, state: StepsState, id_: str) -> tuple[StepsState, tuple[str, ...]]:
-    """Return the state in which a step and all behind it have not begun, and what these were called.
-
-    How often a person has sent it back stays counted.
+    How often a person has sent one back stays counted.
     """
-    ids = (id_, *behind(machine, id_))
-    gone = dict.fromkeys(name for one in ids for name in machine.names(state, one))
-    lists = {step for one in ids for step, _ in machine.lists_of(one)}
+    gone = {each for one in steps for each in (one, *(machine.names(state, one) if one in machine.steps else ()))}
+    for id_ in machine.order:
+        gone |= {name for name in machine.names(state, id_) if not gone.isdisjoint(before(machine, state, name))}
+    lists = {step for id_ in gone if id_ in machine.steps for step, _ in machine.lists_of(id_)}
     fresh = replace(
         state,
         lanes={name: lane for name, lane in state.lanes.items() if name not in gone},
         settled={name: how for name, how in state.settled.items() if name not in gone},
         trees={name: tree for name, tree in state.trees.items() if name not in gone},
+        open_seams={name: seams for name, seams in state.open_seams.items() if name not in gone},
         counts={step: count for step, count in state.counts.items() if step not in lists},
         areas={step: areas for step, areas in state.areas.items() if step not in lists},
         counters={key: paid for key, paid in state.counters.items() if _stays(key, gone)},
     )
-    return fresh, tuple(name for name in gone if name in state.settled or name in state.lanes)
+    known = (*(name for id_ in machine.order for name in machine.names(state, id_)), *steps)
+    return fresh, tuple(dict.fromkeys(one for one in known if one in gone & {*state.settled, *state.lanes}))
 
 
-def _stays(key: str, gone: dict[str, None]) -> bool:
+def _stays(key: str, gone: Collection[str]) -> bool:
     bound, _, name = key.partition("@")
     return bound == Bound.HUMAN or name not in gone

@@ -120,7 +120,7 @@ def save_run(place: Place, repository: Repository, run: str, wanted: Mapping[str
     if not is_of_recipe(folder):
         raise UserError(f"{folder.name} works on an issue: its recipe is one of redfirst already.", Reason.USAGE)
     made = RecipeRun.load(folder, driving=False)
-    recipe, places, wrong = with_inputs(made.recipe, made.info.inputs, wanted)
+    recipe, places, wrong = with_inputs(made.recipe, made.inputs, wanted)
     if wrong:
         raise _refused(f"{folder.name} cannot be saved with these inputs", Reason.INPUT_INVALID, wrong)
     named = recipe.model_copy(update={"name": place.name, "version": 1})
