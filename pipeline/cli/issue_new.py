@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -39,7 +38,6 @@ _TEMPLATE: Final = """<!-- What is wrong or missing, and why it matters. -->
 
 <!-- One line for each result that a test can show: - [ ] RESULT -->
 """
-_LONGEST_PREFIX: Final = 10
 
 
 def new(
@@ -80,11 +78,13 @@ def new(
     folder = folder_of(root)
     if edit:
         require_editor()
+    from pipeline.runs.tracker import first_prefix  # noqa: PLC0415  (heavy; not on the path of --help)
+
     with user_errors():
         wanted = NewIssue(
             title=title,
             id=issue_id,
-            prefix=_prefix(folder),
+            prefix=first_prefix(folder.resolve().parent.name),
             parent=None if parent is None else _tracker(folder).named(parent),
             category=category,
             labels=labels,
@@ -167,12 +167,6 @@ def _written(path: Path, template: str) -> str:
     if written == template:
         raise UserError("Nothing was filed: the template is as it was.", Reason.USAGE)
     return written
-
-
-def _prefix(folder: Path) -> str:
-    """Return what the first id begins with: the name of the repository's folder."""
-    word = re.sub(r"[^A-Z0-9]", "", folder.resolve().parent.name.upper())[:_LONGEST_PREFIX]
-    return word if word[:1].isalpha() else "ISSUE"
 
 
 def _text_of(place: str) -> str:

@@ -26,6 +26,8 @@ _FIRST: Final[Mapping[Kind, At]] = {
     Kind.RUN: At.RUN,
     Kind.TESTS: At.TESTS,
     Kind.GATE: At.HOLD,
+    Kind.FILE_ISSUES: At.FILE,
+    Kind.PUBLISH: At.PUBLISH,
 }
 """Where a step of each kind begins."""
 

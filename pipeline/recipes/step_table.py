@@ -20,6 +20,8 @@ class At(StrEnum):
     RUN = "run"
     TESTS = "tests"
     HOLD = "hold"
+    FILE = "file"
+    PUBLISH = "publish"
 
 
 class StepSignal(StrEnum):
@@ -40,6 +42,10 @@ class StepSignal(StrEnum):
     NOT_MET = "NOT_MET"
     APPROVED = "APPROVED"
     REJECTED = "REJECTED"
+    PUBLISHED = "PUBLISHED"
+    WORKTREE_CHANGED = "WORKTREE_CHANGED"
+    BRANCH_MOVED = "BRANCH_MOVED"
+    SIGNING_FAILED = "SIGNING_FAILED"
     MALFORMED = "MALFORMED"
     TIMED_OUT = "TIMED_OUT"
     VIOLATION = "VIOLATION"
@@ -136,6 +142,14 @@ Action = Begin | Onward | Go | Settle | Retry | Otherwise | Done | Unsettle | St
 _READY: Final = Settle(Checkpoint.READY)
 _FAILED: Final = Settle(Checkpoint.FAILED)
 _S = StepSignal
+_COMMITTED: Final[dict[StepSignal, Action]] = {
+    _S.PUBLISHED: _READY,
+    _S.NOT_MET: _FAILED,
+    _S.WORKTREE_CHANGED: Stop(Outcome.PARKED, Reason.WORKTREE_CHANGED),
+    _S.BRANCH_MOVED: Stop(Outcome.PARKED, Reason.BRANCH_MOVED),
+    _S.SIGNING_FAILED: Stop(Outcome.PARKED, Reason.SIGNING),
+}
+"""What follows of a step that commits to the user's branch."""
 
 ROWS: Final[dict[tuple[At, StepSignal], Action]] = {
     (At.BEGIN, _S.OK): Begin(),
@@ -156,6 +170,7 @@ ROWS: Final[dict[tuple[At, StepSignal], Action]] = {
     **{(at, one): _FAILED for at in (At.RUN, At.TESTS) for one in (_S.CANNOT_PROCEED, _S.TIMED_OUT)},
     **dict.fromkeys(((At.HOLD, _S.OK), (At.HOLD, _S.APPROVED)), _READY),
     (At.HOLD, _S.REJECTED): Unsettle(),
+    **{(at, signal): action for at in (At.FILE, At.PUBLISH) for signal, action in _COMMITTED.items()},
 }
 
 ANY: Final[dict[StepSignal, Action]] = {

@@ -36,7 +36,7 @@ def looked_up(value: JsonValue, content_of: Callable[[str], str | None]) -> tupl
         content = content_of(path)
         if content is None:
             return _uncertain(found, f"{path} is not there, and is quoted")
-        if _plain(quote) not in _plain(content):
+        if spaced_once(quote) not in spaced_once(content):
             return _uncertain(found, f"{path} does not say {quote[:80]!r}")
         return found
 
@@ -47,5 +47,6 @@ def looked_up(value: JsonValue, content_of: Callable[[str], str | None]) -> tupl
     return walked(value), tuple(missing)
 
 
-def _plain(text: str) -> str:
+def spaced_once(text: str) -> str:
+    """Return a text as quotes are compared: white space counts as one space."""
     return re.sub(r"\s+", " ", text).strip()

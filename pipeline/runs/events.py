@@ -162,6 +162,7 @@ class PublishIntended(JournalEvent):
     """The commits are made, and the user's branch is about to be moved to them.
 
     `base` is what they are put on, None where that is the start of the run; of several lines the last one counts.
+    `publication` says which of several publications of a run it is: a step of a recipe with its visit.
     """
 
     KIND = "publish_intended"
@@ -169,6 +170,7 @@ class PublishIntended(JournalEvent):
     commits: tuple[ObjectName, ...]
     follow_ups: tuple[str, ...] = ()
     base: ObjectName | None = None
+    publication: str | None = None
 
 
 class PublishMoving(JournalEvent):
@@ -186,6 +188,7 @@ class Published(JournalEvent):
 
     branch: str
     commits: tuple[ObjectName, ...]
+    publication: str | None = None
 
 
 JournalLine: TypeAlias = Line

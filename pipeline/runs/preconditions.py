@@ -19,7 +19,7 @@ from pipeline.runs.claimants import claimant
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, claim_on, runs_folder, worktree_key
-from pipeline.runs.tracker import FOLDER, as_user_errors, in_worktree, shown_files
+from pipeline.runs.tracker import FOLDER, as_user_errors, in_tree, in_worktree, shown_files
 from pipeline.runs.uncommitted import listed, uncommitted
 from pipeline.safe_names import is_branch_name
 from todo import Status
@@ -56,12 +56,49 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
         UserError: a precondition does not hold (contract 2, exit 2; a foreign claim: exit 75).
     """
     _check_named(repository, issue)
+    start = _start(repository, issue, base)
+    check_all(
+        partial(_check_branch, repository, start, issue, f"redfirst run {issue} --worktree"),
+        partial(runs_folder, repository),
+        partial(_check_tracker, repository, issue, ours),
+        partial(_check_alone, repository, issue, f"redfirst run {issue} --worktree"),
+        partial(_check_clean, repository),
+    )
+    refuse_claimed(repository, issue, ours=ours)
+    return start
+
+
+def examine_recipe(repository: Repository, name: str, base: str | None, *, files_alone: bool) -> Start:
+    """Return where a run of a recipe starts that commits to the branch.
+
+    Args:
+        repository: Seen from the worktree that the user stands in.
+        name: The recipe's name.
+        base: The base branch, if the user names one.
+        files_alone: Whether it files issues and commits nothing else: then only their folder has to be clean.
+
+    Raises:
+        UserError: a precondition does not hold (contract 2, exit 2).
+    """
+    start = _start(repository, name, base)
+    check_all(
+        partial(_check_branch, repository, start, name),
+        partial(runs_folder, repository),
+        partial(_check_filing, repository, start.tree),
+        partial(_check_alone, repository, name),
+        partial(_check_clean_tracker if files_alone else _check_clean, repository),
+    )
+    return start
+
+
+def _start(repository: Repository, name: str, base: str | None) -> Start:
+    """Return where a run starts; *name* is of its issue or recipe, as a branch for it would be called."""
     branch = repository.branch()
     if branch is None:
         raise UserError(
-            f"HEAD is detached: there is no branch to commit to. Go to one: {_switch(repository, issue)}",
+            f"HEAD is detached: there is no branch to commit to. Go to one: {_switch(repository, name)}",
             Reason.DETACHED_HEAD,
-            actions=(_switch(repository, issue),),
+            actions=(_switch(repository, name),),
         )
     if not is_branch_name(branch):
         raise UserError(
@@ -75,16 +112,8 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
         raise UserError(
             f"The branch {branch} has no commit yet. Commit the project first.", Reason.USAGE, actions=(_COMMIT,)
         )
-    base_branch = _base_branch(repository, issue, base)
+    base_branch = _base_branch(repository, name, base)
     _check_writable(repository.worktree)
-    check_all(
-        partial(_check_branch, repository, branch, base_branch, issue),
-        partial(runs_folder, repository),
-        partial(_check_tracker, repository, issue, ours),
-        partial(_check_alone, repository, issue),
-        partial(_check_clean, repository),
-    )
-    refuse_claimed(repository, issue, ours=ours)
     return Start(branch, base_branch, commit, repository.tree_of(commit))
 
 
@@ -102,19 +131,19 @@ def _check_named(repository: Repository, issue: str) -> None:
             raise  # any other is said among what else is in the way
 
 
-def _check_branch(repository: Repository, branch: str, base_branch: str, issue: str) -> None:
-    if branch == base_branch:
-        switch = _switch(repository, issue)
+def _check_branch(repository: Repository, start: Start, name: str, *ways: str) -> None:
+    if start.branch == start.base_branch:
+        switch = _switch(repository, name)
         raise UserError(
-            f"You stand on {branch}, which is the base branch. Work happens on a branch of its own: {switch}",
+            f"You stand on {start.branch}, which is the base branch. Work happens on a branch of its own: {switch}",
             Reason.BRANCH_IS_BASE,
-            actions=(switch, f"redfirst run {issue} --worktree"),
+            actions=(switch, *ways),
         )
 
 
-def _switch(repository: Repository, issue: str) -> str:
-    """Return the command that goes to the issue's own branch."""
-    own = issue.lower()
+def _switch(repository: Repository, name: str) -> str:
+    """Return the command that goes to the branch of an issue, or of a recipe."""
+    own = name.lower()
     return f"git switch {own}" if repository.resolve(f"refs/heads/{own}") else f"git switch -c {own}"
 
 
@@ -129,7 +158,7 @@ def refuse_claimed(repository: Repository, issue: str, *, ours: str | None = Non
         raise claimant(Roster(repository), issue, claim).refusal()
 
 
-def _base_branch(repository: Repository, issue: str, base: str | None) -> str:
+def _base_branch(repository: Repository, name: str, base: str | None) -> str:
     if base is not None:
         if not is_branch_name(base) or repository.resolve(base) is None:
             raise UserError(
@@ -138,13 +167,13 @@ def _base_branch(repository: Repository, issue: str, base: str | None) -> str:
                 actions=("git branch --all",),
             )
         return base
-    for name in ("main", "master"):
-        if repository.resolve(f"refs/heads/{name}") is not None:
-            return name
+    for branch in ("main", "master"):
+        if repository.resolve(f"refs/heads/{branch}") is not None:
+            return branch
     raise UserError(
         'There is neither main nor master. Name the base branch: --base REF, or base = "REF" in redfirst.toml',
         Reason.USAGE,
-        actions=(f"redfirst run {issue} --base REF",),
+        actions=(f"redfirst run {name} --base REF",),
     )
 
 
@@ -177,17 +206,35 @@ def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None
     )
 
 
-def _check_alone(repository: Repository, issue: str) -> None:
+def _check_filing(repository: Repository, tree: str) -> None:
+    """Refuse a tracker that nothing can be filed in, before anybody is asked what to file."""
+    with as_user_errors():
+        in_tree(repository, tree).issues()
+
+
+def _check_clean_tracker(repository: Repository) -> None:
+    found = [line[3:] for line in repository.status(WORKFLOW) if line[3:].startswith(f"{FOLDER}/")]
+    if found:
+        raise UserError(
+            f"{listed(found)} is not committed, and the run files issues in {FOLDER}. Commit it first.",
+            Reason.DIRTY_TREE,
+            details={"paths": found},
+            actions=(f"git add {FOLDER} && git commit",),
+        )
+
+
+def _check_alone(repository: Repository, issue: str, *ways: str) -> None:
     """Refuse a second unfinished run in one worktree: only one of two could publish to its branch."""
     for other, holder in claim_holders(repository).items():
         where, _, run = holder.partition("/")
         if other != issue and where == worktree_key(repository):
+            elsewhere = "".join(f"; or start this one elsewhere: {way}" for way in ways)
             raise UserError(
                 f"{run} is unfinished in this worktree, and only one run can publish to its branch. Finish it, or: "
-                f"redfirst abandon {run}; or start this one elsewhere: redfirst run {issue} --worktree",
+                f"redfirst abandon {run}{elsewhere}",
                 Reason.LOCKED,
                 details={"holder": f"{where}/{run}"},
-                actions=(f"redfirst show {run}", f"redfirst abandon {run}", f"redfirst run {issue} --worktree"),
+                actions=(f"redfirst show {run}", f"redfirst abandon {run}", *ways),
             )
 
 

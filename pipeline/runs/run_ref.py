@@ -64,12 +64,12 @@ def _keep(repository: Repository, run: AnyRun, trees: Mapping[str, str], *, whol
     _point(repository, run, run_ref(repository, run.info.run_id), tree)
 
 
-def keep_publication(repository: Repository, run: Run, commit: str) -> None:
+def keep_publication(repository: Repository, run: AnyRun, commit: str) -> None:
     """Keep the commits of a publication that is under way, up to *commit*."""
     _point(repository, run, publish_ref(repository, run.info.run_id), commit)
 
 
-def drop_publication(repository: Repository, run: Run) -> None:
+def drop_publication(repository: Repository, run: AnyRun) -> None:
     """Keep them no longer: they are on the branch, or given up."""
     ref = publish_ref(repository, run.info.run_id)
     repository.delete_ref(ref)

@@ -7,6 +7,7 @@ The status In Progress is written to the user's files at once and put back by ha
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.runs.run import Run
+    from pipeline.runs.spending import AnyRun
     from todo import Edits, Issue
 
 FOLDER = "TODO"
+_LONGEST_PREFIX = 10
 _NEXT = {
     Reason.TRACKER_MISSING: ("redfirst issue new --title TITLE",),
     Reason.ISSUE_NOT_FOUND: ("redfirst issue list",),
@@ -49,6 +52,12 @@ def as_user_errors() -> Generator[None]:
         raise UserError(
             f"{where}{line}: {error.message}", reason, path=where, actions=_NEXT.get(reason, ("redfirst issue lint",))
         ) from error
+
+
+def first_prefix(repository: str) -> str:
+    """Return what the first id begins with in a tracker that has none: the name of the repository's folder."""
+    word = re.sub(r"[^A-Z0-9]", "", repository.upper())[:_LONGEST_PREFIX]
+    return word if word[:1].isalpha() else "ISSUE"
 
 
 def named_in(worktree: Path, text: str) -> str:
@@ -121,7 +130,7 @@ def tree_with(repository: Repository, tree: str, edits: Edits) -> str:
     return repository.build_tree(tree, changes)
 
 
-def show_in_progress(run: Run, worktree: Path, edits: Edits) -> None:
+def show_in_progress(run: AnyRun, worktree: Path, edits: Edits) -> None:
     """Write the edits to the user's files; what was there before is an artifact first, so that it can be put back."""
     files: dict[str, TrackerFile] = {}
     for name, content in edits.items():
@@ -133,13 +142,13 @@ def show_in_progress(run: Run, worktree: Path, edits: Edits) -> None:
         _write_keeping_mode(run, worktree, name, content)
 
 
-def shown_files(run: Run) -> Mapping[str, tuple[str, str]]:
+def shown_files(run: AnyRun) -> Mapping[str, tuple[str, str]]:
     """Return the tracker files that the run rewrote in the worktree: name -> sha256 before and after."""
     written = (line.data.files for line in run.journal.of(TrackerWritten))
     return {name: (file.before, file.after) for files in written for name, file in files.items()}
 
 
-def put_back(run: Run, worktree: Path, committed: Collection[str] = ()) -> tuple[str, ...]:
+def put_back(run: AnyRun, worktree: Path, committed: Collection[str] = ()) -> tuple[str, ...]:
     """Undo `show_in_progress`, file by file, where the file is as we wrote it; return what the user changed since.
 
     Files that the user has *committed* as they are stay as they are.
@@ -168,7 +177,7 @@ def set_todo(run: Run, worktree: Path) -> bool:
     return True
 
 
-def _write_keeping_mode(run: Run, worktree: Path, name: str, content: bytes) -> None:
+def _write_keeping_mode(run: AnyRun, worktree: Path, name: str, content: bytes) -> None:
     path = worktree / FOLDER / name
     # Staged in the run folder: what a crash leaves beside the user's files would make their tree dirty.
     near = run.folder.stat().st_dev == path.parent.stat().st_dev
@@ -180,9 +189,11 @@ def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def show_again(run: Run, worktree: Path) -> None:
-    """Write In Progress again after a publication was refused: the run still holds the issue."""
+def show_again(run: AnyRun, worktree: Path) -> None:
+    """Write In Progress again after a publication was refused: the run still holds the issue, if it is of one."""
+    if run.info.issue is None:
+        return
     with as_user_errors():
-        edits = in_worktree(worktree).set_status(run.issue, Status.IN_PROGRESS)
+        edits = in_worktree(worktree).set_status(run.info.issue, Status.IN_PROGRESS)
     if edits:
         show_in_progress(run, worktree, edits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
@@ -16,18 +16,16 @@ from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import preview
 from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import WORKFLOW, RecipeRun
 from pipeline.runs.roster import next_name
-from pipeline.runs.run_ref import keep_recipe_run
+from pipeline.runs.run_ref import drop_publication, keep_recipe_run
 from pipeline.runs.store import state_of_run, workflow_folder
 from pipeline.service.composition import expected_error
 from pipeline.service.interruption import Interruption
@@ -35,9 +33,12 @@ from pipeline.service.isolation import box_of, isolation
 from pipeline.service.ports import dispatcher_of, place_of_run, toolchain_of
 from pipeline.service.recipe_choice import RECIPE, Chosen, chosen, pairs, require_trust, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
+from pipeline.service.recipe_start import require_runnable, roles_of, start_of
 from pipeline.service.run_config import config_hash, read_config, refuse_recursion, require_programs, require_usable
 from pipeline.service.run_flags import flags_of, kept_config, kept_flags, usable
-from pipeline.steps import recipe_ask
+from pipeline.steps import recipe_ask, recipe_filing
+from pipeline.steps.publication.moving import take_back
+from pipeline.steps.publication.publisher import Given
 from pipeline.steps.recipe_context import RecipeContext
 from pipeline.steps.recipe_outcome import write_outcome
 
@@ -49,11 +50,11 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.recipes.machine import StepsState
-    from pipeline.recipes.model import Recipe
+    from pipeline.runs.preconditions import Start
     from pipeline.service.run_config import RunOptions
     from pipeline.steps.recipe_context import Words
 
-_RUNNERS: Final = {At.ASK: recipe_ask.run}
+_RUNNERS: Final = {At.ASK: recipe_ask.run, At.FILE: recipe_filing.run}
 
 
 async def start(repository: Repository, options: RunOptions, say: Callable[[str], None]) -> RecipeContext:
@@ -77,8 +78,14 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             raise unsound(options.recipe, recipe.file, planned)
         loaded = read_config(repository, tip, options.flags, options.environ)
         roles = roles_of(recipe.recipe)
-        require_usable(repository, loaded, options.environ, roles)
-        require_programs(loaded.config, options.environ, roles)
+        begin = start_of(
+            repository,
+            recipe.recipe,
+            tip,
+            options.base or loaded.config.base,
+            partial(require_usable, repository, loaded, options.environ, roles),
+            partial(require_programs, loaded.config, options.environ, roles),
+        )
         box = await box_of(loaded.config)
         await interruption.checkpoint()
         folder = workflow_folder(repository) / next_name(repository, recipe.recipe.name)
@@ -86,7 +93,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             folder.mkdir(exist_ok=True)
         lease = FileLease.take(folder)
         try:
-            run = _made(repository, folder, options, recipe, values, loaded.config, tip, box)
+            run = _made(repository, folder, options, recipe, values, loaded.config, begin, box)
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
             facts = ", ".join(f"{key} {value}" for key, value in isolation(ctx.config, box).items())
             say(f"{run.info.run_id}: {recipe.recipe.name}, {facts}")
@@ -139,35 +146,14 @@ def abandon(repository: Repository, folder: Path, environ: Mapping[str, str]) ->
         run = RecipeRun.load(folder, driving=True)
         if run.state.has_ended:
             raise UserError(f"{folder.name} has ended ({run.state.outcome}, {run.state.reason}).", Reason.USAGE)
+        take_back(Given(run, repository))
+        drop_publication(repository, run)
         run.abandon()
         keep_recipe_run(repository, run)
         PrivateCheckout(repository, place_of_run(repository, run, environ)).close()
         return run
     finally:
         lease.release()
-
-
-def require_runnable(recipe: Chosen, word: str) -> None:
-    """Refuse a recipe with a step that this version cannot take.
-
-    Raises:
-        UserError: one is there.
-    """
-    steps = [step for step in recipe.recipe.steps if step.kind is not Kind.AGENT or step.agent == "make"]
-    if steps:
-        kinds = ", ".join(dict.fromkeys(f"{step.id} ({step.agent or step.kind})" for step in steps))
-        raise UserError(
-            f"The recipe {recipe.recipe.name} cannot be run in this version: only steps that ask check, simplify or "
-            f"explore can be, and not {kinds}. What it would do: redfirst recipes show {shlex.quote(word)}",
-            Reason.USAGE,
-            path=recipe.file.path,
-            actions=(f"redfirst recipes show {shlex.quote(word)}",),
-        )
-
-
-def roles_of(recipe: Recipe) -> tuple[Role, ...]:
-    """Return who is asked."""
-    return tuple(dict.fromkeys(Role(step.agent) for step in recipe.steps if step.agent is not None))
 
 
 def _made(
@@ -177,22 +163,21 @@ def _made(
     recipe: Chosen,
     values: Mapping[str, str],
     config: Config,
-    tip: str,
+    begin: Start,
     box: ProvableBox,
 ) -> RecipeRun:
     dumped = config.model_dump(mode="json")
     secrets = secrets_of_run(repository.worktree, options.environ, config)
-    branch = repository.branch() or "HEAD"
     info = RunInfo(
         run_id=folder.name,
         workflow=WORKFLOW,
         workflow_version=VERSION,
         workflow_hash=config_hash(repr((ROWS, ANY))),
         redfirst_version=VERSION,
-        branch=branch,
-        base_branch=branch,
-        start_commit=tip,
-        start_tree=repository.tree_of(tip),
+        branch=begin.branch,
+        base_branch=begin.base_branch,
+        start_commit=begin.commit,
+        start_tree=begin.tree,
         config=kept_config(dumped, secrets),
         config_hash=config_hash(dumped),
         flags=kept_flags(options.flags, secrets),

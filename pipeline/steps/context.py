@@ -131,6 +131,11 @@ class Context:
         return self.learnt.stopping
 
     @property
+    def publication(self) -> None:
+        """Return which of the run's publications a step makes: it has one."""
+        return
+
+    @property
     def issue(self) -> str:
         """Return the id of the issue."""
         return self.run.issue

@@ -13,13 +13,14 @@ from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
-from pipeline.runs.events import Published, PublishIntended
+from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import work_tree
 from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.publication.bases import Base, Blocked, choose
 from pipeline.steps.publication.commits import run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items
 from pipeline.steps.publication.moving import intend, is_published, move, take_back
+from pipeline.steps.publication.publisher import note_published
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publication.trees import put_on
 from todo import NO_EDITS, Status
@@ -71,9 +72,7 @@ def _commit(ctx: Context, work: str) -> Event | None:
         refused = move(ctx, ctx.run.journal.of(PublishIntended)[-1].data.commits[-1], base, first=not tried)
         if refused is not None:
             return refused
-    if not ctx.run.journal.of(Published):
-        commits = ctx.run.journal.of(PublishIntended)[-1].data.commits
-        ctx.run.journal.append(Published(branch=info.branch, commits=tuple(commits)))
+    note_published(ctx)
     drop_publication(repository, ctx.run)
     return None
 

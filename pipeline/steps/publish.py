@@ -19,7 +19,7 @@ from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
-from pipeline.runs.events import Published, PublishIntended
+from pipeline.runs.events import PublishIntended
 from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.publication.bases import Blocked, blocked, choose, start_of
@@ -27,6 +27,7 @@ from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.holding import held_md, hold
 from pipeline.steps.publication.manual_ways import by_hand, carried, onto_line
 from pipeline.steps.publication.moving import intend, is_published, move
+from pipeline.steps.publication.publisher import note_published
 from pipeline.steps.publication.rebuilding import refusal_of_files, unproven
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publication.wording import evidence, notes, word
@@ -49,9 +50,7 @@ async def run(ctx: Context) -> Event:
         refusal = await _publish(ctx)
         if refusal is not None:
             return refusal
-    said = ctx.run.journal.of(PublishIntended)[-1].data
-    if not ctx.run.journal.of(Published):
-        ctx.run.journal.append(Published(branch=ctx.run.info.branch, commits=tuple(said.commits)))
+    said = note_published(ctx)
     drop_publication(ctx.repository, ctx.run)
     give_back_claim(ctx.repository, ctx.run)
     told = notes(ctx)

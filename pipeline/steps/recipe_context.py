@@ -194,6 +194,11 @@ class RecipeContext(Words):
         self.run.journal.append(event)
 
     @property
+    def publication(self) -> str:
+        """Return which of the run's publications the step makes: it may be made again, for another result."""
+        return f"{self.lane_name}@{self.lane.visit}"
+
+    @property
     def stopping(self) -> Stopping:
         """Return whether the user wants the run to stop."""
         return self.learnt.stopping

@@ -29,10 +29,10 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst resume {}": OF_RECIPES,
     },
     "service/recipe_run.py": {
-        "redfirst recipes show {}": OF_RECIPES,
         "redfirst resume {}": OF_RECIPES,
         "redfirst run {}": OF_RECIPES,
     },
+    "service/recipe_start.py": {"redfirst recipes show {}": OF_RECIPES},
     "steps/recipe_outcome.py": {
         "redfirst resume {}": OF_RECIPES,
     },

@@ -13,8 +13,8 @@ from pipeline.steps.publication.trees import above
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.steps.context import Context
     from pipeline.steps.publication.commits import Planned
+    from pipeline.steps.publication.publisher import Publisher
 
 _SHOWN: Final = 3
 
@@ -46,12 +46,12 @@ class Blocked:
     mergeable: bool = False
 
 
-def start_of(ctx: Context) -> Base:
+def start_of(ctx: Publisher) -> Base:
     """Return where the run began, as the base of its commits."""
     return Base(ctx.run.info.start_commit, ctx.run.info.start_commit)
 
 
-def choose(ctx: Context) -> Base | Blocked:
+def choose(ctx: Publisher) -> Base | Blocked:
     """Return what the commits are put on as things stand: the branch's tip, or the commit that a person named."""
     repository, info = ctx.repository, ctx.run.info
     tip, here = repository.resolve(f"refs/heads/{info.branch}"), repository.branch()
@@ -72,7 +72,7 @@ def choose(ctx: Context) -> Base | Blocked:
     return Base(tip, tip)
 
 
-def blocked(ctx: Context, base: Base, why: Sequence[str], *, mergeable: bool = False) -> Blocked:
+def blocked(ctx: Publisher, base: Base, why: Sequence[str], *, mergeable: bool = False) -> Blocked:
     """Return that the commits cannot go on *base*, with each reason."""
     branch, onto = ctx.run.info.branch, "there" if base.commit == base.tip else f"on {base.commit[:12]}"
     more = (f"{len(why) - _SHOWN} more in evidence/branch-moved.md",) if len(why) > _SHOWN else ()
@@ -95,7 +95,7 @@ class Meeting:
         return f"{self.path} was changed by {_and(self.theirs)} and by {_and(self.ours)}"
 
 
-def meetings(ctx: Context, base: Base, work: Sequence[Planned]) -> tuple[Meeting, ...]:
+def meetings(ctx: Publisher, base: Base, work: Sequence[Planned]) -> tuple[Meeting, ...]:
     """Return where the run's changes meet those between its start and *base*.
 
     Files of the tracker are left out: what becomes of them is computed again on the base.

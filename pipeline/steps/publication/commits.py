@@ -21,18 +21,19 @@ from pipeline.steps.publication.trees import put_on
 from todo import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pipeline.evidence.observation import Layout
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
     from pipeline.steps.publication.bases import Base
     from pipeline.steps.publication.follow_ups import Item
+    from pipeline.steps.publication.publisher import Publisher
 
 _TEXTS: Final = (".md", ".rst", ".adoc")
 
 
-def run_time(ctx: Context) -> datetime:
+def run_time(ctx: Publisher) -> datetime:
     """Return the time that the run's commits carry: SOURCE_DATE_EPOCH where it is set, else when the run started."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     if epoch.isdecimal():
@@ -40,7 +41,7 @@ def run_time(ctx: Context) -> datetime:
     return datetime.fromisoformat(ctx.run.info.started_at)
 
 
-def signature(ctx: Context) -> Signature:
+def signature(ctx: Publisher) -> Signature:
     """Return the user's identity with the run's time.
 
     Raises:
@@ -76,7 +77,7 @@ def planned(ctx: Context, base: Base) -> tuple[Planned, ...]:
         found.append(Planned(tree, accepted, message, f"task {task.id}"))
         tree = accepted
     if ctx.state.head != tree:  # a cosmetic edit after the last task
-        message = _message("style: apply cosmetic findings of the final review", "", trailers(ctx))
+        message = message_of("style: apply cosmetic findings of the final review", "", trailers(ctx))
         found.append(Planned(tree, ctx.state.head, message, "the final review"))
     return tuple(found)
 
@@ -103,7 +104,7 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[t
     with tracker.as_user_errors():
         follow_ups, final = _tracker_tree(ctx, tree, commits, wanted)
     body = "".join(f"\nFiles {issue}." for issue in follow_ups)
-    message = _message(_closing(ctx), body.strip(), trailers(ctx))
+    message = message_of(_closing(ctx), body.strip(), trailers(ctx))
     commits.append(ctx.repository.commit_tree(final, (parent,), message, who, sign=key))
     return tuple(commits), follow_ups
 
@@ -161,7 +162,7 @@ def task_message(ctx: Context, task: TaskState, paths: Sequence[str], base: str)
         if task.spec.red_base == "start":
             lines.append(("Red-Base", base))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
-    return _message(f"{kind}: {_lower_first(spec.title)}", body, lines)
+    return message_of(f"{kind}: {_lower_first(spec.title)}", body, lines)
 
 
 def commit_type(
@@ -195,7 +196,7 @@ def _scaffold_message(ctx: Context, task: TaskState) -> str:
     if len(f"feat: scaffold {what}{with_}") > SUBJECT:
         what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
     body = "\n".join(f"- {name}" for name in names) if len(names) > 1 else ""
-    return _message(f"feat: scaffold {what}{with_}", body, [*trailers(ctx), ("Scaffolds", task.id)])
+    return message_of(f"feat: scaffold {what}{with_}", body, [*trailers(ctx), ("Scaffolds", task.id)])
 
 
 def _is_bug(ctx: Context) -> bool:
@@ -210,8 +211,12 @@ def _lower_first(title: str) -> str:
 def trailers(ctx: Context) -> list[tuple[str, str]]:
     """Return the trailers that every commit of the run carries (architecture 8)."""
     used = {r.backend for r in ctx.run.records.values() if r.step in {"write-tests", "implement", "seam", "stub"}}
-    assisted = [("Assisted-by", f"redfirst ({', '.join(sorted(used))})")] if used else []
-    return [("Issue", ctx.issue), ("Run-Id", ctx.run.info.run_id), *assisted]
+    return [("Issue", ctx.issue), ("Run-Id", ctx.run.info.run_id), *assisted_by(used)]
+
+
+def assisted_by(backends: Collection[str]) -> list[tuple[str, str]]:
+    """Return the trailer that names the agents of a commit, none where it has none."""
+    return [("Assisted-by", f"redfirst ({', '.join(sorted(backends))})")] if backends else []
 
 
 def subject_of(text: str) -> str:
@@ -225,7 +230,8 @@ def subject_of(text: str) -> str:
     return cut.rstrip(" ,;:.-") + "..."
 
 
-def _message(subject: str, body: str, lines: Sequence[tuple[str, str]]) -> str:
+def message_of(subject: str, body: str, lines: Sequence[tuple[str, str]]) -> str:
+    """Return a whole message: its first line, what else is said, and its trailers."""
     parts = [
         subject_of(subject),
         visible(body.strip(), keep="\n"),

@@ -18,7 +18,7 @@ from todo import NO_EDITS, Edits, NewIssue, Tracker
 from todo.issue import normalised_title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pipeline.steps.context import Context
 
@@ -90,19 +90,30 @@ def _seams(ctx: Context) -> Iterator[Item]:
             yield _item("tech-debt", title, block(seam), where)
 
 
-def file_items(tracker: Tracker, parent: str, wanted: tuple[Item, ...]) -> tuple[tuple[str, ...], Edits]:
-    """Return the ids of the filed sub-issues, and the edits; what is open already under *parent* is not filed twice."""
+def file_items(
+    tracker: Tracker, parent: str | None, wanted: Sequence[Item], *, prefix: str | None = None
+) -> tuple[tuple[str, ...], Edits]:
+    """Return the ids of the filed issues, and the edits; what is open already under *parent* is not filed twice.
+
+    Without a parent they are issues of their own, and what is open anywhere is not filed; *prefix* is that of the first
+    id, where the tracker has none yet.
+    """
     filed: list[str] = []
     edits = NO_EDITS
     taken: set[str] = set()
     for item in wanted:
-        title, known_as = _title(item.title), _title(item.seen_as)
+        title, known_as = title_of(item.title), title_of(item.seen_as)
         if item.duplicate_of is not None or normalised_title(known_as) in taken:
             continue
         if any(tracker.find_duplicate(words, parent) is not None for words in (known_as, title)):
             continue
         new = NewIssue(
-            title=title, parent=parent, labels=item.labels, description=item.body, provenance=item.provenance
+            title=title,
+            prefix=prefix,
+            parent=parent,
+            labels=item.labels,
+            description=item.body,
+            provenance=item.provenance,
         )
         issue_id, more = tracker.with_edits(edits).create(new)
         filed.append(issue_id)
@@ -111,7 +122,8 @@ def file_items(tracker: Tracker, parent: str, wanted: tuple[Item, ...]) -> tuple
     return tuple(filed), edits
 
 
-def _title(text: str) -> str:
+def title_of(text: str) -> str:
+    """Return the title that something is filed under."""
     return one_line(text)[:TITLE_LIMIT]
 
 

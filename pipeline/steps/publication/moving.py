@@ -12,31 +12,33 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended, PublishMoving
 from pipeline.runs.run_ref import keep_publication
+from pipeline.steps.publication.publisher import intended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.engine.journal import Line
-    from pipeline.steps.context import Context
     from pipeline.steps.publication.bases import Base
+    from pipeline.steps.publication.publisher import Publisher
 
 
-def intend(ctx: Context, commits: Sequence[str], follow_ups: Sequence[str], base: str | None) -> None:
+def intend(ctx: Publisher, commits: Sequence[str], follow_ups: Sequence[str], base: str | None) -> None:
     """Keep commits by a ref, and say in the journal that they are to be published; *base* is None for the start.
 
     With the first ones it also says that the user's files hold nothing of them: version 0.1.0 says nothing.
     """
     journal = ctx.run.journal
-    first = not journal.of(PublishIntended)
+    first = not intended(ctx)
     keep_publication(ctx.repository, ctx.run, commits[-1])
-    under = {} if base is None else {"base": base}
-    said = {"commits": tuple(commits), "follow_ups": tuple(follow_ups), **under}
+    more = {"base": base, "publication": ctx.publication}
+    said = {"commits": tuple(commits), "follow_ups": tuple(follow_ups)}
+    said |= {key: value for key, value in more.items() if value is not None}
     journal.append(PublishIntended.model_validate(said))
     if first:
         journal.append(PublishMoving())
 
 
-def move(ctx: Context, new: str, base: Base, *, first: bool) -> Event | None:
+def move(ctx: Publisher, new: str, base: Base, *, first: bool) -> Event | None:
     """Take worktree, index and branch to *new*; None, or the event of a refusal that changed nothing.
 
     What a crash left in index and files of an earlier move is taken back, unless this is the *first* one.
@@ -83,13 +85,13 @@ def move(ctx: Context, new: str, base: Base, *, first: bool) -> Event | None:
     return _moved_on(ctx, now, kept)
 
 
-def is_published(ctx: Context, new: str) -> bool:
+def is_published(ctx: Publisher, new: str) -> bool:
     """Return whether the branch holds the commit *new*."""
     now = ctx.repository.resolve(f"refs/heads/{ctx.run.info.branch}")
     return now is not None and ctx.repository.is_ancestor(new, now)
 
 
-def take_back(ctx: Context) -> tuple[str, ...]:
+def take_back(ctx: Publisher) -> tuple[str, ...]:
     """Undo what a crash left between files and branch, for a run that is given up.
 
     Returns:
@@ -114,7 +116,7 @@ class _Begun:
     since: float
 
 
-def _begun(ctx: Context, *, resumed: int) -> list[_Begun]:
+def _begun(ctx: Publisher, *, resumed: int) -> list[_Begun]:
     """Return the publications that index and files may still hold something of: their move began, and did not end.
 
     Args:
@@ -133,7 +135,7 @@ def _begun(ctx: Context, *, resumed: int) -> list[_Begun]:
     return [_Begun(said, since) for said, since in last if since is not None]
 
 
-def _take_back_all(ctx: Context, now: str, tried: Sequence[_Begun]) -> tuple[str, ...]:
+def _take_back_all(ctx: Publisher, now: str, tried: Sequence[_Begun]) -> tuple[str, ...]:
     """Undo what each publication that was tried left of itself, as seen from the branch at *now*; return what stays."""
     repository = ctx.repository
     stays: list[str] = []
@@ -149,7 +151,7 @@ def _take_back_all(ctx: Context, now: str, tried: Sequence[_Begun]) -> tuple[str
     return tuple(dict.fromkeys(stays))
 
 
-def _intended(ctx: Context, now: str, tried: Sequence[_Begun]) -> dict[str, float]:
+def _intended(ctx: Publisher, now: str, tried: Sequence[_Begun]) -> dict[str, float]:
     """Return what index and files may hold of each publication that was tried: trees over that of *now*, and when.
 
     What the user has committed of it meanwhile is no longer ours to undo.
@@ -169,7 +171,7 @@ def _intended(ctx: Context, now: str, tried: Sequence[_Begun]) -> dict[str, floa
     return found
 
 
-def _committed(ctx: Context, tip: str) -> frozenset[str]:
+def _committed(ctx: Publisher, tip: str) -> frozenset[str]:
     """Return the tracker files shown as In Progress that the user has committed since, and that are as they did."""
     repository, start = ctx.repository, ctx.run.info.start_commit
     if tip == start:
@@ -180,7 +182,7 @@ def _committed(ctx: Context, tip: str) -> frozenset[str]:
     return frozenset(name for name, path in shown.items() if path in changed and path not in dirty)
 
 
-def _began(ctx: Context) -> float:
+def _began(ctx: Publisher) -> float:
     """Return when this run began to publish, in seconds since the epoch: locks of ours are not older."""
     return _seconds(ctx.run.journal.of(PublishIntended)[0])
 
@@ -189,12 +191,12 @@ def _seconds(line: Line[PublishIntended] | Line[PublishMoving]) -> float:
     return datetime.fromisoformat(line.at).timestamp()
 
 
-def _refused(ctx: Context, why: str) -> Event:
+def _refused(ctx: Publisher, why: str) -> Event:
     tracker.show_again(ctx.run, ctx.repository.worktree)
     return Event(signal=Signal.WORKTREE_CHANGED, note=why)
 
 
-def _moved_on(ctx: Context, now: str | None, kept: str = "") -> Event:
+def _moved_on(ctx: Publisher, now: str | None, kept: str = "") -> Event:
     """Return that somebody moved the branch since its tip was looked at."""
     why = f"{ctx.run.info.branch} moved to {(now or 'nothing')[:12]} meanwhile"
     return Event(signal=Signal.TIP_MOVED, note=why + kept)

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
     from pipeline.steps.publication.bases import Base, Blocked
     from pipeline.steps.publication.commits import Planned
+    from pipeline.steps.publication.publisher import Publisher
 
 _BAD = frozenset({Status.REFUTED, Status.UNCHECKED})
 
 
-def refusal_of_files(ctx: Context, base: Base, work: Sequence[Planned]) -> Blocked | None:
+def refusal_of_files(ctx: Publisher, base: Base, work: Sequence[Planned]) -> Blocked | None:
     """Return where files of the run meet those changed before *base*, unless they may be merged there and can be."""
     met = meetings(ctx, base, work)
     if not met:
@@ -33,7 +34,7 @@ def refusal_of_files(ctx: Context, base: Base, work: Sequence[Planned]) -> Block
     return blocked(ctx, base, why, mergeable=not touching)
 
 
-def _conflicts(ctx: Context, base: Base, work: Iterable[Planned]) -> tuple[str, ...]:
+def _conflicts(ctx: Publisher, base: Base, work: Iterable[Planned]) -> tuple[str, ...]:
     """Return the files in which the run's changes and those before *base* touch each other."""
     tree = ctx.repository.tree_of(base.commit)
     found: list[str] = []

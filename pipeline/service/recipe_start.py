@@ -1,0 +1,75 @@
+"""Where a run of a recipe starts: on the commit that the user stands on; with what a run that commits needs besides."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError, check_all, with_others
+from pipeline.outcomes import Reason
+from pipeline.recipes.model import Kind
+from pipeline.routing.vocabulary import Role
+from pipeline.runs.preconditions import Start, examine_recipe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.git import Repository
+    from pipeline.recipes.model import Recipe
+    from pipeline.service.recipe_choice import Chosen
+
+_RUN: Final = frozenset({Kind.AGENT, Kind.FILE_ISSUES})
+"""What this version can take."""
+
+
+def start_of(
+    repository: Repository, recipe: Recipe, tip: str, base: str | None, *checks: Callable[[], object]
+) -> Start:
+    """Return where a run of the recipe starts.
+
+    Args:
+        repository: Seen from the worktree that the user stands in.
+        recipe: What shall be run.
+        tip: The commit that the user stands on.
+        base: The base branch, if the user names one.
+        checks: What has to hold, too: all that does not is told at once.
+
+    Raises:
+        UserError: something does not hold; of a run that commits also its branch, its files, or who commits.
+    """
+    kinds = {step.kind for step in recipe.steps}
+    if not kinds & {Kind.PUBLISH, Kind.FILE_ISSUES}:
+        check_all(*checks)
+        branch = repository.branch() or "HEAD"
+        return Start(branch, branch, tip, repository.tree_of(tip))
+    checks = (repository.identity, *checks)
+    try:
+        found = examine_recipe(repository, recipe.name, base, files_alone=Kind.PUBLISH not in kinds)
+    except UserError as error:
+        raise with_others(error, *checks) from None
+    check_all(*checks)
+    return found
+
+
+def require_runnable(recipe: Chosen, word: str) -> None:
+    """Refuse a recipe with a step that this version cannot take.
+
+    Raises:
+        UserError: one is there.
+    """
+    steps = [step for step in recipe.recipe.steps if step.kind not in _RUN or step.agent == "make"]
+    if steps:
+        show = f"redfirst recipes show {shlex.quote(word)}"
+        kinds = ", ".join(dict.fromkeys(f"{step.id} ({step.agent or step.kind})" for step in steps))
+        raise UserError(
+            f"The recipe {recipe.recipe.name} cannot be run in this version: only steps that ask check, simplify or "
+            f"explore, or file issues, can be, and not {kinds}. What it would do: {show}",
+            Reason.USAGE,
+            path=recipe.file.path,
+            actions=(show,),
+        )
+
+
+def roles_of(recipe: Recipe) -> tuple[Role, ...]:
+    """Return who is asked."""
+    return tuple(dict.fromkeys(Role(step.agent) for step in recipe.steps if step.agent is not None))

@@ -1,0 +1,50 @@
+"""Who publishes: the run of an issue, or one step of a recipe's run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from pipeline.runs.events import Published, PublishIntended
+
+if TYPE_CHECKING:
+    from pipeline.git import Repository
+    from pipeline.runs.spending import AnyRun
+
+
+class Publisher(Protocol):
+    """What a publication needs. The `Context` of an issue's run has it, and so has `RecipeContext`."""
+
+    @property
+    def run(self) -> AnyRun: ...  # noqa: D102  (as the contexts say)
+    @property
+    def repository(self) -> Repository: ...  # noqa: D102
+    @property
+    def publication(self) -> str | None:
+        """Return which one of a run's publications this is; None where a run has one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Given:
+    """A run that publishes nothing more: what its publications left half done may be taken back."""
+
+    run: AnyRun
+    repository: Repository
+    publication: None = None
+
+
+def intended(ctx: Publisher) -> list[PublishIntended]:
+    """Return what this publication was to bring to the branch, whenever it was tried; the last one counts."""
+    return [line.data for line in ctx.run.journal.of(PublishIntended) if line.data.publication == ctx.publication]
+
+
+def note_published(ctx: Publisher) -> PublishIntended:
+    """Say once in the journal that the branch holds what was intended last; return that."""
+    said = intended(ctx)[-1]
+    known = (line.data.publication for line in ctx.run.journal.of(Published))
+    if ctx.publication not in known:
+        which = {} if ctx.publication is None else {"publication": ctx.publication}
+        branch = ctx.run.info.branch
+        ctx.run.journal.append(Published.model_validate({"branch": branch, "commits": said.commits, **which}))
+    return said
