@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from operator import itemgetter
 from typing import Final
 
+import forked
 import hypothesis
 import pytest
 
@@ -29,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     os.environ.setdefault(VARIABLE, ALL if named else NONE)
+    os.environ.setdefault(forked.SESSION, str(os.getpid()))
 
 
 def pytest_report_header() -> str:

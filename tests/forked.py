@@ -1,4 +1,4 @@
-"""redfirst without its start: one process imports it once, and a fork of that process is each `redfirst` of a test.
+"""redfirst without its start: one process imports it for all workers, and a fork of it is each `redfirst` of a test.
 
 Importing is a quarter of what a short run costs, and nearly all of what `redfirst show` costs. The fork is a process of
 its own, with its own folder, environment and standard streams, and runs what the console script runs; only the start of
@@ -9,7 +9,6 @@ makes every test do so.
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import importlib
 import json
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PLAIN: Final = "TESTS_EXEC"
+SESSION: Final = "TESTS_SESSION"
+"""The process id of the run of tests, for all its workers (`conftest.py`)."""
 LANGUAGE: Final = "TESTS_LANGUAGE"
 """A package of tests with a language that is to be in the table (`languages.sums`), where the environment names one."""
 _LENGTH: Final = struct.Struct("!I")
@@ -77,7 +78,7 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
         Path(os.devnull).open("rb") as nothing,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line,
     ):
-        line.connect(_server(language))
+        _connect(line, language)
         request = json.dumps({"argv": [str(word) for word in argv], "cwd": str(cwd), "env": dict(env)}).encode()
         socket.send_fds(line, [_LENGTH.pack(len(request))], [nothing.fileno(), out.fileno(), err.fileno()])
         line.sendall(request)
@@ -108,21 +109,27 @@ def _receive(line: socket.socket, size: int) -> bytes:
     return data
 
 
-@functools.cache
-def _server(language: str) -> str:
-    """Start the process that forks, once for each process of tests; return its address, once it can be asked."""
+def _connect(line: socket.socket, language: str) -> None:
+    """Connect to the process that forks; the first who asks for it starts it, for all workers of this run of tests."""
+    session = os.environ.setdefault(SESSION, str(os.getpid()))
+    address = f"\0redfirst-tests-{session}-{language}"
+    try:
+        line.connect(address)
+    except ConnectionRefusedError:
+        _start(address, language)
+        line.connect(address)
+
+
+def _start(address: str, language: str) -> None:
+    """Start the process that forks, unless another worker just did; return once it can be connected to."""
     here, there = socket.socketpair()
     env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": "", LANGUAGE: language}
     # no `Popen`: nobody waits for it, and one that is dropped while its process lives warns
-    command = [sys.executable, "-P", str(Path(__file__).resolve())]
+    command = [sys.executable, "-P", str(Path(__file__).resolve()), address[1:]]
     os.posix_spawn(sys.executable, command, env, file_actions=[(os.POSIX_SPAWN_DUP2, there.fileno(), 0)])
     there.close()
-    _HELD.append(here)
-    return here.recv(256).decode()
-
-
-_HELD: Final[list[socket.socket]] = []
-"""Our ends of the lines to those processes: they end when we do."""
+    with here:
+        here.recv(1)
 
 
 # --- the process that forks ----------------------------------------------------------------------------------------
@@ -141,23 +148,33 @@ def _load() -> None:
             importlib.import_module(module.name)
 
 
-def _serve(owner: socket.socket) -> Asked:
-    """Answer until the owner has ended; return only in a fork, with what it was asked for."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-        door.bind("")  # a name of the kernel's choice, in no folder
-        door.listen()
-        owner.sendall(door.getsockname())
-        while True:
-            ready, _, _ = select.select([owner, door], [], [])
-            if owner in ready:
-                os._exit(0)
-            line, _ = door.accept()
-            if os.fork() == 0:
-                owner.close()
-                door.close()
-                return _fork(line)
-            line.close()
-            _reap()
+def _listen(address: str) -> socket.socket:
+    """Return the socket that is connected to, and say so to who started us; end where another process has it."""
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        door.bind(f"\0{address}")  # a name that is in no folder, and gone with us
+    except OSError:
+        os._exit(0)
+    door.listen(64)
+    os.close(0)
+    os.open(os.devnull, os.O_RDONLY)
+    return door
+
+
+def _serve(door: socket.socket) -> Asked:
+    """Answer until the run of tests has ended; return only in a fork, with what it was asked for."""
+    owner = os.pidfd_open(int(os.environ[SESSION]))
+    while True:
+        ready, _, _ = select.select([owner, door], [], [])
+        if owner in ready:
+            os._exit(0)
+        line, _ = door.accept()
+        if os.fork() == 0:
+            os.close(owner)
+            door.close()
+            return _fork(line)
+        line.close()
+        _reap()
 
 
 def _reap() -> None:
@@ -198,7 +215,8 @@ def _become(asked: Asked) -> NoReturn:
 
 
 if __name__ == "__main__":
+    listening = _listen(sys.argv[1])  # who connects before everything is imported waits
     _load()
     gc.collect()
     gc.freeze()  # what is shared is not written to by a fork that collects
-    _become(_serve(socket.socket(fileno=os.dup(0))))
+    _become(_serve(listening))

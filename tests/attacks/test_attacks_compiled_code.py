@@ -157,6 +157,7 @@ def outcomes(seen: Observation) -> dict[str, Ended | None]:
     return {entry.rpartition("::")[2]: one.outcome for entry, one in seen.records.items()}
 
 
+@pytest.mark.broad
 def test_a_test_replaces_no_executable_though_examples_run_as_well(tmp_path: Path, box: Bubblewrap) -> None:
     seen = measure(write(tmp_path, WHILE_TESTS_RUN), box=box)
     assert outcomes(seen) == {"a_half": Ended.PASSED, "b_third": forged(box), "half": Ended.PASSED}, seen.tail
@@ -167,6 +168,7 @@ def test_what_is_listed_replaces_no_executable(tmp_path: Path, box: Bubblewrap) 
     assert outcomes(seen) == {"a_half": Ended.PASSED, "b_third": forged(box)}, seen.tail
 
 
+@pytest.mark.broad
 def test_what_compiling_left_behind_replaces_no_executable(tmp_path: Path) -> None:
     seen = measure(write(tmp_path, WHILE_COMPILED), box=working(Bubblewrap(BWRAP)))
     assert outcomes(seen) == {"a_half": Ended.PASSED, "b_third": Ended.FAILED, "half": Ended.PASSED}, seen.tail

@@ -167,6 +167,7 @@ def test_another_test_of_the_same_name_is_not_the_one_that_was_judged(forger: Fo
 
 
 @pytest.mark.parametrize("tree", ["1234567890" * 4, "no-tree"])
+@pytest.mark.broad(but_first=1)
 def test_a_tree_that_is_not_here_is_unchecked(forger: Forger, tree: str) -> None:
     def bend(evidence: dict[str, Any]) -> None:
         evidence["ledger"]["tree"] = tree
@@ -216,7 +217,7 @@ def test_not_testable_breaks_and_changes_nothing_unseen(forger: Forger) -> None:
 @pytest.mark.parametrize("leave", [False, True])
 @pytest.mark.parametrize("owned", [False, True])
 @pytest.mark.parametrize("text", [WEAK_OLD, WITHOUT_OLD], ids=["changed", "gone"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_each_old_test_that_changed_or_went_is_named(forger: Forger, text: str, *, owned: bool, leave: bool) -> None:
     def bend(evidence: dict[str, Any]) -> None:
         without_frozen(evidence)
@@ -246,6 +247,7 @@ def test_what_serves_tests_is_named_when_it_changes(forger: Forger) -> None:
     assert "tests/conftest.py" in notes(commit)
 
 
+@pytest.mark.broad
 def test_what_controls_the_tests_is_named_when_it_changes(forger: Forger) -> None:
     code, commit = forger.clone.check(forger.forge(files={"pytest.ini": "[pytest]\npythonpath = .\n"}))
     assert "pytest.ini" in f"{why(commit)} {notes(commit)}", (code, commit)

@@ -40,6 +40,7 @@ UNREADABLE: Final = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE.keys())
+@pytest.mark.broad(but_first=1)
 def test_a_workspace_file_that_cannot_be_read_names_no_packages(tmp_path: Path, content: bytes | None) -> None:
     (tmp_path / "package.json").write_text(PACKAGE)
     file = tmp_path / "pnpm-workspace.yaml"
@@ -123,6 +124,7 @@ LIMITED: Final = ("/bin/sh", "-c", 'ulimit -v 4000000; exec "$@"', "sh")
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_a_tracked_runner_whose_version_is_without_end_takes_no_memory(tmp_path: Path) -> None:
     project = make_project(
         tmp_path, {"package.json": '{"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "3"}}'}

@@ -92,6 +92,7 @@ PLANTED: Final = {
 @pytest.mark.parametrize("owner", BOXES)
 @pytest.mark.parametrize("plant", PLANTED)
 @pytest.mark.slow
+@pytest.mark.broad(but_first=2)
 def test_what_tests_plant_in_their_folder_is_not_opened(tmp_path: Path, plant: str, owner: int | None) -> None:
     victim = tmp_path / "victim"
     victim.write_text("the user's own")
@@ -246,6 +247,7 @@ def test_control_records_in_a_file_can_be(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("owner", BOXES)
+@pytest.mark.broad(but_first=2)
 def test_an_exit_status_that_contradicts_the_records_makes_them_unbelievable(
     tmp_path: Path, code: str, says: str, owner: int | None
 ) -> None:
@@ -269,6 +271,7 @@ def answer():
 
 @pytest.mark.parametrize("owner", BOXES)
 @pytest.mark.slow
+@pytest.mark.broad(but_first=1)
 def test_a_flood_of_lines_ends_at_the_limit(tmp_path: Path, owner: int | None) -> None:
     write(tmp_path, {"core.py": FLOODS, "test_it.py": PASSES})
     seen = measure(tmp_path, box=Bubblewrap(BWRAP, owner))
@@ -287,6 +290,7 @@ raise SystemExit(0)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pytest.py", "json.py", "redfirst_evidence.py", "start.py", "runpy.py", "ast.py"])
+@pytest.mark.broad(but_first=2)
 def test_a_module_of_the_project_is_not_taken_for_pytest_or_the_recorder(tmp_path: Path, name: str) -> None:
     write(tmp_path, {name: FAKE, "core.py": "def answer(): return 41\n", "test_it.py": PASSES})
     seen = measure(tmp_path, box=Bubblewrap(BWRAP))

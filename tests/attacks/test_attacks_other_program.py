@@ -168,6 +168,7 @@ def ended(argv: list[str], cwd: Path, *, watched: bool = False) -> processes.End
 
 
 @crates.needs_cargo
+@pytest.mark.broad
 def test_unwatched_it_does_for_rust(tmp_path: Path) -> None:
     env = {**os.environ, "CARGO_TARGET_DIR": str(tmp_path / "target")}
     built = subprocess.run(
@@ -184,6 +185,7 @@ def test_unwatched_it_does_for_rust(tmp_path: Path) -> None:
 
 
 @modules.needs_go
+@pytest.mark.broad
 def test_unwatched_it_does_for_go(tmp_path: Path) -> None:
     program = str(tmp_path / "it.test")
     subprocess.run(["go", "test", "-c", "-o", program], cwd=write(tmp_path / "project", GO), check=True)

@@ -109,7 +109,7 @@ def add_line(run: Run, kind: str, /, **data: Any) -> None:
 
 
 @pytest.mark.parametrize("staged", [True, False], ids=["index", "HEAD"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_tracked_run_is_opened_by_no_command(project: Project, run: Run, *, staged: bool) -> None:
     assert ask(project, "show", RUN).returncode == 0  # the control: as long as it is not tracked it is a run like any
     project.git("add", "--force", ".workflow")
@@ -390,7 +390,7 @@ def test_a_file_without_end_takes_no_memory(project: Project, run: Run, name: st
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "run.json", "dispatches/001-PLAN-orchestrator/result.json"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_document_of_any_depth_is_damage(project: Project, run: Run, name: str) -> None:
     run.decide(event(Signal.CLAIMED))
     record = start_dispatch(run, Role.ORCHESTRATOR, "plan")
@@ -406,6 +406,7 @@ def test_a_document_of_any_depth_is_damage(project: Project, run: Run, name: str
         assert done.returncode == (0 if alone else 2), (words, done.stdout, done.stderr)
 
 
+@pytest.mark.broad
 def test_folders_without_end_are_refused(project: Project, run: Run) -> None:
     here = os.open(run.folder, os.O_RDONLY)
     for _ in range(3000):
@@ -457,6 +458,7 @@ CLAIM: Final = "refs/redfirst/claims/"
     ids=["empty", "nonsense", "list", "null", "no-run", "number", "path", "huge", "deep", "tree"],
 )
 @pytest.mark.parametrize("issue", ["GAL-1", "GAL-9"], ids=["ours", "another"])
+@pytest.mark.broad(but_first=6)
 def test_an_unreadable_claim_is_named_with_its_remedy(project: Project, content: bytes | None, issue: str) -> None:
     repository = Repository.find(project.root)
     oid = repository.tree_of("HEAD") if content is None else repository.write_blob(content)

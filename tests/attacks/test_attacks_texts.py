@@ -24,7 +24,7 @@ def stage(world: World, tmp_path_factory: pytest.TempPathFactory) -> Stage:
 
 
 @pytest.mark.parametrize("case", cases(Layer.TEXT), ids=lambda case: case.id)
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 def test_words_have_no_effect(case: Case, stage: Stage, request: pytest.FixtureRequest) -> None:
     count(request, case, "texts")
     RUNNERS[case.id](stage)

@@ -178,7 +178,7 @@ def uv(hostile: Hostile) -> None:
 
 
 @pytest.mark.parametrize("argv", COMMANDS, ids=lambda argv: " ".join(argv[:2]))
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_what_wants_trust_is_refused_by_every_command_and_nothing_runs(tmp_path: Path, argv: tuple[str, ...]) -> None:
     hostile = Hostile(tmp_path, WANTS_TRUST, PROGRAMS)
     uv(hostile)
@@ -205,7 +205,7 @@ def test_the_control_what_is_trusted_does_run_and_is_seen(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("command", ['["tools/python", "-m", "pytest"]', '["sh", "-c", "./tools/python", "pytest"]'])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_configured_starter_is_refused_and_is_the_control_once_it_is_trusted(tmp_path: Path, command: str) -> None:
     hostile = Hostile(tmp_path, {"redfirst.toml": f"[toolchains.pytest]\ncommand = {command}\n"})
     for argv in (("doctor",), ("tdd", "check-green", "--base", "main")):

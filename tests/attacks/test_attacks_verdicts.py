@@ -67,7 +67,7 @@ def test_no_work_is_not_green(evidence: Evidence, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", cases(Layer.VERDICT), ids=lambda case: case.id)
-@pytest.mark.broad(but_first=8)
+@pytest.mark.broad(but_first=2)
 def test_a_lie_is_not_green_or_a_reviewer_is_told(
     case: Case, evidence: Evidence, world: World, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

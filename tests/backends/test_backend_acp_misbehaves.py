@@ -56,6 +56,7 @@ NOISE = [
 
 
 @pytest.mark.parametrize("text", NOISE, ids=range(len(NOISE)))
+@pytest.mark.broad(but_first=5)
 def test_what_is_no_message_is_passed_over(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
     result = play(tmp_path, ["raw", text], DONE, first=text)
     assert (result.complaint, result.report_file) == (None, REPORT.encode())

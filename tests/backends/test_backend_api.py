@@ -34,6 +34,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
     return Play(tmp_path, request.param)
 
 
+@pytest.mark.broad(but_first=2)
 def test_a_conversation_with_every_kind_of_tool(play: Play) -> None:
     result = play.play(
         conversation(
@@ -53,6 +54,7 @@ def test_a_conversation_with_every_kind_of_tool(play: Play) -> None:
     assert "a = 2\nb = 1" in told(result, "answer")[3]["text"]
 
 
+@pytest.mark.broad(but_first=2)
 def test_an_answer_that_did_not_count_is_asked_for_again_in_the_same_conversation(play: Play) -> None:
     script = [
         conversation(Use(edit("app.py", "a = 1", "a = 2")), Report({"result": "DONE"})),
@@ -72,6 +74,7 @@ def test_an_answer_that_did_not_count_is_asked_for_again_in_the_same_conversatio
     assert [line["text"] for line in told(second, "prompt")] == [again.prompt]
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_conversation_that_failed_half_way_is_gone_on_with(play: Play) -> None:
     with ModelService([conversation(Use(read("app.py")), Empty(), Report(DONE))], secret=SECRET) as service:
         first = play.run(service, session=play.session())
@@ -82,12 +85,14 @@ def test_a_conversation_that_failed_half_way_is_gone_on_with(play: Play) -> None
     assert report(second) == DONE
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_conversation_that_ended_in_words_is_gone_on_with(play: Play) -> None:
     with ModelService([conversation(Say("Done."), Report(DONE))], secret=SECRET) as service:
         first = play.run(service, session=play.session())
         assert report(play.run(service, session=play.session(first.session, "And the report?"))) == DONE
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_history_that_was_changed_is_not_gone_on_with(play: Play, tmp_path: Path) -> None:
     with ModelService([conversation(Report({})), conversation(Report(DONE))], secret=SECRET) as service:
         first = play.run(service, session=play.session())
@@ -145,7 +150,7 @@ def test_what_is_asked_goes_through_the_gateway_and_nowhere_else(play: Play, mon
 
 
 @pytest.mark.parametrize("api", list(Api))
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_no_other_connection_is_opened(api: Api, tmp_path: Path) -> None:
     with ModelService([conversation(Use(read("app.py")), Report(DONE))], secret=SECRET) as service:
         code = f"""if True:

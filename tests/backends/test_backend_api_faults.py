@@ -104,6 +104,7 @@ def test_an_outage_is_waited_for_a_moment_and_then_told(tmp_path: Path, api: Api
 
 
 @ALL
+@pytest.mark.broad(but_first=1)
 def test_what_is_over_in_a_moment_is_not_noticed(tmp_path: Path, api: Api) -> None:
     result = Play(tmp_path, api).play(conversation(Fail(503, times=1), Report(DONE)))
     assert (result.fault, report(result)) == (None, DONE)

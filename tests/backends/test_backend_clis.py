@@ -52,6 +52,7 @@ def left(mark: str) -> list[int]:
     "case",
     [pytest.param(case, id=case.name, marks=() if case.name == "work" else pytest.mark.broad) for case in CASES],
 )
+@pytest.mark.broad(but_first=1)
 def test_a_situation(backend: str, case: Case, tmp_path: Path) -> None:
     place = stand(backend, tmp_path, writable=case.writable)
     mark = secrets.token_hex(8)
@@ -79,6 +80,7 @@ def test_a_price_is_not_made_up(tmp_path: Path) -> None:
     assert result.usage.cost_usd is None
 
 
+@pytest.mark.broad(but_first=1)
 def test_asked_again_in_the_same_conversation(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     first, second = (
@@ -96,6 +98,7 @@ def test_asked_again_in_the_same_conversation(backend: str, tmp_path: Path) -> N
         assert results[1].usage.input_tokens is None, "it counts the whole conversation"
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_conversation_that_is_gone_begins_anew(backend: str, tmp_path: Path) -> None:
     gone = "01a200c1-bd5f-46a1-80d0-d468956fa29f"
     result, service = stand(backend, tmp_path).ask(conversation(Report(COMPLETE), reask=False), session=gone)
@@ -181,6 +184,7 @@ def test_a_cancelled_dispatch_leaves_no_process(backend: str, tmp_path: Path) ->
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only a driver that runs as root gives the box another user")
+@pytest.mark.broad(but_first=1)
 def test_as_another_user(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     place.box = Bubblewrap(boxed().program, BOX_USER)

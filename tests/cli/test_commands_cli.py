@@ -77,6 +77,7 @@ def test_a_command_that_is_loaded_later_is_suggested_for_a_typo() -> None:
         (("config", "show", "--agent", "mkae=human"), '"mkae" is no role. Did you mean "make"?'),
     ],
 )
+@pytest.mark.broad(but_first=1)
 def test_a_word_that_is_nearly_one_of_ours_is_answered_with_it(words: tuple[str, ...], said: str) -> None:
     done = redfirst(*words)
     assert done.returncode == 2

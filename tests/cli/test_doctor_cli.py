@@ -148,6 +148,7 @@ def test_the_base_branch_and_uncommitted_work_are_warnings(repository: Repositor
     ("act", "words"),
     [(("switch", "-q", "--detach"), "detached"), (("branch", "-m", "main", "trunk"), "main or master")],
 )
+@pytest.mark.broad(but_first=1)
 def test_a_detached_head_or_a_missing_base_is_a_warning(
     repository: Repository, act: tuple[str, ...], words: str
 ) -> None:
@@ -188,6 +189,7 @@ def test_an_agent_that_is_not_there_blocks(home: Path, repository: Repository) -
     assert checks["agent-check"].status == "ok"
 
 
+@pytest.mark.broad
 def test_a_program_whose_script_the_box_does_not_show_is_told(home: Path, repository: Repository) -> None:
     script = home / "agent.py"
     script.write_text("")
@@ -344,6 +346,7 @@ def test_what_is_installed_is_listed_without_starting_it(
     assert "Gemini CLI: " in CliRunner().invoke(app, []).stdout
 
 
+@pytest.mark.broad
 def test_on_request_agents_are_started_in_the_box(
     home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

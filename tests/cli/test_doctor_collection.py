@@ -92,6 +92,7 @@ def test_what_takes_long_is_stopped_and_said(tmp_path: Path) -> None:
     assert (said.status, "did not come to its end (timed_out)" in said.message) == ("fail", True)
 
 
+@pytest.mark.broad
 def test_nothing_is_collected_of_a_repository_that_wants_trust_or_a_setup(tmp_path: Path) -> None:
     project = ready(tmp_path, {"redfirst.toml": '[agents]\nnetwork = "open"\n'})
     assert collection(project, code=2) == {}

@@ -101,6 +101,7 @@ def test_one_that_is_missing_beside_another_is_a_warning_with_what_to_install(pl
 
 
 @pytest.mark.parametrize("config", ['[toolchains]\nuse = ["pytest", "cargo"]\n', '[toolchains.cargo]\nfolder = "rs"\n'])
+@pytest.mark.broad(but_first=1)
 def test_one_that_is_asked_for_must_be_there(place: Place, config: str) -> None:
     place.has({**PYTHON, **{f"rs/{path}": text for path, text in RUST.items()}}, config)
     place.has_only("git", "python3", "sh")
@@ -116,6 +117,7 @@ def test_a_project_that_nothing_recognises_is_a_warning_with_what_was_looked_for
 
 
 @pytest.mark.parametrize("wrapper", ["nix develop -c", "mise exec --", "direnv exec ."])
+@pytest.mark.broad(but_first=1)
 def test_a_development_shell_is_not_started(place: Place, wrapper: str) -> None:
     words = json.dumps([*wrapper.split(), "pytest"])
     place.has(PYTHON, f"[toolchains.pytest]\ncommand = {words}\n")

@@ -117,6 +117,7 @@ def test_what_changed_is_said_and_that_nobody_drives_the_run(repository: Reposit
     assert json.loads(desk.report.read_text()) == {"result": "COMPLETE"}
 
 
+@pytest.mark.broad
 def test_for_a_person_it_says_how_it_goes_on(repository: Repository) -> None:
     lay_out(repository)
     done = subprocess.run(
@@ -126,6 +127,7 @@ def test_for_a_person_it_says_how_it_goes_on(repository: Repository) -> None:
     assert "redfirst resume run-GAL-1" in done.stdout
 
 
+@pytest.mark.broad
 def test_at_a_desk_no_run_needs_to_be_named(repository: Repository) -> None:
     desk = lay_out(repository)
     lay_out(repository, number=4)
@@ -133,6 +135,7 @@ def test_at_a_desk_no_run_needs_to_be_named(repository: Repository) -> None:
     assert hand_in("--verdict", "COMPLETE", cwd=desk.files / "lib")["dispatch"] == "003-step-make"
 
 
+@pytest.mark.broad
 def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
     lay_out(repository, Role.SIMPLIFY, "review-plan", number=4)
@@ -142,6 +145,7 @@ def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["block", "needs work"])
+@pytest.mark.broad(but_first=1)
 def test_a_verdict_that_would_hold_nothing_up_is_refused(repository: Repository, verdict: str, tmp_path: Path) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
     assert "would count as ACCEPTABLE" in message("--verdict", verdict)
@@ -151,6 +155,7 @@ def test_a_verdict_that_would_hold_nothing_up_is_refused(repository: Repository,
     assert hand_in("--report", str(report))["report"]["verdict"] == verdict.upper()
 
 
+@pytest.mark.broad
 def test_a_re_review_answers_for_each_open_blocker(repository: Repository, tmp_path: Path) -> None:
     desk = lay_out(repository, Role.CHECK, "review-plan")
     asked = desk.asked()
@@ -191,6 +196,7 @@ def test_what_the_gate_would_refuse_costs_no_try(repository: Repository) -> None
     assert [one["path"] for one in hand_in("--verdict", "COMPLETE")["changes"]] == ["app.py"]
 
 
+@pytest.mark.broad
 def test_what_tools_build_at_a_desk_is_not_handed_in(repository: Repository) -> None:
     desk = lay_out(repository)
     (desk.files / ".gitignore").write_text("/target\nnode_modules/\n*.log\n")
@@ -206,6 +212,7 @@ def test_what_tools_build_at_a_desk_is_not_handed_in(repository: Repository) -> 
     assert told["built"] == ["__pycache__/", "app.log", "cache/", "lib/", "target/"]
 
 
+@pytest.mark.broad
 def test_nothing_waits(repository: Repository) -> None:
     assert message("--verdict", "COMPLETE").startswith("Nothing waits for a person here.")
     assert "fits" in message("GAL-9") or "not a run" in message("GAL-9")
@@ -222,7 +229,7 @@ def test_nothing_waits(repository: Repository) -> None:
         ('{"result": "INCOMPLETE", "blocking_issue": "..."}', "At /blocking_issue nothing is filled in"),
     ],
 )
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_a_report_that_is_wrong_is_not_handed_in(
     repository: Repository, tmp_path: Path, text: str | None, words: str
 ) -> None:
@@ -234,6 +241,7 @@ def test_a_report_that_is_wrong_is_not_handed_in(
     assert not desk.report.exists()
 
 
+@pytest.mark.broad
 def test_a_report_may_say_more_than_the_word_that_decides(repository: Repository, tmp_path: Path) -> None:
     lay_out(repository)
     report = tmp_path / "report.json"
@@ -248,6 +256,7 @@ def test_a_report_may_say_more_than_the_word_that_decides(repository: Repository
         (Role.TEST, "write-tests", {"verdict": "BLOCKED", "problem": "why"}),
     ],
 )
+@pytest.mark.broad(but_first=1)
 def test_giving_up_is_an_answer_of_the_kind(
     repository: Repository, role: Role, kind: str, report: dict[str, str]
 ) -> None:
@@ -255,6 +264,7 @@ def test_giving_up_is_an_answer_of_the_kind(
     assert hand_in("--give-up", "why")["report"] == report
 
 
+@pytest.mark.broad
 def test_who_cannot_give_up_is_told_what_to_do(repository: Repository) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
     assert "redfirst abandon" in message("--give-up", "why")
@@ -269,6 +279,7 @@ def test_who_cannot_give_up_is_told_what_to_do(repository: Repository) -> None:
         (Question.TESTS, "acceptable", {"verdict": "ACCEPTABLE"}),
     ],
 )
+@pytest.mark.broad(but_first=1)
 def test_the_word_that_decides_has_another_key_in_each_kind(
     repository: Repository, question: Question, word: str, report: dict[str, object]
 ) -> None:
@@ -284,6 +295,7 @@ def test_what_a_role_may_not_change_is_left_out_and_named(repository: Repository
     assert (told["changes"], told["left_out"]) == ([], ["app.py"])
 
 
+@pytest.mark.broad
 def test_what_no_run_can_take_over_is_named_before(repository: Repository) -> None:
     desk = lay_out(repository)
     os.mkfifo(desk.files / "pipe")
@@ -481,6 +493,7 @@ def test_folders_without_end_are_named_and_nothing_is_handed_in(repository: Repo
     assert not desk.report.exists()
 
 
+@pytest.mark.broad
 def test_a_file_without_end_is_not_read(repository: Repository) -> None:
     reader, writer = lay_out(repository, Role.CHECK, "review-plan", number=2), lay_out(repository)
     for desk in (reader, writer):

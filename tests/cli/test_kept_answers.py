@@ -86,6 +86,7 @@ def was_kept(project: Project, *words: str) -> bool:
 
 
 @pytest.mark.parametrize("words", [*ASKED, ("show", "gal-2"), ("issue", "ready", "--json")])
+@pytest.mark.broad(but_first=2)
 def test_an_answer_is_printed_again_and_nothing_else_is_loaded(project: Project, words: tuple[str, ...]) -> None:
     settle()
     first = project.redfirst(*words)
@@ -147,7 +148,7 @@ CHANGES: dict[str, tuple[set[tuple[str, ...]], Callable[[Project], object]]] = {
 
 
 @pytest.mark.parametrize("words", ASKED)
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_whatever_changes_makes_the_answer_anew(project: Project, words: tuple[str, ...]) -> None:
     settle()
     project.redfirst(*words)
@@ -180,6 +181,7 @@ def test_an_answer_is_of_where_it_is_asked(project: Project) -> None:
     assert KEPT in on_terminal("show", cwd=project.root, env=env, columns=100)[1]
 
 
+@pytest.mark.broad
 def test_what_the_program_says_otherwise_now_is_said(project: Project, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     for name in ("pipeline", "todo"):

@@ -54,6 +54,7 @@ def shown(project: Project, *words: str, cwd: Path | None = None) -> str:
 
 
 @pytest.mark.parametrize("ending", stories.ENDINGS)
+@pytest.mark.broad(but_first=2)
 def test_a_kept_page_is_what_the_journal_says(project: Project, ending: Callable[[Repository], Run]) -> None:
     settled(ending(Repository.find(project.root)))
     folded = project.redfirst("show")
@@ -64,6 +65,7 @@ def test_a_kept_page_is_what_the_journal_says(project: Project, ending: Callable
     assert on_terminal("show", cwd=project.root, env=project.environment(), columns=50) == narrow
 
 
+@pytest.mark.broad
 def test_a_page_is_of_its_files_and_of_where_it_is_read(project: Project) -> None:
     run = stories.finished(Repository.find(project.root))
     first = shown(project)
@@ -85,6 +87,7 @@ def test_a_run_that_is_driven_is_never_shown_as_it_was(project: Project) -> None
     assert "interrupted" in shown(project)
 
 
+@pytest.mark.broad
 def test_who_drove_a_run_leaves_its_page(project: Project) -> None:
     project.use_script(HONEST)
     project.run()

@@ -50,6 +50,7 @@ def test_files_whose_name_is_no_text_are_measured_around(project: Project) -> No
     assert (green["_code"], green.get("ok")) == (0, True), green
 
 
+@pytest.mark.broad
 def test_a_file_of_tests_whose_name_is_no_text_is_refused_in_words(project: Project) -> None:
     write(project, b"def test_it():\n    assert 1\n", TESTS)
     for which in ("check-red", "check-green"):

@@ -255,6 +255,7 @@ def waiting(tmp_path: Path) -> tuple[Project, Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.broad(but_first=1)
 def test_a_terminal_shows_what_is_measured_and_since_when(tmp_path: Path, columns: int) -> None:
     project, _ = waiting(tmp_path)
     program = OnTerminal.start([str(REDFIRST), "run", "GAL-1"], project.root, project.environment(), columns)

@@ -92,6 +92,7 @@ def test_green_keeps_what_passed(project: Project) -> None:
     assert check(project, "green", "--may-change", "tests/test_greet.py")[0] == 0
 
 
+@pytest.mark.broad
 def test_nothing_to_judge_a_wrong_base_and_a_wrong_path(project: Project) -> None:
     code, red = check(project, "red")
     assert (code, failures(red)) == (7, " no test was added or changed")

@@ -61,6 +61,7 @@ def test_an_old_test_that_is_emptied_is_refused_unless_it_may_change(project: Pr
         assert notes_of(document, OLD_ID) == [note, nothing]
 
 
+@pytest.mark.broad
 def test_an_old_test_that_notices_more_than_before_is_only_named(project: Project) -> None:
     project.write({"greet.py": GREET_DONE, "tests/test_greet.py": STRICTER})
     code, document = green(project)
@@ -127,6 +128,7 @@ def test_many_tests_that_are_gone_are_counted_in_text_and_listed_in_json(tmp_pat
     assert len(said.splitlines()) < 35
 
 
+@pytest.mark.broad
 def test_paths_that_are_nowhere_are_an_error_before_anything_is_measured(project: Project) -> None:
     for argv, path in (
         (("--ids", "tests/test_nowhere.py::test_x"), "tests/test_nowhere.py"),
@@ -189,6 +191,7 @@ def refused(project: Project, entry: str) -> None:
 
 
 @needs_cargo
+@pytest.mark.broad
 def test_a_rust_test_that_is_emptied_is_known_by_its_id(tmp_path: Path) -> None:
     text = RUST + BESIDE.format(more="")
     project = with_path(make_project(tmp_path, {**CRATE, "src/lib.rs": text}), cargo().prefix / "bin")

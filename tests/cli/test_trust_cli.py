@@ -98,6 +98,7 @@ def test_a_repository_that_asks_for_nothing_needs_no_word(worktree: Path, tmp_pa
 
 
 @pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"n\n", 2), (b"\n", 2)])
+@pytest.mark.broad(but_first=1)
 def test_on_a_terminal_it_shows_the_values_and_asks(worktree: Path, tmp_path: Path, answer: bytes, code: int) -> None:
     ours, theirs = pty.openpty()
     os.write(ours, answer)

@@ -143,6 +143,7 @@ def test_a_run_is_verified_on_another_machine_and_leaves_nothing_behind(clone: C
     assert written(clone.root) == before
 
 
+@pytest.mark.broad
 def test_the_folder_of_the_run_is_evidence_too_and_people_are_told_in_words(done: Project) -> None:
     ref = next(line.split()[2] for line in done.git("for-each-ref", "refs/redfirst/runs").splitlines())
     oid = done.git("rev-parse", ref)
@@ -299,6 +300,7 @@ BY_OTHERS = TEST_GREET.replace("\n\ndef", "\n\ndef test_of_others():\n    assert
 TOGETHER = TEST_GREET_NEW.replace(TEST_GREET, BY_OTHERS)
 
 
+@pytest.mark.broad
 def test_others_may_have_changed_the_same_test_file(clone: Clone) -> None:
     rebase_on(clone, {"tests/test_greet.py": BY_OTHERS})
     assert clone.git("show", f"{FIRST}:tests/test_greet.py") == TOGETHER.strip()
@@ -399,6 +401,7 @@ def _with_folder(clone: Clone, tree: str, name: str, folder: str) -> str:
 
 
 @pytest.mark.parametrize("where", ["the commit", "its parent"])
+@pytest.mark.broad(but_first=1)
 def test_a_commit_whose_tree_has_no_end_is_not_checked(clone: Clone, where: str) -> None:
     tree, parent = clone.git("rev-parse", f"{FIRST}^{{tree}}"), clone.git("rev-parse", f"{FIRST}^")
     endless = _with_folder(clone, tree, "bomb", _bomb(clone))

@@ -81,6 +81,7 @@ def test_a_claimed_issue_is_not_ready_and_a_second_start_says_who_has_it(project
     assert [issue["id"] for issue in listed(project, "ready")] == ["GAL-1"]
 
 
+@pytest.mark.broad
 def test_a_claim_of_a_deleted_worktree_is_named_and_freed_from_another(project: Project) -> None:
     there = project.root.parent / "project-gal-1"
     project.git("worktree", "lock", "--reason", "on a disk", str(there))
@@ -98,6 +99,7 @@ def test_a_claim_of_a_deleted_worktree_is_named_and_freed_from_another(project: 
     assert again["run_id"] == "run-GAL-1@2"
 
 
+@pytest.mark.broad
 def test_what_is_refused_elsewhere_is_mended_where_it_is_said(project: Project) -> None:
     there = project.root.parent / "project-gal-1"
     refused = project.document("resume", "GAL-1")
@@ -109,6 +111,7 @@ def test_what_is_refused_elsewhere_is_mended_where_it_is_said(project: Project) 
     all_work(project, [each for each in parked["safe_next_actions"] if each.startswith("git")])
 
 
+@pytest.mark.broad
 def test_commands_within_a_sentence_are_for_the_worktree_of_the_run(project: Project) -> None:
     there = project.root.parent / "project-gal-1"
     (there / "greet.py").write_text("mine\n", encoding="utf-8")
@@ -130,6 +133,7 @@ def test_a_worktree_that_was_made_for_nothing_is_said_to_be_taken_back(tmp_path:
     assert not there.exists()
 
 
+@pytest.mark.broad
 def test_an_issue_that_is_not_committed_is_no_missing_one(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)
@@ -151,6 +155,7 @@ def test_an_issue_that_is_not_committed_is_no_missing_one(tmp_path: Path) -> Non
     assert "There is no issue GAL-3" in project.document("run", "GAL-3", "--worktree")["error"]["message"]
 
 
+@pytest.mark.broad
 def test_what_was_printed_before_something_failed_is_not_printed_again(project: Project) -> None:
     project.write({"TODO/GAL-2.md": ISSUE.replace("GAL-1", "GAL-2")})
     with Path("/dev/full").open("w") as full:

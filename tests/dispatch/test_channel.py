@@ -133,6 +133,7 @@ def test_what_was_started_beside_a_command_cannot_open_its_socket_as_it_can_the_
 
 @pytest.mark.parametrize("box", BOXES)
 @pytest.mark.slow
+@pytest.mark.broad(but_first=1)
 def test_a_command_that_never_ends_is_ended_with_what_it_said(box: Box) -> None:
     done = run(box, "os.write(number, b'begun')\nwhile True: os.read(0, 1) or os.sched_yield()", b"", timeout_s=2.0)
     assert done.timed_out

@@ -158,7 +158,7 @@ USERS_OWN: dict[str, Callable[[Place], object]] = {
 
 
 @pytest.mark.parametrize("deed", USERS_OWN)
-@pytest.mark.broad(but_first=5)
+@pytest.mark.broad(but_first=2)
 def test_what_the_user_does_meanwhile_is_no_escape(place: Place, deed: str) -> None:
     assert place.escape_by(USERS_OWN[deed]) is None
 
@@ -245,7 +245,7 @@ ESCAPES: dict[str, tuple[str, Callable[[Place], object]]] = {
 
 
 @pytest.mark.parametrize("deed", ESCAPES)
-@pytest.mark.broad(but_first=6)
+@pytest.mark.broad(but_first=2)
 def test_what_only_an_escape_or_a_daring_user_does_is_one(place: Place, deed: str) -> None:
     part, act = ESCAPES[deed]
     escape = place.escape_by(act)

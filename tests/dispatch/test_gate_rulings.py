@@ -95,6 +95,7 @@ def test_doing_nothing_is_admitted_with_no_change(view: ShadowView) -> None:
         pytest.param(MAKE, "echo x > src/App.py", {"path-collision"}, id="case"),
     ],
 )  # fmt: skip
+@pytest.mark.broad(but_first=1)
 def test_an_attack_is_a_violation(view: ShadowView, policy: Policy, script: str, rules: set[str]) -> None:
     result = after(view, script, policy)
     assert not result.admitted

@@ -220,6 +220,7 @@ def test_the_rules_state_the_bounds_of_the_matrix(loop: Loop, sentence: str) -> 
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 @pytest.mark.parametrize("some", [(), "all", "one each"])
 @pytest.mark.slow
+@pytest.mark.broad(but_first=26)
 def test_a_prompt_speaks_of_the_artifacts_that_are_there_and_of_no_other(
     kind: str, role: Role, question: Question | None, some: tuple[str, ...] | str
 ) -> None:

@@ -119,7 +119,7 @@ def test_two_views_at_a_time_are_two_folders(place: Place) -> None:
     assert third.survey().changes == fourth.survey().changes == ()
 
 
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "script",
     [

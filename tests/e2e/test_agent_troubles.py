@@ -53,6 +53,7 @@ def ended(
 
 
 @each_product
+@pytest.mark.broad(but_first=1)
 def test_a_refused_credential_parks_at_once(agent: Agent, tmp_path: Path) -> None:
     document, service = ended(make_project(tmp_path), agent, [Fail(401)])
     assert (document["_code"], document["reason"]) == (75, "agent_unavailable")
@@ -103,7 +104,7 @@ def test_a_spare_takes_over_and_stays(agent: Agent, tmp_path: Path) -> None:
     [(Refuse(), "refused"), (Truncate(), "truncated"), (Empty(), "empty")],
     ids=lambda it: str(it)[:20],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_an_answer_that_is_none_is_asked_for_once_more(agent: Agent, turn: Turn, fault: str, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     document, _ = ended(project, agent, [turn], flags=("--set", "limits.reask=0"))

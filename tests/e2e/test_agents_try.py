@@ -86,7 +86,7 @@ def test_an_answer_that_counts_is_shown_and_not_applied(tmp_path: Path) -> None:
     ],
     ids=["violation", "schema", "exit"],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_one_that_does_not_count_ends_otherwise(tmp_path: Path, entry: Entry, gate: str, says: str) -> None:
     project = tried(tmp_path, entry)
     document = project.document(*TRY)

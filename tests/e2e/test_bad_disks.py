@@ -27,6 +27,7 @@ def ready(tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize("name", [".workflow", ".workflow/run-GAL-1", "state"])
+@pytest.mark.broad(but_first=1)
 def test_something_else_in_the_place_of_our_folders_is_named(tmp_path: Path, name: str) -> None:
     project = ready(tmp_path)
     place = project.home / "state" if name == "state" else project.root / name

@@ -133,6 +133,7 @@ REPOSITORY: dict[str, tuple[Callable[[Project], None], str, str]] = {
 
 
 @pytest.mark.parametrize("case", REPOSITORY)
+@pytest.mark.broad(but_first=9)
 def test_a_repository_that_cannot_be_run_is_refused(tmp_path: Path, case: str) -> None:
     prepare, kind, says = REPOSITORY[case]
     project = ready(tmp_path)
@@ -299,6 +300,7 @@ def test_without_bubblewrap_a_run_is_refused_unless_the_user_wants_no_sandbox(tm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("why", ["no pytest", "tests that cannot start"])
+@pytest.mark.broad(but_first=1)
 def test_a_baseline_that_cannot_be_measured_rejects_the_run_and_leaves_no_claim(tmp_path: Path, why: str) -> None:
     project = ready(tmp_path)
     flags: tuple[str, ...] = ()

@@ -106,6 +106,7 @@ def test_what_meets_is_named_and_merged_only_when_a_person_says_so(tmp_path: Pat
     assert project.git("show", "work:greet.sum") == CODE["greet.sum"].replace("# 1", "# mine").strip()
 
 
+@pytest.mark.broad
 def test_paths_that_differ_in_case_alone_are_not_merged_where_they_are_one_file(tmp_path: Path) -> None:
     project = parked(tmp_path)
     commit(project, {"Greet.sum": "# another file, where case counts\n"})
@@ -152,6 +153,7 @@ def test_a_test_that_is_not_red_any_more_parks_the_run_with_a_recipe_that_works(
     assert "status: Done" in (project.root / "TODO" / "GAL-1.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.broad
 def test_what_a_person_takes_over_by_hand_stays_theirs_when_the_run_is_given_up(tmp_path: Path) -> None:
     code = {"greet.sum": FILES["greet.sum"], "other.sum": "other n = n\ngreet n = n * 2\n"}
     project = parked(tmp_path, code)
@@ -239,6 +241,7 @@ def test_a_branch_that_moves_while_the_commits_are_signed_is_looked_at_again(tmp
     check_on_top(project, document, project.git("rev-parse", "work~2"))
 
 
+@pytest.mark.broad
 def test_uncommitted_changes_where_the_run_writes_refuse_to_go_on_before_anything_is_paid(tmp_path: Path) -> None:
     project = make_project(tmp_path, FILES)
     project.env["TESTS_LANGUAGE"] = "languages.sums"
@@ -260,6 +263,7 @@ def test_uncommitted_changes_where_the_run_writes_refuse_to_go_on_before_anythin
     assert project.git("status", "--porcelain") == "M docs/notes.txt"
 
 
+@pytest.mark.broad
 def test_ctrl_c_while_commits_for_a_person_are_signed_stops_the_run(tmp_path: Path) -> None:
     project = parked(tmp_path)
     commit(project, {"greet.sum": FILES["greet.sum"].replace("= n", "= n + 0")})
@@ -275,6 +279,7 @@ def test_ctrl_c_while_commits_for_a_person_are_signed_stops_the_run(tmp_path: Pa
     assert "would stop: conflicts in greet.sum" in refused(project, "resume", "GAL-1")["note"]
 
 
+@pytest.mark.broad
 def test_explain_of_a_run_in_another_worktree_has_commands_that_work_where_it_is_typed(tmp_path: Path) -> None:
     project = parked(tmp_path, flags=("--worktree",))
     there = tmp_path / "project-gal-1"

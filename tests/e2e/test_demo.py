@@ -195,6 +195,7 @@ def test_every_explanation_belongs_to_a_row_of_the_matrix() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_what_the_demo_tells_fits_a_terminal(tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "LC_ALL": "C.UTF-8"}
     child = OnTerminal.start([str(REDFIRST), "demo", str(tmp_path / "demo")], Path("/"), env)

@@ -285,6 +285,7 @@ except UserError as error:
 """
 
 
+@pytest.mark.broad
 def test_what_an_editor_saves_while_it_is_checked_is_not_taken(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)

@@ -29,6 +29,7 @@ SEEN: dict[str, Any] = {"out_of_scope": [{"title": "The value 0 is odd"}]}
 STUCK: list[Entry] = [*until_tests(module_task(1)), writes(1), makes(1, 5, **SEEN), diagnoses(1, "plan", "wrong file")]
 
 
+@pytest.mark.broad
 def test_a_draft_that_stays_untidy_fails_the_run_and_gives_the_issue_back(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     start = project.git("rev-parse", "HEAD")

@@ -80,6 +80,7 @@ def test_a_new_function_is_scaffolded_first(tmp_path: Path) -> None:
     assert project.git("show", "HEAD~2:greet.sum") == f"{GREET}triple n = todo"
 
 
+@pytest.mark.broad
 def test_what_is_measured_counts_whatever_the_agent_claims(tmp_path: Path) -> None:
     project = make(tmp_path)
     entries = answers(FILES, TESTS, CODE)

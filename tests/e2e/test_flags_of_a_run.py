@@ -61,6 +61,7 @@ def test_the_flags_of_a_run_count_for_each_later_command_and_only_differences_ar
     assert "limits.plan_review: 3 -> 5 (--set)" in log
 
 
+@pytest.mark.broad
 def test_a_file_and_a_variable_that_changed_are_said_and_a_flag_beats_them(tmp_path: Path) -> None:
     project, flags = make(tmp_path)
     project.configure("[limits]\nseam = 2\n")
@@ -77,6 +78,7 @@ def test_a_file_and_a_variable_that_changed_are_said_and_a_flag_beats_them(tmp_p
     assert len(changes(project)) == 1
 
 
+@pytest.mark.broad
 def test_a_file_of_the_repository_that_changed_since_the_run_began_is_said_to_be_for_new_runs(tmp_path: Path) -> None:
     project, flags = make(tmp_path)
     project.write({"redfirst.toml": "[limits]\nseam = 2\n"})
@@ -89,6 +91,7 @@ def test_a_file_of_the_repository_that_changed_since_the_run_began_is_said_to_be
     assert line.startswith("redfirst.toml says something else than when this run began"), line
 
 
+@pytest.mark.broad
 def test_an_issue_that_was_edited_while_its_run_was_parked_is_todo_again_when_that_is_abandoned(tmp_path: Path) -> None:
     project, flags = make(tmp_path)
     assert project.run(*flags, *GATES)["reason"] == "approval"
@@ -102,6 +105,7 @@ def test_an_issue_that_was_edited_while_its_run_was_parked_is_todo_again_when_th
     assert project.run(*flags, *GATES)["reason"] == "approval", "what abandon advises works"
 
 
+@pytest.mark.broad
 def test_a_limit_that_is_raised_with_a_rejection_counts_for_it(tmp_path: Path) -> None:
     project, flags = make(tmp_path)
     project.run(*flags, "--set", "limits.plan_rework=0", *GATES)
@@ -110,6 +114,7 @@ def test_a_limit_that_is_raised_with_a_rejection_counts_for_it(tmp_path: Path) -
     assert said(document, "limits.") == ["limits.plan_rework: 0 -> 2 (--set)"]
 
 
+@pytest.mark.broad
 def test_a_value_that_may_be_a_secret_is_not_kept_and_is_asked_for_again(tmp_path: Path) -> None:
     project, flags = make(tmp_path)
     secret, key = "sw0rdfish-of-ada", "agents.make.env.SHOP_TOKEN"
@@ -144,6 +149,7 @@ def test_flags_in_a_run_folder_that_was_not_made_here_are_shown_and_never_obeyed
     assert again["reason"] == "approval", again["_stderr"]
 
 
+@pytest.mark.broad
 def test_a_run_of_an_earlier_version_has_no_flags_and_goes_on(tmp_path: Path) -> None:
     project, flags = make(tmp_path)
     project.run(*flags, *GATES)
@@ -156,6 +162,7 @@ def test_a_run_of_an_earlier_version_has_no_flags_and_goes_on(tmp_path: Path) ->
     assert project.document("approve", "GAL-1")["reason"] == "approval"
 
 
+@pytest.mark.broad
 def test_a_flag_for_all_roles_says_where_it_has_no_effect(tmp_path: Path) -> None:
     project, flags = make(tmp_path)
     project.configure('[agents.simplify]\nbackend = "off"\n')

@@ -222,6 +222,7 @@ def test_a_rejected_split_is_drafted_again_under_the_same_ids(resplit: Played) -
     assert resplit.tasks() == {"1": "waiting"}
 
 
+@pytest.mark.broad
 def test_an_edited_task_counts(at_commit: Played) -> None:
     assert at_commit.document.get("reason") == "approval", at_commit.document["_stderr"]
     asked = at_commit.asked("write-tests").document

@@ -50,6 +50,7 @@ def refused_then_killed(project: Project) -> None:
     as_first_version(project)
 
 
+@pytest.mark.broad
 def test_a_run_of_the_first_version_that_died_after_a_refusal_goes_on(project: Project) -> None:
     refused_then_killed(project)
     document = project.document("resume", "GAL-1")
@@ -57,6 +58,7 @@ def test_a_run_of_the_first_version_that_died_after_a_refusal_goes_on(project: P
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_a_run_of_the_first_version_that_died_after_a_refusal_is_given_up(project: Project) -> None:
     refused_then_killed(project)
     assert project.document("abandon", "GAL-1")["_code"] == 0
@@ -64,6 +66,7 @@ def test_a_run_of_the_first_version_that_died_after_a_refusal_is_given_up(projec
 
 
 @pytest.mark.parametrize("content", ["", TESTS["extra.check"]])
+@pytest.mark.broad(but_first=1)
 def test_a_file_of_the_user_that_ours_begins_with_stays(project: Project, content: str) -> None:
     project.write({"extra.check": content})
     assert die_at(project, "after journal publish_moving", 2, "approve", "GAL-1") == KILLED

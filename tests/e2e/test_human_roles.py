@@ -142,6 +142,7 @@ def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: sig
     assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
 
 
+@pytest.mark.broad
 def test_a_trial_of_a_person_is_handed_in_at_the_desk(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script([])

@@ -151,6 +151,7 @@ def test_ctrl_c_while_an_interpreter_is_asked_is_no_broken_interpreter(
 
 
 @pytest.mark.parametrize(("pattern", "goes_out"), [("*commit-tree*", False), ("*read-tree*-m*-u*", True)])
+@pytest.mark.broad(but_first=1)
 def test_publication_stops_before_anything_is_written_and_else_is_brought_to_its_end(
     tmp_path: Path, pattern: str, goes_out: bool
 ) -> None:
@@ -232,6 +233,7 @@ def test_ctrl_c_twice_at_a_terminal_ends_the_dispatch_and_says_what_is_asked_aga
     assert processes_of(project) == {}
 
 
+@pytest.mark.broad
 def test_a_terminal_that_closes_stops_the_run_which_goes_on_elsewhere(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     bell = Bell(project.home)

@@ -295,6 +295,7 @@ def test_a_rereview_of_the_split_is_shown_what_changed(resplit: Played) -> None:
     assert "changes" not in resplit.asked("review-split", 3).artifacts, "a new plan is reviewed afresh"
 
 
+@pytest.mark.broad
 def test_an_acceptance_that_forgets_an_open_finding_is_asked_again(tmp_path: Path) -> None:
     """A finding without an answer stays open: the run would end with a blocker that its reviewer holds for mended."""
     entries = [
@@ -309,6 +310,7 @@ def test_an_acceptance_that_forgets_an_open_finding_is_asked_again(tmp_path: Pat
     assert "plan-1-01 has no answer" in played.asked("review-plan", 2, role="check").result["complaint"]
 
 
+@pytest.mark.broad
 def test_one_that_forgets_it_twice_leaves_it_open(tmp_path: Path) -> None:
     entries = [
         planned("Raise ValueError early."),

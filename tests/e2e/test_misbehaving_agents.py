@@ -251,7 +251,7 @@ ESCAPES = {
 
 
 @pytest.mark.parametrize("what", ESCAPES)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_without_a_box_an_agent_that_plants_something_in_the_repository_ends_the_run(what: str, tmp_path: Path) -> None:
     it = scene(tmp_path)
     (it.project.root / ".git" / "hooks").mkdir(exist_ok=True)

@@ -66,6 +66,7 @@ def test_at_the_last_gate(scene: Scene) -> None:
     scene.each([edit["instead"] for edit in edited], TABLE["an edit after its gate"].lines)
 
 
+@pytest.mark.broad
 def test_with_changes_that_are_in_the_way(scene: Scene) -> None:
     parked(scene, "--approve", "split")
     scene.project.write({"greet.sum": "greet n = n + 5\n"})
@@ -74,6 +75,7 @@ def test_with_changes_that_are_in_the_way(scene: Scene) -> None:
     scene.within(refused["error"]["message"], TABLE["what puts it away"].lines)
 
 
+@pytest.mark.broad
 def test_from_the_main_checkout(scene: Scene) -> None:
     project = scene.project
     project.write({"redfirst.toml": 'base = "trunk"\n'})
@@ -99,6 +101,7 @@ def test_from_the_main_checkout(scene: Scene) -> None:
     assert there.is_dir()
 
 
+@pytest.mark.broad
 def test_a_branch_whose_name_the_shell_would_read(scene: Scene) -> None:
     scene.project.git("switch", "--quiet", "--create", "a;$b&c")
     done = parked(scene, reason="done")
@@ -132,6 +135,7 @@ def test_landing(scene: Scene) -> None:
     assert project.document("show", "GAL-1")["landed"] is True
 
 
+@pytest.mark.broad
 def test_a_worktree_that_is_gone(scene: Scene) -> None:
     project = scene.project
     parked(scene, "--worktree", "--approve", "plan")
@@ -177,6 +181,7 @@ def test_failed(scene: Scene) -> None:
     scene.each(actions_of(document), TABLE["loops exhausted"].lines)
 
 
+@pytest.mark.broad
 def test_the_budget_is_used_up(scene: Scene) -> None:
     document = parked(scene, "--set", "limits.dispatches=2", reason="budget")
     scene.each(actions_of(document), TABLE["budget"].lines)
@@ -189,6 +194,7 @@ def test_an_agent_cannot_be_used(scene: Scene) -> None:
     scene.each(actions_of(document), TABLE["agent unusable"].lines)
 
 
+@pytest.mark.broad
 def test_the_driver_died(scene: Scene) -> None:
     assert die_at(scene.project, "after journal dispatch_started", 1, "run", "GAL-1") == KILLED
     scene.project.git("worktree", "add", "-q", "-b", "other", "../other", "main")
@@ -198,6 +204,7 @@ def test_the_driver_died(scene: Scene) -> None:
     scene.each(actions_of(claimed), TABLE["claimed by a run whose driver died"].lines)
 
 
+@pytest.mark.broad
 def test_the_branch_or_a_file_changed(scene: Scene) -> None:
     project = scene.project
     parked(scene, "--approve", "commit")
@@ -216,11 +223,13 @@ def test_no_baseline(scene: Scene) -> None:
     scene.each(actions_of(parked(scene, reason="baseline_impossible")), TABLE["baseline impossible"].lines)
 
 
+@pytest.mark.broad
 def test_no_run(scene: Scene) -> None:
     assert "Start one: redfirst run ISSUE" in scene.project.redfirst("runs").stdout
     scene.each(actions_of(scene.project.document("show")), TABLE["no runs"].lines)
 
 
+@pytest.mark.broad
 def test_a_second_run_in_one_worktree(scene: Scene) -> None:
     project = scene.project
     project.write(SECOND)

@@ -135,6 +135,7 @@ def cases(names: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", cases(STORIES))
+@pytest.mark.broad(but_first=3)
 def test_each_way_to_stand(begun: dict[str, Scene], name: str) -> None:
     instant, events = STORIES[name]
     there = begun[instant]
@@ -149,6 +150,7 @@ def test_each_way_to_stand(begun: dict[str, Scene], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", cases(REJECTIONS))
+@pytest.mark.broad(but_first=1)
 def test_where_a_run_is_rejected_that_had_begun(begun: dict[str, Scene], name: str) -> None:
     there = begun[BEGUN]
     with there.put_back():
@@ -193,6 +195,7 @@ DAMAGES: Final[dict[str, tuple[str, Callable[[Project], object], list[str]]]] = 
 
 
 @pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.broad(but_first=2)
 def test_where_a_run_cannot_be_gone_on_with(begun: dict[str, Scene], name: str) -> None:
     instant, damage, words = DAMAGES[name]
     there = begun[instant]
@@ -201,6 +204,7 @@ def test_where_a_run_cannot_be_gone_on_with(begun: dict[str, Scene], name: str) 
         there.each(actions_of(there.project.document(*words)), OUTCOMES[name].lines)
 
 
+@pytest.mark.broad
 def test_while_another_process_drives_it_and_waits_for_a_person(begun: dict[str, Scene]) -> None:
     there = begun[ASKED]
     driver = there.started("redfirst resume run-GAL-1 --agent orchestrator=human")

@@ -33,6 +33,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(project, place, filled={"NAME": "gemini"})
 
 
+@pytest.mark.broad
 def test_where_no_agent_is_installed(scene: Scene) -> None:
     project = scene.project
     network, *actions, demo = actions_of(project.document("init"))
@@ -45,6 +46,7 @@ def test_what_was_only_shown_is_written_by_the_same_words(scene: Scene) -> None:
     scene.each(shown["next"], SET_UP["only shown"].lines)
 
 
+@pytest.mark.broad
 def test_a_program_of_one_s_own_from_its_configuration_to_a_run(scene: Scene) -> None:
     project = scene.project
     project.git("switch", "--quiet", "main")

@@ -112,6 +112,7 @@ def test_a_task_that_is_not_hygienic_sends_the_plan_back(tmp_path: Path) -> None
     assert "greet_checks.txt is not where tests are looked for" in played.asked("plan", 2).text("findings")
 
 
+@pytest.mark.broad
 def test_who_wants_to_see_plan_or_split_gets_a_split(tmp_path: Path) -> None:
     script = [plan(), PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED]
     project = make_project(tmp_path)

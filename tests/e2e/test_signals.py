@@ -101,6 +101,7 @@ def test_a_second_signal_kills_the_dispatch_and_all_its_processes(tmp_path: Path
     assert (project.run_folder() / "dispatches" / "002-review-plan-check.lost-1").is_dir()
 
 
+@pytest.mark.broad
 def test_ctrl_c_at_a_terminal_reaches_no_git_of_ours(tmp_path: Path) -> None:
     """The terminal signals the whole foreground group; only the driver may hear it, in a run as in a measurement."""
     project = make_project(tmp_path)

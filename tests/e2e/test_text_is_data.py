@@ -235,6 +235,7 @@ def test_an_error_message_is_one_line_that_no_terminal_obeys(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_configuration_of_a_repository_is_shown_and_steers_nothing(tmp_path: Path) -> None:
     name = json.dumps(f"A{STEER}\nB{HIDE[:4]}")
     project = make_project(tmp_path, {**FILES, "redfirst.toml": f"[agents.check.env]\n{name} = {name}\n"})

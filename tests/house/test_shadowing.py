@@ -32,6 +32,7 @@ def start(target: Path, *argv: str, pythonpath: str) -> subprocess.CompletedProc
 
 
 @pytest.mark.parametrize("pythonpath", ["{target}", ".", ":{target}:", "../target", "{target}/../target"])
+@pytest.mark.broad(but_first=1)
 def test_a_target_on_pythonpath_does_not_replace_our_packages(target: Path, pythonpath: str) -> None:
     done = start(target, str(REDFIRST), "schema", "--json", pythonpath=pythonpath.format(target=target))
     assert done.returncode == 0, done.stderr

@@ -169,6 +169,7 @@ def test_an_existing_file_that_does_not_compile_hides_its_tests_and_those_beside
     assert verdict.removed_old == ()
 
 
+@pytest.mark.broad
 def test_production_that_does_not_compile_is_not_green_and_loses_no_test(
     start: Path, before: Observation, tmp_path: Path
 ) -> None:

@@ -130,6 +130,7 @@ def test_only_chosen_tests_run_and_all_are_listed(tmp_path: Path) -> None:
     assert sorted(changed.records) == known
 
 
+@pytest.mark.broad
 def test_a_test_that_fails_early_loses_none_of_its_subtests(tmp_path: Path) -> None:
     project = write(tmp_path / "project", START)
     kept = seeded(tmp_path / "kept")
@@ -157,6 +158,7 @@ def test_each_limit_ends_a_run_and_says_so(tmp_path: Path) -> None:
     assert hung is None or hung.outcome is Ended.TIMED_OUT
 
 
+@pytest.mark.broad
 def test_modules_of_a_workspace_and_packages_that_need_each_other(tmp_path: Path) -> None:
     inner = OLD.replace("package greet", "package inner").replace("Greet(n", "Polite(n")
     files = {
@@ -178,6 +180,7 @@ def test_modules_of_a_workspace_and_packages_that_need_each_other(tmp_path: Path
     assert set(reach.functions) == {"tools/polite/inner/inner.go::Polite", "greet/greet.go::Greet"}
 
 
+@pytest.mark.broad
 def test_build_flags_of_the_configured_command_are_kept(tmp_path: Path) -> None:
     tagged = "//go:build extra\n\n" + OLD.replace("TestGreet", "TestExtra")
     asks = 'package greet\n\nimport (\n    "flag"\n    "testing"\n)\n\nvar word = flag.String("word", "", "")\n\n'

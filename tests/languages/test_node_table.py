@@ -294,6 +294,7 @@ def judged(seen: tuple[Lane, Path, Observation]) -> Context:
     return context_of(observation, existing, symbols=SYMBOLS, task_files=frozenset({"src/greet.mjs", "src/bye.mjs"}))
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_failed_comparison_is_told_with_its_values(seen: tuple[Lane, Path, Observation]) -> None:
     lane, _, observation = seen
     failed = [classify(record, judged(seen)).message for record in observation.records.values() if record.fault]
@@ -399,6 +400,7 @@ def uncollected(
     return lane, root, measure(root, lane.runners)
 
 
+@pytest.mark.broad(but_first=1)
 def test_files_that_cannot_be_loaded(uncollected: tuple[Lane, Path, Observation]) -> None:
     lane, _, observation = uncollected
     context = replace(judged(uncollected), existing=frozenset({"src/greet.mjs"}))

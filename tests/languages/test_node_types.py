@@ -62,6 +62,7 @@ def test_typescript_is_compiled_with_its_tests(tmp_path: Path) -> None:
     assert (by_path["test/method.test.ts"].frames[0].line, seen.command) == (2, ("npx", "tsc", "--noEmit"))
 
 
+@pytest.mark.broad
 def test_what_the_compiler_cannot_parse(tmp_path: Path) -> None:
     files = {"package.json": VITEST, "tsconfig.json": CONFIG, "src/a.ts": "const = 1;\n"}
     seen = check_types(write(tmp_path, files), "vitest")
@@ -95,6 +96,7 @@ def test_a_project_without_errors_has_none(tmp_path: Path) -> None:
     assert wrong(check_types(write(tmp_path, files), "vitest")) == {}
 
 
+@pytest.mark.broad
 def test_a_configuration_that_cannot_be_read_is_an_error_of_its_own(tmp_path: Path) -> None:
     files = {"package.json": VITEST, "tsconfig.json": '{"compilerOptions": {"target": "es1"}}', "a.ts": "export {};\n"}
     assert "tsconfig.json" in wrong(check_types(write(tmp_path, files), "vitest"))

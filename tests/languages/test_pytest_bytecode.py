@@ -177,6 +177,7 @@ def measured(root: Path, cache: Path, box: NoBox, *, warm: bool = False) -> Obse
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_a_run_compiles_what_changed_and_nothing_else(tmp_path: Path) -> None:
     files = {
         "core.py": "def answer():\n    return 41\n",

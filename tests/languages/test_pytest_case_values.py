@@ -30,7 +30,7 @@ def cases_of(folder: Path, test: str, **more: str) -> dict[str, Case | None]:
     return {entry.partition("::")[2]: record.case for entry, record in seen.records.items()}
 
 
-@pytest.mark.broad(but_first=5)
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     ("cases", "is_written"),
     [
@@ -124,6 +124,7 @@ WRITTEN = (
 )
 
 
+@pytest.mark.broad
 def test_production_that_changes_the_cases_of_its_tests_is_named(tmp_path: Path) -> None:
     """Values that only stand in the test file are meddled with while it is imported."""
     cheat = (

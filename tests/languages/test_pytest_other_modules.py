@@ -25,6 +25,7 @@ FAILS = "def test_it():\n    assert 0\n"
 
 @pytest.mark.parametrize("named", ["", "module.__file__ = __file__"], ids=["nothing", "another"])
 @pytest.mark.parametrize("mode", ["prepend", "importlib"])
+@pytest.mark.broad(but_first=2)
 def test_a_planted_module_is_no_file_of_tests(named: str, mode: str, tmp_path: Path) -> None:
     settings = f"[pytest]\npythonpath = .\naddopts = --import-mode={mode}\n"
     files = {

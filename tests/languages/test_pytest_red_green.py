@@ -61,6 +61,7 @@ def test_a_task_from_red_to_green(tmp_path: Path) -> None:
     assert judge_stubs(green.whole_file_ids, on_stubs) == ("test_fresh.py::test_says_nothing",)
 
 
+@pytest.mark.broad
 def test_the_same_red_measured_twice_has_the_same_digest(tmp_path: Path) -> None:
     start = write(tmp_path / "start", PROJECT)
     red = write(shutil.copytree(start, tmp_path / "red"), TESTS)

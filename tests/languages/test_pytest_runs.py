@@ -67,6 +67,7 @@ def test_tests_that_kill_the_process_are_named_and_the_rest_still_runs(tmp_path:
 
 
 @pytest.mark.parametrize(("symptom", "legal"), [("crash", True), ("hang", False), (None, False)])
+@pytest.mark.broad(but_first=1)
 def test_a_crash_is_red_only_for_a_task_about_crashes(tmp_path: Path, symptom: Symptom | None, legal: bool) -> None:
     write(tmp_path, {"test_it.py": "import os\n\ndef test_exits(): os._exit(0)\n"})
     observation = measure(tmp_path)
@@ -111,7 +112,7 @@ def test_a_run_that_reaches_its_limit_names_the_test_that_was_running(tmp_path: 
     assert _outcomes(observation) == {"test_hangs": Ended.TIMED_OUT, "test_after": None}
 
 
-@pytest.mark.broad(but_first=4)
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     "production",
     [
@@ -172,6 +173,7 @@ def test_a_runner_that_reports_every_check_as_passed_is_noticed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("line", ['{"kind": "test"}', "not json", '{"nonce":"x","n":0,"kind":"start","id":"a"}'])
+@pytest.mark.broad(but_first=1)
 def test_records_that_the_plugin_did_not_write_are_refused(tmp_path: Path, line: str) -> None:
     spray = f"""
         import glob, os

@@ -131,6 +131,7 @@ def test_the_first_test_of_a_project_may_have_helpers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["tests/test_app.py", "tests/helpers.py", "tests/data/x.json"])
+@pytest.mark.broad(but_first=1)
 def test_the_maker_changes_none_of_them_even_when_the_task_names_it(tmp_path: Path, path: str) -> None:
     root = write(tmp_path, {"pyproject.toml": IN_TESTS, "app.py": CODE, "tests/test_app.py": TEST})
     observed = measure(root, Selection.nothing())

@@ -107,6 +107,7 @@ def test_the_environment_is_that_of_the_folder(tmp_path: Path) -> None:
     assert "no folder gone" in nowhere.sentence
 
 
+@pytest.mark.broad
 def test_a_sibling_that_is_installed_in_place_is_taken_from_the_view(tmp_path: Path) -> None:
     from languages.test_pytest_environment import SITE, venv
 

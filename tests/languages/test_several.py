@@ -158,7 +158,7 @@ def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: P
 
 @crates.needs_cargo
 @pytest.mark.parametrize("kind", ["nobox", "bubblewrap"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_tests_of_one_language_cannot_change_what_is_measured_of_the_other(tmp_path: Path, kind: str) -> None:
     program = shutil.which("bwrap") or ""
     box: Box = NoBox() if kind == "nobox" else Bubblewrap(program)
@@ -190,6 +190,7 @@ def test_a_broken_manifest_is_the_projects_fault_and_the_other_runner_is_still_s
 
 
 @crates.needs_cargo
+@pytest.mark.broad
 def test_each_has_its_own_limits_and_its_own_cache(tmp_path: Path) -> None:
     slow = "import time\n\ndef test_sleeps():\n    time.sleep(60)\n"
     files = {**FILES, "tests/test_slow.py": slow}

@@ -161,7 +161,7 @@ LONG = {
 
 @pytest.mark.parametrize("case", LONG)
 @pytest.mark.slow
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 def test_a_megabyte_is_rendered_in_linear_time(case: str) -> None:
     text = LONG[case]
     assert len(block(text)) + len(one_line(text)) + len(bullets([text])) + len(fenced(text)) > 0

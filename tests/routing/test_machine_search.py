@@ -47,7 +47,7 @@ SMALL: Final[Mapping[str, tuple[Mapping[Loop, int], tuple[NewTask, ...]]]] = {
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 def test_a_small_run_never_stands_in_the_same_situation_twice(name: str) -> None:
     counts, split = SMALL[name]
     found = Search([split]).run(begin(counts))
@@ -61,6 +61,7 @@ def test_gates_that_a_person_opens_add_no_circle() -> None:
 
 
 @pytest.mark.parametrize("allowed", [0, 1, 4, 9])
+@pytest.mark.broad(but_first=1)
 def test_every_way_ends_within_the_dispatches_of_the_budget(allowed: int) -> None:
     counts = {**limits(Loop.PLAN_REWORK, Loop.MAKE_RETRY, Loop.TEST_DESIGN), Loop.DISPATCHES: allowed}
     found = Search([ONE], budget=True).run(begin(counts))

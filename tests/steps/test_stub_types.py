@@ -19,6 +19,7 @@ pytestmark = pytest.mark.slow
 BROKEN = "import nowhere\n\n\ndef test_a():\n    pass\n"
 
 
+@pytest.mark.broad
 def test_only_what_the_pass_broke_is_its_fault(tmp_path: Path) -> None:
     fine = BROKEN.replace("nowhere", "shop")
     before = {"pyproject.toml": PYPROJECT, "shop.py": "A = 1\n", "tests/test_a.py": fine, "tests/test_b.py": BROKEN}

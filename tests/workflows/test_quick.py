@@ -167,6 +167,7 @@ def test_nobody_has_accepted_yet_that_a_task_of_quick_needs_no_tests(tmp_path: P
     assert asked(played.project) == ["plan-and-tasks", "judge", "implement", "review-result"]
 
 
+@pytest.mark.broad
 def test_who_wants_to_see_the_plan_of_quick_gets_one_and_a_split(tmp_path: Path) -> None:
     split = {"when": {"kind": "split"}, "report": {"tasks": [summed("greet")]}}
     plan = {**PLAN, "report": {**PLAN["report"], "files": [{"path": "greet.sum", "action": "modify", "why": "x"}]}}

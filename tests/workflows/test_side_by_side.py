@@ -73,7 +73,7 @@ def test_two_independent_tasks_are_at_work_at_once_and_accepted_in_order(tmp_pat
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_07_delays_never_change_the_commits(seed: int, tmp_path: Path, undisturbed: Result) -> None:
     project = make(tmp_path, 4)
     played = play(project, story(random.Random(seed)))  # noqa: S311  (a schedule, no secret)
@@ -138,6 +138,7 @@ def test_23_green_alone_red_together_is_redone_over_the_head(tmp_path: Path) -> 
     assert project.git("show", "work~1:bee.sum").endswith("pair n = n * n")
 
 
+@pytest.mark.broad
 def test_what_is_redone_in_vain_is_diagnosed(tmp_path: Path) -> None:
     project = shared(tmp_path)
     entries = pairs("n * 3", "n * 3")
@@ -209,6 +210,7 @@ def test_25_the_same_new_helper_is_a_conflict_and_redone(tmp_path: Path) -> None
     assert verified(project) == ["fix: double ant", "fix: double bee", "chore(todo): close GAL-1"]
 
 
+@pytest.mark.broad
 def test_25_the_same_new_file_beside_the_tests_is_written_again_over_the_head(tmp_path: Path) -> None:
     project = make(tmp_path, 2)
     entries = split(task("ant"), task("bee"))
@@ -232,6 +234,7 @@ def test_25_the_same_new_file_beside_the_tests_is_written_again_over_the_head(tm
     assert project.git("show", "work:zoo.check") == "ant4: ant 4 = 8"
 
 
+@pytest.mark.broad
 def test_what_check_agreed_to_stays_with_the_evidence_over_the_head(tmp_path: Path) -> None:
     project = make(tmp_path, 2)
     changed = of_test(2, "bee", {"bee.check": "bee0: bee 0 = 1\n"})
@@ -253,6 +256,7 @@ def test_what_check_agreed_to_stays_with_the_evidence_over_the_head(tmp_path: Pa
     verified(project)
 
 
+@pytest.mark.broad
 def test_stubs_that_break_what_was_accepted_meanwhile_are_no_commit_of_their_own(tmp_path: Path) -> None:
     """Both tasks bring a function of one name; the stub of the second would be taken for that of the first."""
     project = make(tmp_path, 2)
@@ -334,6 +338,7 @@ def test_one_at_a_time_is_journalled_as_ever(tmp_path: Path) -> None:
     assert not [word for word in ('"lane"', '"trees"', '"after"', "integrate") if word in text]
 
 
+@pytest.mark.broad
 def test_a_run_that_the_user_stops_asks_the_open_lanes_again(tmp_path: Path) -> None:
     project, bell = modules_project(tmp_path, range(1, 3)), Bell(tmp_path)
     begin = until_tests(module_task(1), module_task(2))
