@@ -9,7 +9,7 @@ from typing import Final
 from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
 from pipeline.recipes.phases import phases_of
 from pipeline.recipes.problems import Problem, misspelt
-from pipeline.recipes.templates import Reference, filled, only_reference
+from pipeline.recipes.templates import Reference, filled, only_reference, references
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Loop
 from pipeline.scheduling import graph
@@ -38,6 +38,7 @@ _PHASE_WORDS: Final[Mapping[str, str]] = {
     "review": "the result",
     "publish": "redfirst puts the commits on the branch",
 }
+_ITEM: Final = "\0"
 _FIRST, _EACH = 30, 10
 """What a run may ask: so many dispatches, and so many more for each step."""
 
@@ -225,7 +226,16 @@ def posture_of(step: Step) -> Posture:
 
 def _area(step: Step, texts: tuple[str, ...] | None, values: Mapping[str, str]) -> tuple[Pattern, ...]:
     everything = texts is None or step.kind in SHARED_WRITERS
-    return tuple(parsed(_with(text, values)) for text in ((EVERYTHING,) if everything else texts or ()))
+    return tuple(parsed(_widened(text, values)) for text in ((EVERYTHING,) if everything else texts or ()))
+
+
+def _widened(text: str, values: Mapping[str, str]) -> str:
+    """Return the pattern of a text; with an item in it all below the folder before that, since it may be a path."""
+    if not any(one.is_item for one in references(text)[0]):
+        return _with(text, values)
+    known, _, _ = filled(text, lambda one: _ITEM if one.is_item else values[one.input or ""]).partition(_ITEM)
+    folder, slash, _ = known.rpartition("/")
+    return f"{folder}{slash}{EVERYTHING}"
 
 
 def _with(text: str, values: Mapping[str, str]) -> str:

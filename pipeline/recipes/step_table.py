@@ -52,6 +52,7 @@ class StepSignal(StrEnum):
     UNAVAILABLE = "UNAVAILABLE"
     BUDGET = "BUDGET"
     ESCAPE = "ESCAPE"
+    COLLISION = "COLLISION"
     ENV_BROKEN = "ENV_BROKEN"
     CANCELLED = "CANCELLED"
 
@@ -175,6 +176,7 @@ ROWS: Final[dict[tuple[At, StepSignal], Action]] = {
 
 ANY: Final[dict[StepSignal, Action]] = {
     **dict.fromkeys((_S.MALFORMED, _S.TIMED_OUT, _S.VIOLATION), Retry()),
+    _S.COLLISION: Settle(Checkpoint.NEEDS_ORCHESTRATOR),
     _S.UNAVAILABLE: Stop(Outcome.PARKED, Reason.AGENT_UNAVAILABLE),
     _S.BUDGET: Stop(Outcome.PARKED, Reason.BUDGET),
     _S.ENV_BROKEN: Stop(Outcome.PARKED, Reason.ENVIRONMENT),

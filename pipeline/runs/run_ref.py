@@ -50,9 +50,11 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
     _keep(repository, run, trees_of(run), whole=whole)
 
 
-def keep_recipe_run(repository: Repository, run: RecipeRun) -> None:
-    """Point the ref of a recipe's run at its start and its folder."""
-    _keep(repository, run, {"start": run.info.start_tree}, whole=True)
+def keep_recipe_run(repository: Repository, run: RecipeRun, *, whole: bool = False) -> None:
+    """Point the ref of a recipe's run at its start and what its writers left; with *whole* at its folder, too."""
+    at_work = {name: lane.tree for name, lane in run.state.lanes.items() if lane.tree is not None}
+    trees = {f"step-{name}": tree for name, tree in {**run.state.trees, **at_work}.items()}
+    _keep(repository, run, {"start": run.info.start_tree, **trees}, whole=whole)
 
 
 def _keep(repository: Repository, run: AnyRun, trees: Mapping[str, str], *, whole: bool) -> None:

@@ -41,6 +41,7 @@ from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
 from pipeline.steps.recipe_context import RecipeContext
 from pipeline.steps.recipe_outcome import write_outcome
+from pipeline.steps.recipe_trees import CollisionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.git import Repository
-    from pipeline.recipes.machine import StepsState
+    from pipeline.recipes.steps_state import StepsState
     from pipeline.runs.preconditions import Start
     from pipeline.service.run_config import RunOptions
     from pipeline.steps.recipe_context import Words
@@ -149,7 +150,7 @@ def abandon(repository: Repository, folder: Path, environ: Mapping[str, str]) ->
         take_back(Given(run, repository))
         drop_publication(repository, run)
         run.abandon()
-        keep_recipe_run(repository, run)
+        keep_recipe_run(repository, run, whole=True)
         PrivateCheckout(repository, place_of_run(repository, run, environ)).close()
         return run
     finally:
@@ -237,7 +238,7 @@ async def finish(ctx: RecipeContext, interruption: Interruption) -> RecipeContex
         ctx.run.decide(StepEvent(signal=StepSignal.CANCELLED, lane=lane, note="what had not answered is asked again"))
     if ctx.run.recipe.output is not None:
         ctx.run.write_artifact("output.md", output_of(ctx))
-    keep_recipe_run(ctx.repository, ctx.run)
+    keep_recipe_run(ctx.repository, ctx.run, whole=True)
     if ctx.run.state.has_ended:
         ctx.checkout.close()
     return ctx
@@ -258,10 +259,14 @@ async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
         event = await _RUNNERS[here.lane.at](here)
     except EscapeError as error:
         event = StepEvent(signal=StepSignal.ESCAPE, note=str(error))
+    except CollisionError as error:
+        event = StepEvent(signal=StepSignal.COLLISION, note=str(error))
     return event.model_copy(update={"lane": lane})
 
 
 def _tell(ctx: RecipeContext, event: StepEvent) -> None:
+    if event.tree is not None:
+        keep_recipe_run(ctx.repository, ctx.run)
     _write_outcomes(ctx)
     if event.lane == TRUNK or event.signal is StepSignal.CANCELLED:
         return

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipeline.git import Repository
-    from pipeline.recipes.model import Recipe
+    from pipeline.recipes.model import Recipe, Step
     from pipeline.service.recipe_choice import Chosen
 
 _RUN: Final = frozenset({Kind.AGENT, Kind.FILE_ISSUES})
@@ -57,19 +57,24 @@ def require_runnable(recipe: Chosen, word: str) -> None:
     Raises:
         UserError: one is there.
     """
-    steps = [step for step in recipe.recipe.steps if step.kind not in _RUN or step.agent == "make"]
+    steps = [step for step in recipe.recipe.steps if step.kind not in _RUN or _asks_more(step)]
     if steps:
         show = f"redfirst recipes show {shlex.quote(word)}"
         kinds = ", ".join(dict.fromkeys(f"{step.id} ({step.agent or step.kind})" for step in steps))
         raise UserError(
-            f"The recipe {recipe.recipe.name} cannot be run in this version: only steps that ask check, simplify or "
-            f"explore, or file issues, can be, and not {kinds}. What it would do: {show}",
+            f"The recipe {recipe.recipe.name} cannot be run in this version: only steps that ask a role, "
+            f"without accept, review and scratch, or file issues, can be, and not {kinds}. What it would do: {show}",
             Reason.USAGE,
             path=recipe.file.path,
             actions=(show,),
         )
 
 
+def _asks_more(step: Step) -> bool:
+    return step.accept is not None or bool(step.review) or step.workspace_mode == "scratch"
+
+
 def roles_of(recipe: Recipe) -> tuple[Role, ...]:
-    """Return who is asked."""
-    return tuple(dict.fromkeys(Role(step.agent) for step in recipe.steps if step.agent is not None))
+    """Return who is asked, reviewers too."""
+    asked = (role for step in recipe.steps for role in (step.agent, *step.review) if role is not None)
+    return tuple(dict.fromkeys(map(Role, asked)))

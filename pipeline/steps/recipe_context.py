@@ -16,6 +16,7 @@ from pipeline.progress import Progress
 from pipeline.recipes.templates import filled
 from pipeline.runs.files import to_json
 from pipeline.steps.context import Learnt
+from pipeline.steps.recipe_items import below
 from pipeline.steps.recipe_trees import base_of
 from pipeline.views.copies import Copies
 
@@ -65,7 +66,7 @@ class Words:
     def left_by(self, id_: str) -> list[Path]:
         """Return the files that a step of the file left, those of each step that it became."""
         names = self.run.machine.names(self.run.state, id_)
-        found = [self.path(f"steps/{name}/{name}.{kind}") for name in names for kind in ("md", "json")]
+        found = [self.path(f"steps/{name}/{name}.{kind}") for name in names for kind in ("md", "json", "patch")]
         return [path for path in found if path.is_file()]
 
     def item(self) -> JsonValue:
@@ -208,7 +209,7 @@ class RecipeContext(Words):
         while self.waiting:
             self.waiting.pop().set()
 
-    def write(self, name: str, content: str) -> str:
+    def write(self, name: str, content: str | bytes) -> str:
         """Write an artifact and journal it; return its name."""
         self.run.write_artifact(name, content)
         return name
@@ -236,10 +237,3 @@ class RecipeContext(Words):
             return f"(the file {name} among the artifacts `inputs`)"
 
         return filled(text, value), files
-
-
-def below(value: JsonValue, keys: tuple[str, ...]) -> JsonValue:
-    """Return what lies below keys in a value, None where there is nothing."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value

@@ -16,6 +16,8 @@ from pipeline.runs.info import DispatchRecord
 from pipeline.runs.spending import Held, UsedUp, reserve
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.dispatch.request import Request
@@ -42,6 +44,16 @@ async def asked(ctx: RecipeContext, request: Request) -> DispatchResult | StepEv
         ctx.wake()
     ctx.run.finish_dispatch(result)
     return result
+
+
+def handed(ctx: RecipeContext) -> dict[str, list[Path]]:
+    """Return what each role is handed that a step asks: the request, the values in it, what came before."""
+    said, inputs = ctx.told(ctx.step.prompt or "")
+    return {
+        "request": [ctx.path(ctx.write(f"steps/{ctx.lane_name}/request.md", f"{said.rstrip()}\n"))],
+        "inputs": inputs,
+        "outcomes": [path for id_ in ctx.run.machine.ancestors(ctx.step.id) for path in ctx.left_by(id_)],
+    }
 
 
 def evidence_of(result: DispatchResult) -> str:

@@ -9,9 +9,13 @@ from pipeline.engine.events import DecisionMade
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.untrusted_text import block
+from pipeline.reports.untrusted_text import block, one_line
+from pipeline.reports.work import CannotProceed, Complete, Incomplete
+from pipeline.steps.recipe_trees import CollisionError, base_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pipeline.reports.fields import Report
     from pipeline.steps.recipe_context import RecipeContext
 
@@ -28,17 +32,30 @@ def answered_md(report: Report, doubts: tuple[str, ...]) -> str:
     return f"{report.output.strip()}\n{open_}"
 
 
+def changed_md(report: Report, changed: Sequence[str]) -> str:
+    """Return what a writer said of its work, under which files it did change."""
+    files = bullets(f"`{one_line(path)}`" for path in changed) or "Nothing."
+    if isinstance(report, Incomplete):
+        said = (("Left open", block(report.blocking_issue)), ("Tried", bullets(report.attempts)))
+        return sections(*said, ("Changed", files)).lstrip()
+    if not isinstance(report, Complete):
+        missing = block(report.missing) if isinstance(report, CannotProceed) else ""
+        return sections(("Missing", missing)).lstrip()
+    more = (("Assumed", bullets(report.assumptions)), ("Notes", block(report.notes)))
+    return f"{report.summary.strip()}\n{sections(('Changed', files), *more)}".lstrip()
+
+
 def write_outcome(ctx: RecipeContext, name: str, checkpoint: Checkpoint) -> str:
     """Write `steps/<name>/outcome.json` of a step that is settled; return its name."""
     run = ctx.run
     records = [one for one in run.records.values() if one.lane == name]
     decided = [line for line in run.journal.of(DecisionMade) if line.data.lane == name]
     last = decided[-1].data if decided else None
-    step = run.machine.steps[name if name in run.machine.steps else name.rpartition(".")[0]]
-    files = [f"steps/{name}/{name}.{kind}" for kind in ("md", "json")]
+    step = run.machine.step_of(name)
+    files = [f"steps/{name}/{name}.{kind}" for kind in ("md", "json", "patch")]
     there = [file for file in files if ctx.path(file).is_file()]
     payload = next((file for file in there if file.endswith(".json")), None)
-    tree = run.info.start_tree
+    base = _base(ctx, name)
     held = [one for one in step.depends_on for each in run.machine.names(run.state, one) if _is_in_the_way(ctx, each)]
     return ctx.write_json(
         f"steps/{name}/outcome.json",
@@ -50,8 +67,8 @@ def write_outcome(ctx: RecipeContext, name: str, checkpoint: Checkpoint) -> str:
             "checkpoint": checkpoint.value,
             "summary": ctx.words_of(name).strip().partition("\n")[0][:200],
             "error": _error(last, checkpoint),
-            "base_tree": tree,
-            "tree": tree,
+            "base_tree": base,
+            "tree": run.state.trees.get(name, base),
             "held_by": held if checkpoint is Checkpoint.HELD else [],
             "bundle": {
                 "dependent_safe": checkpoint is Checkpoint.READY,
@@ -73,6 +90,13 @@ def write_outcome(ctx: RecipeContext, name: str, checkpoint: Checkpoint) -> str:
             "safe_next_actions": [] if checkpoint is Checkpoint.READY else [f"redfirst resume {run.info.run_id}"],
         },
     )
+
+
+def _base(ctx: RecipeContext, name: str) -> str:
+    try:
+        return base_of(ctx, name)
+    except CollisionError:
+        return ctx.run.info.start_tree
 
 
 def _is_in_the_way(ctx: RecipeContext, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.named_tests import path_of
@@ -59,13 +60,18 @@ def scope_of(seen: Observation, task: Task, tree: Sequence[str], sources: Sequen
         tree: Every path before any agent. Where a folder of tests holds code as well, not everything in it is a test.
         sources: The endings of the language's files.
     """
+    own = (change.path for change in task.files if not seen.layout.is_test_side(change.path))
+    scope = scope_without_task(seen, tree, sources)
+    return replace(scope, files=suite_grants(task, seen, sources), code=scope.code.union(own))
+
+
+def scope_without_task(seen: Observation, tree: Sequence[str], sources: Sequence[str]) -> TestScope:
+    """Return what counts as a test where nobody's task names any; see `scope_of`."""
     layout = seen.layout
-    own = [change.path for change in task.files if not layout.is_test_side(change.path)]
     found = (_code_in(layout, folder, tree, sources) for folder in layout.testpaths)
     return TestScope(
-        files=suite_grants(task, seen, sources),
         folders=layout.testpaths,
-        code=frozenset([*own, *(path for path in found if path is not None)]),
+        code=frozenset(path for path in found if path is not None),
         names=layout.python_files,
         known=layout.collected,
     )

@@ -1,0 +1,75 @@
+"""A step of a recipe that writes: @make changes what its area covers, in a view of what the step sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.dispatch.request import Request
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.recipes.step_table import StepSignal
+from pipeline.recipes.steps_state import StepEvent
+from pipeline.reports.decode import Malformed
+from pipeline.reports.parse import parse_report
+from pipeline.reports.work import Complete, Incomplete
+from pipeline.routing.vocabulary import Role
+from pipeline.steps.recipe_dispatch import asked, evidence_of, handed, not_counting
+from pipeline.steps.recipe_items import area_of
+from pipeline.steps.recipe_outcome import changed_md
+from pipeline.steps.recipe_tests import scope_of, tools_of
+
+if TYPE_CHECKING:
+    from pipeline.runs.info import DispatchResult
+    from pipeline.steps.recipe_context import RecipeContext
+
+KIND = "change"
+
+
+async def run(ctx: RecipeContext) -> StepEvent:
+    """Ask @make for the change, unless it has answered before a crash; return what came of it, with the files."""
+    try:
+        request = await _request(ctx)
+    except UnmeasurableError as error:
+        return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
+    result = await asked(ctx, request)
+    if isinstance(result, StepEvent):
+        return result
+    event = not_counting(result) or _event(ctx, result)
+    return event.model_copy(update={"tree": result.tree})
+
+
+async def _request(ctx: RecipeContext) -> Request:
+    artifacts = handed(ctx)
+    artifacts["findings"] = [ctx.path(name) for name in _came_back(ctx, "review")]
+    artifacts["measured"] = [ctx.path(name) for name in _came_back(ctx, "measured")]
+    return Request(
+        Role.MAKE,
+        KIND,
+        ctx.tree,
+        artifacts={name: paths for name, paths in artifacts.items() if paths},
+        area=area_of(ctx),
+        tests=await scope_of(ctx),
+        tools=await tools_of(ctx),
+    )
+
+
+def _came_back(ctx: RecipeContext, what: str) -> list[str]:
+    """Return what the last measurement, or review, said of the work that is asked for again."""
+    name = f"steps/{ctx.lane_name}/{what}.md"
+    return [name] if ctx.lane.attempt > 1 and ctx.path(name).is_file() else []
+
+
+def _event(ctx: RecipeContext, result: DispatchResult) -> StepEvent:
+    report = parse_report(KIND, Role.MAKE, None, result.report or {})
+    if isinstance(report, Malformed):
+        raise TypeError(f"{result.dispatch}/result.json holds no answer: {report.sentence}")
+    name, tree = ctx.lane_name, result.tree or ctx.tree
+    ctx.write(f"steps/{name}/{name}.patch", ctx.repository.patch(ctx.base, tree))
+    ctx.write(f"steps/{name}/{name}.md", changed_md(report, changed_paths(ctx, ctx.base, tree)))
+    evidence = (evidence_of(result), f"steps/{name}/{name}.patch")
+    match report:
+        case Complete():
+            return StepEvent(signal=StepSignal.ANSWERED, evidence=evidence)
+        case Incomplete():
+            return StepEvent(signal=StepSignal.INCOMPLETE, note=report.blocking_issue, evidence=evidence)
+        case _:
+            return StepEvent(signal=StepSignal.CANNOT_PROCEED, note=getattr(report, "missing", ""), evidence=evidence)

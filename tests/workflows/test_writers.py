@@ -1,0 +1,118 @@
+"""Whole runs of recipes whose steps write, with scripted agents: areas, what each step sees, what comes together."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kit import make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry, Project
+
+pytestmark = pytest.mark.slow
+
+LOOSE = 'sandbox = "none"\n'
+FILES = {
+    "sums.project": "",
+    "ant.sum": "ant n = n * 1\n",
+    "bee.sum": "bee n = n * 1\n",
+    "all.check": "ant0: ant 0 = 0\nbee0: bee 0 = 0\n",
+    "docs/a.md": "a\n",
+    "docs/b.md": "b\n",
+}
+DONE: dict[str, Any] = {"result": "COMPLETE", "summary": "Done."}
+
+
+def made(tmp_path: Path, *steps: dict[str, Any], files: dict[str, str] | None = None, **more: Any) -> Project:
+    """Return a project with a recipe `r` of these steps, trusted."""
+    recipe = {"name": "r", "steps": [{"prompt": "p", **step} for step in steps], **more}
+    project = make_project(tmp_path, {**FILES, ".redfirst/recipes/r.yaml": json.dumps(recipe), **(files or {})})
+    project.env["TESTS_LANGUAGE"] = "languages.sums"
+    assert project.redfirst("trust", "--yes").returncode == 0
+    return project
+
+
+def writes(step: str, files: dict[str, str], **more: Any) -> Entry:
+    return {"when": {"step": step}, "files": files, "report": DONE, **more}
+
+
+def reads(step: str, **sees: str) -> Entry:
+    """Return the answer of a reader that fails unless each of these files of `docs` has just this line."""
+    tests = " && ".join(f'[ "$(cat docs/{name}.md)" = {line} ]' for name, line in sees.items())
+    return {"when": {"step": step}, "run": ["sh", "-c", tests], "report": {"result": "ANSWERED", "output": step}}
+
+
+def ran(project: Project, *argv: str) -> dict[str, Any]:
+    document = project.document(*(argv or ("run", "r")))
+    assert not project.git("status", "--porcelain"), "nothing of the user's changed"
+    return document
+
+
+def tree_of(project: Project, step: str) -> str:
+    (ref,) = project.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs").split()
+    return project.git("rev-parse", f"{ref}:step-{step}")
+
+
+def together(project: Project) -> set[frozenset[str]]:
+    """Return which steps were at work at the same time, by the journal."""
+    at_work: set[str] = set()
+    found: set[frozenset[str]] = set()
+    for line in project.journal("run-r"):
+        if line["kind"] == "dispatch_started":
+            at_work.add(line["data"]["lane"])
+            found |= {frozenset({one, line["data"]["lane"]}) for one in at_work}
+        elif line["kind"] == "step_settled":
+            at_work.discard(line["data"]["step"])
+    return {pair for pair in found if len(pair) > 1}
+
+
+def test_check_13_a_write_outside_of_the_area_is_refused(tmp_path: Path) -> None:
+    """And acceptance check 14: a pattern opens no test and no file that controls them; the agent is asked again."""
+    project = made(tmp_path, {"id": "w", "agent": "make", "write_set": ["**/*.md", "*.check"]})
+    wrong = {"docs/a.md": "new\n", "ant.sum": "ant n = n * 2\n", "all.check": "ant0: ant 0 = 1\n"}
+    project.use_script([writes("w", wrong), writes("w", {"docs/b.md": "new\n"})], LOOSE)
+    document = ran(project)
+    assert (document["outcome"], document["dispatches"]) == ("completed", 2), document
+    first = json.loads((project.run_folder("run-r") / "dispatches/001-w-make/result.json").read_text())
+    assert {(one["path"], one["rule"]) for one in first["violations"]} == {
+        ("ant.sum", "outside-area"),
+        ("all.check", "test-file"),
+    }
+    changed = project.git("diff", "--name-only", "HEAD", tree_of(project, "w"))
+    assert changed.split() == ["docs/a.md", "docs/b.md"], "what was its to change is kept, and gone on with"
+    assert "`docs/a.md`" in (project.run_folder("run-r") / "steps/w/w.md").read_text()
+
+
+def test_check_12_a_reader_beside_a_writer_sees_the_start_and_one_behind_it_what_it_wrote(tmp_path: Path) -> None:
+    """And acceptance check 10: writers whose areas meet never overlap; others do, and their work comes together."""
+    make = {"agent": "make"}
+    project = made(
+        tmp_path,
+        {"id": "one", **make, "write_set": ["docs/a.md"]},
+        {"id": "two", **make, "write_set": ["docs/b.md", "docs/new"]},
+        {"id": "beside", "agent": "check"},
+        {"id": "behind", "agent": "check", "depends_on": ["one"]},
+        {"id": "meets", **make, "write_set": ["docs"]},
+        {"id": "last", "agent": "check", "depends_on": ["meets"]},
+        max_concurrency=9,
+    )
+    script = [
+        writes("one", {"docs/a.md": "one\n"}),
+        writes("two", {"docs/b.md": "two\n", "docs/new/c.md": "two\n"}),
+        reads("beside", a="a", b="b"),
+        reads("behind", a="one", b="b"),
+        {**reads("meets", a="one", b="two"), "files": {"docs/new/d.md": "meets\n"}, "report": DONE},
+        reads("last", a="one", b="two"),
+    ]
+    project.use_script(script, LOOSE)
+    document = ran(project)
+    assert (document["outcome"], document["dispatches"]) == ("completed", 6), document
+    pairs = together(project)
+    assert frozenset({"one", "two"}) in pairs
+    assert not {frozenset({"one", "meets"}), frozenset({"two", "meets"})} & pairs
+    changed = project.git("diff", "--name-only", "HEAD", tree_of(project, "meets"))
+    assert changed.split() == ["docs/a.md", "docs/b.md", "docs/new/c.md", "docs/new/d.md"]
