@@ -26,7 +26,8 @@ def siblings_before(machine: RecipeMachine, state: StepsState, name: str) -> tup
     if name == step.id or not machine.writes(step.id):
         return ()
     names = machine.names(state, step.id)
-    areas = state.areas.get(step.id) or ((),) * len(names)
+    known = state.areas.get(step.id, ())
+    areas = known if len(known) == len(names) else ((),) * len(names)
     return tuple(names[at] for at in sorted(_above(areas)[names.index(name)]))
 
 

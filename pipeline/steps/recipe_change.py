@@ -15,7 +15,7 @@ from pipeline.routing.vocabulary import Role
 from pipeline.steps.recipe_dispatch import asked, evidence_of, handed, not_counting
 from pipeline.steps.recipe_items import area_of
 from pipeline.steps.recipe_outcome import changed_md
-from pipeline.steps.recipe_tests import scope_of, tools_of
+from pipeline.steps.recipe_project import scope_of, tools_of
 
 if TYPE_CHECKING:
     from pipeline.runs.info import DispatchResult
