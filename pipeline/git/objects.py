@@ -111,6 +111,16 @@ class ObjectDoor(HistoryDoor):
                 stdin=names,
             )
 
+    def applied(self, tree: str, patch: bytes) -> str | None:
+        """Return *tree* with a patch, None where git does not apply it; nothing but objects is written."""
+        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
+
+        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
+            env = self._at(Path(place), Path(place) / "index")
+            self._git("read-tree", tree, env=env, cwd=Path(place))
+            done = self._start(("apply", "--cached", "--whitespace=nowarn", "-"), env, cwd=Path(place), stdin=patch)
+            return None if done.returncode else self._git("write-tree", env=env, cwd=Path(place)).decode().strip()
+
     def commit_tree(
         self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None
     ) -> str:

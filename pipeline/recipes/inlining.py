@@ -68,6 +68,9 @@ def _misfit(number: int, step: Step, parts: Mapping[str, Recipe]) -> Iterator[Pr
     if any(one.phase is not None for one in part.steps):
         message = f"{step.recipe!r} has phases of an issue: such a recipe is extended, not put into another"
         yield Problem("phase_order", f"{at}/recipe", message)
+    if any(one.type == "change" for one in part.inputs):
+        message = f"{step.recipe!r} is about a change: such a recipe is extended, not put into another"
+        yield Problem("wrong_type", f"{at}/recipe", message)
     names = [one.name for one in part.inputs]
     for name in given:
         if name not in names:

@@ -53,10 +53,19 @@ def of_step(at: str, step: Step, scope: Scope) -> Iterator[Problem]:
     for key in AREAS:
         for place, text in _said(f"{at}/{key}", getattr(step, key)):
             yield from _of_area(place, text, scope)
+    for place, text in _said(f"{at}/file_issues", step.file_issues):
+        yield from _payload_alone(place, text)
     if step.for_each is not None:
         yield from of_text(f"{at}/for_each", step.for_each, Scope(scope.inputs, scope.steps, scope.above))
         if only_reference(step.for_each) is None:
             yield Problem("wrong_type", f"{at}/for_each", "`for_each` is one placeholder: the list of another step")
+
+
+def _payload_alone(at: str, text: str) -> Iterator[Problem]:
+    one = only_reference(text)
+    if one is None or one.step is None or one.what != "payload":
+        message = "`file_issues` is one placeholder, or a list of them: payloads of other steps"
+        yield Problem("wrong_type", at, message)
 
 
 def of_text(at: str, text: str, scope: Scope) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ MOST_PATTERNS: Final = 200
 _PHASES: Final = ("issue", "plan", "split", "tasks", "review", "publish")
 _REVIEWED: Final = {"plan": ("check", "simplify"), "split": ("check",), "review": ("check", "simplify")}
 _FOR_AGENTS: Final = ("check", "simplify", "explore")
+_TITLE: Final = re.compile(r"(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([^(){}]+\))?!?: +\S")
 _ISSUE_ID: Final = re.compile(r"[a-z][a-z0-9]*-[0-9]+(?:[._-][0-9]+)*", re.IGNORECASE)
 
 
@@ -28,7 +29,7 @@ def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
     by_id = {step.id: step for step in recipe.steps}
     inputs = tuple(one.name for one in recipe.inputs)
     above = _ancestors(recipe.steps, by_id)
-    found = [*_names(recipe), *_patterns(recipe), *_phases(recipe, above), *_seams(recipe, above)]
+    found = [*_names(recipe), *_change(recipe), *_patterns(recipe), *_phases(recipe, above), *_seams(recipe, above)]
     for number, step in enumerate(recipe.steps):
         at = f"/steps/{number}"
         found += _dependencies(at, step, by_id)
@@ -79,6 +80,17 @@ def _names(recipe: Recipe) -> Iterator[Problem]:
             yield Problem("wrong_type", f"/inputs/{number}/default", message)
 
 
+def _change(recipe: Recipe) -> Iterator[Problem]:
+    """Yield what a recipe about a change may not have: what its steps wrote would bring the change along."""
+    numbers = [number for number, one in enumerate(recipe.inputs) if one.type == "change"]
+    for number in numbers[1:]:
+        yield Problem("wrong_type", f"/inputs/{number}/type", "a recipe is about one change")
+    for number, step in enumerate(recipe.steps if numbers else ()):
+        if step.kinds and step.writes and step.kind is not Kind.FILE_ISSUES:
+            message = f"a recipe about a change reads it and files issues, and {step.id!r} would change files"
+            yield Problem("reader_writes", f"/steps/{number}", message)
+
+
 def _dependencies(at: str, step: Step, by_id: Mapping[str, Step]) -> Iterator[Problem]:
     for number, name in enumerate(step.depends_on):
         if name not in by_id:
@@ -101,6 +113,9 @@ def _kind(at: str, step: Step) -> Iterator[Problem]:
     if step.gate == "note" and step.back_to is not None:
         yield Problem("unknown_key", f"{at}/back_to", "nobody answers a note, so nothing goes back from it")
     yield from _program(at, step.run or ())
+    if step.publish is not None and _TITLE.match(step.publish) is None:
+        message = "the title of a commit begins with what it is, as Conventional Commits say: `fix: ...`"
+        yield Problem("wrong_type", f"{at}/publish", message)
 
 
 def _asked(at: str, step: Step) -> Iterator[Problem]:

@@ -28,6 +28,14 @@ class RecipeFacts(_Record):
     path: str
 
 
+class ChangeSeen(_Record):
+    """The change that a run of a recipe is about: the input that names it, the trees before it and with it."""
+
+    input: BareName
+    before: ObjectName
+    after: ObjectName
+
+
 class RunInfo(_Record):
     """run.json: everything that must not change while the run lives (architecture 9)."""
 
@@ -57,12 +65,19 @@ class RunInfo(_Record):
     steps: dict[str, object] | None = None
     """The whole recipe of a run that the matrix does not drive, and `inputs` its values."""
     inputs: dict[str, str] = {}
+    change: ChangeSeen | None = None
+    """The change that one of the inputs names; then its steps see the files with it."""
     phases: Phases = EVERYBODY
     """What of the recipe the matrix goes by."""
     trigger: Literal["cli"] = "cli"
     started_at: Timestamp
     tracker_before: dict[str, str | None] = {}
     """sha256 of each tracker file that the claim rewrites in the user's worktree, as it was before."""
+
+    @property
+    def seen_tree(self) -> str:
+        """Return the tree that steps see before any of them has changed something."""
+        return self.start_tree if self.change is None else self.change.after
 
     @field_validator("config")
     @classmethod

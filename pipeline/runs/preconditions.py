@@ -112,9 +112,9 @@ def _start(repository: Repository, name: str, base: str | None) -> Start:
         raise UserError(
             f"The branch {branch} has no commit yet. Commit the project first.", Reason.USAGE, actions=(_COMMIT,)
         )
-    base_branch = _base_branch(repository, name, base)
+    against = base_branch(repository, name, base)
     _check_writable(repository.worktree)
-    return Start(branch, base_branch, commit, repository.tree_of(commit))
+    return Start(branch, against, commit, repository.tree_of(commit))
 
 
 def _check_named(repository: Repository, issue: str) -> None:
@@ -158,7 +158,12 @@ def refuse_claimed(repository: Repository, issue: str, *, ours: str | None = Non
         raise claimant(Roster(repository), issue, claim).refusal()
 
 
-def _base_branch(repository: Repository, name: str, base: str | None) -> str:
+def base_branch(repository: Repository, name: str, base: str | None) -> str:
+    """Return the branch that work is compared with and lands on: the one that is named, else main or master.
+
+    Raises:
+        UserError: there is none.
+    """
     if base is not None:
         if not is_branch_name(base) or repository.resolve(base) is None:
             raise UserError(

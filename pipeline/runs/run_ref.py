@@ -54,6 +54,8 @@ def keep_recipe_run(repository: Repository, run: RecipeRun, *, whole: bool = Fal
     """Point the ref of a recipe's run at its start and what its writers left; with *whole* at its folder, too."""
     at_work = {name: lane.tree for name, lane in run.state.lanes.items() if lane.tree is not None}
     trees = {f"step-{name}": tree for name, tree in {**run.state.trees, **at_work}.items()}
+    change = run.info.change
+    trees |= {} if change is None else {"change-before": change.before, "change-after": change.after}
     _keep(repository, run, {"start": run.info.start_tree, **trees}, whole=whole)
 
 

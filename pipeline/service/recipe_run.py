@@ -31,6 +31,7 @@ from pipeline.service.composition import expected_error
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.ports import dispatcher_of, place_of_run, toolchain_of
+from pipeline.service.recipe_change import change_of
 from pipeline.service.recipe_choice import RECIPE, Chosen, chosen, pairs, require_trust, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.recipe_start import require_runnable, roles_of, start_of
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.recipes.steps_state import StepsState
+    from pipeline.runs.info import ChangeSeen
     from pipeline.runs.preconditions import Start
     from pipeline.service.run_config import RunOptions
     from pipeline.steps.recipe_context import Words
@@ -87,6 +89,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             partial(require_usable, repository, loaded, options.environ, roles),
             partial(require_programs, loaded.config, options.environ, roles),
         )
+        change = change_of(repository, recipe.recipe, values, tip, options.base or loaded.config.base)
         box = await box_of(loaded.config)
         await interruption.checkpoint()
         folder = workflow_folder(repository) / next_name(repository, recipe.recipe.name)
@@ -94,7 +97,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             folder.mkdir(exist_ok=True)
         lease = FileLease.take(folder)
         try:
-            run = _made(repository, folder, options, recipe, values, loaded.config, begin, box)
+            run = _made(repository, folder, options, recipe, values, loaded.config, begin, change, box)
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
             facts = ", ".join(f"{key} {value}" for key, value in isolation(ctx.config, box).items())
             say(f"{run.info.run_id}: {recipe.recipe.name}, {facts}")
@@ -165,6 +168,7 @@ def _made(
     values: Mapping[str, str],
     config: Config,
     begin: Start,
+    change: ChangeSeen | None,
     box: ProvableBox,
 ) -> RecipeRun:
     dumped = config.model_dump(mode="json")
@@ -186,6 +190,7 @@ def _made(
         recipe=recipe.facts,
         steps=recipe.recipe.model_dump(mode="json", by_alias=True, exclude_defaults=True),
         inputs=dict(values),
+        change=change,
         started_at=stamp(utc_now()),
     )
     own = state_of_run(state_folder(options.environ), repository, info.run_id)

@@ -165,7 +165,7 @@ class RecipeContext(Words):
         Raises:
             CollisionError: what they changed does not go into one tree.
         """
-        return base_of(self, self.lane_name) if self.lane_name != TRUNK else self.run.info.start_tree
+        return base_of(self, self.lane_name) if self.lane_name != TRUNK else self.run.info.seen_tree
 
     @property
     def tree(self) -> str:
@@ -230,7 +230,11 @@ class RecipeContext(Words):
         def value(one: Reference) -> str:
             if one.step is not None and one.what == "output":
                 return f"(the files of `{one.step}` among the artifacts `outcomes`)"
-            name, said = self._value(one)
+            change = self.run.info.change
+            if change is not None and one.input == change.input:
+                name, said = f"{one.input}.diff", self.repository.patch(change.before, change.after)
+            else:
+                name, said = self._value(one)
             if len(said) <= _LONGEST and "\n" not in said:
                 return said
             files.append(self.path(self.write(f"steps/{self.lane_name}/{name}", said)))

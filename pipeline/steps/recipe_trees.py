@@ -46,7 +46,7 @@ def tree_with(ctx: RecipeContext, names: Iterable[str]) -> str:
         for name, _ in put:
             changes |= {change.path: change for change in changes_of(ctx, name)}
         _require_apart(changes)
-        ctx.put_together[put] = ctx.repository.build_tree(ctx.run.info.start_tree, changes.values())
+        ctx.put_together[put] = ctx.repository.build_tree(ctx.run.info.seen_tree, changes.values())
     return ctx.put_together[put]
 
 

@@ -53,6 +53,9 @@ BROKEN: Final[dict[str, list[str]]] = {
         step(f'id: a, agent: check, {ASK}, for_each: "x {{{{inputs.topic}}}}"'),
         step(f"id: a, agent: make, {ASK}, depends_on: [first], accept: {{tests: first}}"),
         step("id: a, apply_from: first, depends_on: [first]"),
+        step('id: a, publish: "{{inputs.topic}}"'),
+        step('id: a, file_issues: "{{steps.first.output}}", depends_on: [first]'),
+        "name: x\ninputs: [{name: a, type: change}, {name: b, type: change}]\nsteps: [{id: a, gate: ask}]\n",
         "name: x\ninputs: [{name: a, required: true, default: b}]\nsteps: [{id: a, gate: ask}]\n",
         WAY.replace("[i]}", "[i], review: [simplify]}") + END.replace("tasks}", "tasks, depends_on: [a]}"),
         WAY.replace("issue}\n  - {id: a", "issue, review: [check]}\n  - {id: a")
@@ -97,7 +100,7 @@ BROKEN: Final[dict[str, list[str]]] = {
         WAY + LAST.replace("tasks}", "tasks, depends_on: [a]}"),
     ],
     "unreviewed_writer": [
-        HEAD + f"  - {{id: w, agent: make, {ASK}}}\n  - {{id: p, publish: x, depends_on: [w]}}\n",
+        HEAD + f'  - {{id: w, agent: make, {ASK}}}\n  - {{id: p, publish: "fix: x", depends_on: [w]}}\n',
         WAY + END.replace("tasks}", "tasks, depends_on: [a]}").replace(", review: [check]", ""),
     ],
     "late_issue": [(WAY + END.replace("tasks}", "tasks, depends_on: [a]}")).replace(", type: issue", "")],

@@ -125,3 +125,41 @@ def test_a_run_that_is_given_up_between_files_and_branch_takes_its_files_back(tm
     assert project.redfirst("abandon", "run-look").returncode == 0
     assert project.untouched_since(start)
     assert problems(project) == []
+
+
+def test_a_branch_is_reviewed_with_its_diff_and_what_is_found_is_filed(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.git("switch", "--quiet", "--create", "feature", "main")
+    project.write({"greet.py": 'def greet(name):\n    return "Hi, " + name\n'})
+    project.commit("feat: be short")
+    diff = project.home / "short.diff"
+    diff.write_text(project.git("diff", "main", "feature") + "\n", encoding="utf-8")
+    project.git("switch", "--quiet", "main")
+    project.write({"notes.txt": "what main did meanwhile\n"})
+    project.commit("docs: notes")
+    project.git("switch", "--quiet", "work")
+    seen = {"claim": "Names are not checked", "path": "greet.py", "quote": 'return "Hi, " + name'}
+    found = [
+        answer("check", "One.", payload={"findings": [seen]}),
+        answer("simplify", "None.", payload={"findings": []}),
+    ]
+    project.use_script(found, LOOSE)
+
+    document = project.document("run", "review", "of=feature")
+    assert (document["outcome"], document["_code"]) == ("completed", 0), document
+    folder = project.run_folder("run-review")
+    handed = (folder / "steps/check/of.diff").read_text()
+    assert '+    return "Hi, " + name' in handed
+    assert "notes.txt" not in handed, "what the base branch did since is no part of it"
+    assert "the file of.diff among the artifacts `inputs`" in (folder / "steps/check/request.md").read_text()
+    payload = json.loads((folder / "steps/check/check.json").read_text())
+    assert payload["findings"] == [seen], "the quote is looked up in the files with the change"
+    assert project.git("log", "--format=%s", "main..work") == "chore(todo): file GAL-2"
+    assert project.git("show", "work:greet.py") == FILES["greet.py"].strip(), "the change itself comes along nowhere"
+
+    for of, outcome in ((str(diff), "completed"), ("main...feature", "completed"), ("HEAD~1", "completed")):
+        again = project.document("run", "review", f"of={of}")
+        assert again["outcome"] == outcome, again
+    for of, why in (("featrue", "there is no such branch"), ("main", "it changes nothing"), ("greet.py", "no diff")):
+        refused = project.redfirst("run", "review", f"of={of}")
+        assert (refused.returncode, why in " ".join(refused.stderr.split())) == (2, True), refused.stderr
