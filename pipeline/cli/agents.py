@@ -64,7 +64,9 @@ def list_roles(as_document: AsDocument = False) -> None:
 
 @app.command()
 def lint(
-    files: Annotated[list[Path] | None, typer.Argument(help="Role and template files; without any, ours.")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE", help="Role and template files; without any, ours.")
+    ] = None,
     as_document: AsDocument = False,
 ) -> None:
     """Check role and template files: closed keys, known words, each artifact named. Exit code 2 when one is wrong.
@@ -139,8 +141,10 @@ class _WithCommand(TyperCommand):
 @app.command(cls=_WithCommand)
 def explain(
     ctx: typer.Context,
-    role: Annotated[Role, typer.Argument(help="Who.")],
-    path: Annotated[str | None, typer.Argument(help="A path relative to the repository; or -- and a command")] = None,
+    role: Annotated[Role, typer.Argument(metavar="ROLE", help="Who.")],
+    path: Annotated[
+        str | None, typer.Argument(metavar="PATH", help="A path relative to the repository; or -- and a command.")
+    ] = None,
     change: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="OLD NEW", help="Two files: the content before and after; - means absent."),

@@ -26,11 +26,14 @@ from pipeline.terminal import visible_lines
 
 
 def try_agent(
-    role: Annotated[Role, typer.Argument(help="Who is asked.")],
+    role: Annotated[Role, typer.Argument(metavar="ROLE", help="Who is asked.")],
     kind: Annotated[
         str,
         typer.Option(
-            "--kind", help="What is asked, such as implement or review-plan.", autocompletion=completion.kinds
+            "--kind",
+            metavar="KIND",
+            help="What is asked, such as implement or review-plan.",
+            autocompletion=completion.kinds,
         ),
     ],
     issue: Annotated[

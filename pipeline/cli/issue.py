@@ -47,7 +47,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 @app.command("list")
 def list_issues(
     status: Annotated[
-        str | None, typer.Option(help="Only these: todo, in-progress or done.", autocompletion=completion.statuses)
+        str | None,
+        typer.Option(
+            metavar="STATUS", help="Only these: todo, in-progress or done.", autocompletion=completion.statuses
+        ),
     ] = None,
     label: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="Only those with this label; may be repeated.")
@@ -111,7 +114,9 @@ app.command("edit")(edit_issue)
 @app.command("status")
 def set_status(
     issue_id: IssueId,
-    status: Annotated[str, typer.Argument(help="todo, in-progress or done.", autocompletion=completion.statuses)],
+    status: Annotated[
+        str, typer.Argument(metavar="STATUS", help="todo, in-progress or done.", autocompletion=completion.statuses)
+    ],
     root: Root = None,
 ) -> None:
     """Set the status of an issue, in its file and in the line that lists it.
@@ -129,7 +134,7 @@ def set_status(
 @app.command()
 def comment(
     issue_id: IssueId,
-    text: Annotated[str, typer.Argument(help="May have several lines.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="May have several lines.")],
     root: Root = None,
 ) -> None:
     """Add a dated comment to an issue.

@@ -49,7 +49,7 @@ def new(
         str | None,
         typer.Option(
             metavar="ID",
-            help="File it as a sub-issue; its id is PARENT.1, PARENT.2 and so on",
+            help="File it as a sub-issue; its id is PARENT.1, PARENT.2 and so on.",
             autocompletion=completion.issues,
         ),
     ] = None,

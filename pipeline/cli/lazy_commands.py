@@ -7,17 +7,19 @@ program needs none of the modules. A test holds each line to the first sentence 
 from __future__ import annotations
 
 import re
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from pipeline.interrupts import StoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
+_TYPE: Final = re.compile(r" <[^|]*>$|[{}]")
 _SENTENCE_END: Final = re.compile(r"(?<=\.) ")
 
 
@@ -87,6 +89,7 @@ def group_of(app: typer.Typer) -> TyperGroup:
     group = cast("TyperGroup", typer.main.get_command(app))
     _show_examples(group)
     _show_first_sentences(group)
+    _show_plain_names(group)
     return group
 
 
@@ -96,6 +99,26 @@ def _show_first_sentences(command: TyperCommand | TyperGroup) -> None:
     command.short_help = _SENTENCE_END.split(paragraph)[0]
     for below in getattr(command, "commands", {}).values():
         _show_first_sentences(below)
+
+
+def _show_plain_names(command: TyperCommand | TyperGroup) -> None:
+    """Let arguments be shown by the word that stands for them alone: no type of Python, no brackets of the library's.
+
+    Words that are accepted, `<red|green>`, stay.
+    """
+    for param in command.params:
+        if isinstance(param, TyperArgument):
+            given = (param.get_help_record, param.get_usage_pieces)
+            plain: Any = param
+            plain.get_help_record, plain.get_usage_pieces = (partial(_plain, each) for each in given)
+    for below in getattr(command, "commands", {}).values():
+        _show_plain_names(below)
+
+
+def _plain(asked: Callable[[Any], Sequence[str] | None], ctx: Any) -> Sequence[str] | None:
+    """Return what the library says of an argument, with the first of its words as a person reads it."""
+    told = asked(ctx)
+    return (_TYPE.sub("", told[0]), *told[1:]) if told else told
 
 
 def _show_examples(command: TyperCommand | TyperGroup) -> None:

@@ -64,7 +64,7 @@ def run_command(
         str,
         typer.Argument(
             metavar="ISSUE",
-            help="The issue's id: the file TODO/<ISSUE>.md; or a recipe.",
+            help="The issue's id: the file TODO/ISSUE.md; or a recipe.",
             autocompletion=completion.issues,
         ),
     ],
@@ -230,7 +230,9 @@ def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False
 
 @app.command()
 def demo(
-    folder: Annotated[Path | None, typer.Argument(help="Where to make the example repository (a new folder).")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="Where to make the example repository (a new folder).")
+    ] = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked).

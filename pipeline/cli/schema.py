@@ -128,7 +128,9 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(help="One of the names that are listed without it.", autocompletion=completion.schemas),
+        typer.Argument(
+            metavar="NAME", help="One of the names that are listed without it.", autocompletion=completion.schemas
+        ),
     ] = None,
     as_document: Annotated[bool, typer.Option("--json", help="The list as one JSON document.")] = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 WIDEST = 80
+TYPE = re.compile(r"<[^|>]*>| [a-z]+ <.*>")
+"""A type of Python, or the name of a parameter, where a word in capitals says what is meant."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +44,9 @@ def test_every_help_fits_a_terminal_and_is_asked_for_by_two_options(capsys: pyte
         text = help_of(capsys, *names, "-h")
         assert text == help_of(capsys, *names, "--help")
         assert [line for line in text.splitlines() if len(line) > WIDEST] == [], names
+        assert TYPE.findall(text) == [], names
+        usage = text.partition("\n\n")[0]
+        assert usage.replace("[OPTIONS]", "").replace("COMMAND [ARGS]...", "").count("{") == 0, usage
 
 
 def test_every_command_has_examples_that_parse(
