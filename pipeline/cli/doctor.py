@@ -131,6 +131,5 @@ def _told_once(checks: Sequence[Check]) -> list[tuple[str, Check]]:
         same = alike.get((check.status, check.message), ())
         if same and same[0] is check:
             roles = ", ".join(one.id.removeprefix(_ROLE) for one in same)
-            message = check.message.replace(f" for {same[0].id.removeprefix(_ROLE)}:", ":")
-            told.append(("agents", check.model_copy(update={"message": f"{roles}: {message}"})))
+            told.append(("agents", check.model_copy(update={"message": f"{roles}: {check.message}"})))
     return told

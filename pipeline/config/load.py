@@ -117,8 +117,7 @@ def require_agents(loaded: Loaded, roles: Iterable[Role] = ISSUE_ROLES) -> None:
         for agent in loaded.config.candidates(role):
             if key := _missing(agent):
                 raise UserError(
-                    f'No agent is configured for {role}: the backend "{agent.backend}" needs {key}. Set it in [agents] '
-                    f"or [agents.{role}] of your redfirst.toml, or do the work of a role yourself: --agent ROLE=human.",
+                    not_configured(agent.backend, key, role),
                     Reason.CONFIG,
                     pointer=pointer(("agents", role, key)),
                     details={"role": role.value, "backend": agent.backend.value, "missing": key},
@@ -127,6 +126,15 @@ def require_agents(loaded: Loaded, roles: Iterable[Role] = ISSUE_ROLES) -> None:
                         "redfirst demo   # shows the whole way with scripted agents",
                     ),
                 )
+
+
+def not_configured(backend: str, key: str, role: Role | None = None) -> str:
+    """Return the sentence for a backend that lacks a key; without *role* it is so of several."""
+    of_role, or_there = (f" for {role}", f" or [agents.{role}]") if role is not None else ("", "")
+    return (
+        f'No agent is configured{of_role}: the backend "{backend}" needs {key}. Set it in [agents]{or_there} of your '
+        "redfirst.toml, or do the work of a role yourself: --agent ROLE=human."
+    )
 
 
 def _missing(agent: AgentConfig) -> str | None:

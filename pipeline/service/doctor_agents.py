@@ -11,7 +11,7 @@ from pipeline.backends.command import ADD, not_shown
 from pipeline.backends.logins import require_login
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
-from pipeline.config.load import require_agents
+from pipeline.config.load import not_configured, require_agents
 from pipeline.config.model import BoxMode
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
@@ -29,25 +29,41 @@ if TYPE_CHECKING:
 
 def check_agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
     """Return a check for each role; what is wrong with several of them is told by the first one."""
+    refused = {role: error for role in ISSUE_ROLES if (error := _refusal(loaded, role)) is not None}
+    causes = {role: (str(error.details["backend"]), str(error.details["missing"])) for role, error in refused.items()}
+    told: dict[tuple[str, str] | str, str] = {}
     found: list[Check] = []
-    said: dict[str, str] = {}
     for role in ISSUE_ROLES:
-        check = _agent(loaded, role, environ)
-        whoever = check.message.replace(f" for {role}:", ":").replace(f" or [agents.{role}]", "")
-        same = said.setdefault(whoever, check.id)
-        is_said = check.status == "fail" and same != check.id
+        cause = causes.get(role)
+        if cause is not None:
+            is_shared = list(causes.values()).count(cause) > 1
+            message = not_configured(*cause) if is_shared else refused[role].message
+            check = _not_configured(role, refused[role], message, environ)
+        else:
+            check = _agent(loaded, role, environ)
+        same = told.setdefault(cause or check.message, check.id)
+        is_told = check.status == "fail" and same != check.id
         update = {"message": f"as {same}", "advice": "", "same_as": same}
-        found.append(check.model_copy(update=update) if is_said else check)
+        found.append(check.model_copy(update=update) if is_told else check)
     return found
+
+
+def _refusal(loaded: Loaded, role: Role) -> UserError | None:
+    try:
+        require_agents(loaded, [role])
+    except UserError as error:
+        return error
+    return None
+
+
+def _not_configured(role: Role, error: UserError, message: str, environ: Mapping[str, str]) -> Check:
+    """Return the check of a role whose agent lacks a key: in the words of a run, which name what is installed."""
+    told = hinted(UserError(message, error.reason, actions=error.actions), environ, ask_versions=False)
+    return Check(id=f"agent-{role.value}", status="fail", message=told.message, advice="; ".join(told.actions))
 
 
 def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
     id_, search_path = f"agent-{role.value}", environ.get("PATH", os.defpath)
-    try:
-        require_agents(loaded, [role])
-    except UserError as error:  # the same words as a run has, and it names what is installed
-        told = hinted(error, environ, ask_versions=False)
-        return Check(id=id_, status="fail", message=told.message, advice="; ".join(told.actions))
     try:
         for agent in loaded.config.candidates(role):
             if agent.backend.value in BACKENDS:

@@ -207,7 +207,11 @@ def test_a_program_whose_script_the_box_does_not_show_is_told(home: Path, reposi
 def test_an_agent_that_nobody_configured_blocks(home: Path, repository: Repository) -> None:
     configure(home, 'sandbox = "none"\n')
     checks = ask(exit_code=2)
-    assert "No agent is configured for orchestrator" in checks["agent-orchestrator"].message
+    message = checks["agent-orchestrator"].message
+    assert message.startswith('No agent is configured: the backend "command" needs argv. Set it in [agents] of'), (
+        message
+    )
+    assert "orchestrator" not in message, "it is so of others, too"
     assert (checks["agent-make"].status, checks["agent-make"].message) == ("fail", "as agent-orchestrator")
 
 
