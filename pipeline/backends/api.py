@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob
     from pipeline.config.model import AgentConfig
 
-_INSTALL: Final = "pip install 'redfirst[api]'"
 _NEEDED: Final = ("pydantic_ai", "openai", "anthropic", "google.genai")
 
 
@@ -34,11 +33,14 @@ class ApiBackend:
         """
         missing = [name for name in _NEEDED if not _is_there(name)]
         if missing:
+            from pipeline.backends.api_extra import install_command  # noqa: PLC0415  (only where something is missing)
+
+            command = install_command()
             raise UserError(
-                f'backend = "api" needs {", ".join(missing)}. Install it: {_INSTALL}',
+                f'backend = "api" needs {", ".join(missing)}. Install it: {command}',
                 Reason.CONFIG,
                 details={"missing": missing},
-                actions=(_INSTALL,),
+                actions=(command,),
             )
 
     async def run(self, job: AgentJob) -> AgentResult:

@@ -15,7 +15,9 @@ import typer
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
 from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.issue_place import FOLDER
+from pipeline.cli.issue_lists import FOLDER, claims_of
+from pipeline.cli.issue_new import next_id
+from pipeline.cli.issue_place import user_errors
 from pipeline.cli.text import print_text
 from pipeline.config.load import load
 from pipeline.config.problems import did_you_mean
@@ -28,9 +30,10 @@ from pipeline.runs.files import disk
 from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.run_config import file_at_head
 from pipeline.service.trust_requests import widening_in
+from todo import FolderSource, Tracker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SCHEMA: Final = "redfirst.init/1"
 _INDEX: Final = "# Issues\n\n## Core\n"
@@ -81,11 +84,7 @@ def init(
     if not dry_run:
         _write_new(repository.worktree / OWN_FILE, text)
     made = tracker and not dry_run and _make_tracker(repository.worktree / FOLDER)
-    following = (
-        _next(repository, start, asks=asks, tracker=made)
-        if not dry_run
-        else [_same(agent, model, argv, tracker=tracker)]
-    )
+    following = _next(repository, start, asks=asks) if not dry_run else [_same(agent, model, argv, tracker=tracker)]
     document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
     if as_document:
         typer.echo(json.dumps(document, indent=2))
@@ -224,22 +223,42 @@ def _document(
         "tracker": tracker,
         "text": text,
         "found": [each.name for each in known],
+        "to_write": list(_to_write(start)) if written else [],
         "next": following,
     }
 
 
-def _next(repository: Repository, start: Start, *, asks: bool, tracker: bool) -> list[str]:
-    steps = [start.install] if start.install is not None else []
+def _to_write(start: Start) -> Iterator[str]:
+    """Yield what only the user can write into the file before anything can be asked, and where."""
     if start.lacks_program:
-        steps.append(f"write your program into {OWN_FILE}: argv, without the #")
+        yield "your program, at argv"
     if start.lacks_model:
-        steps.append(f"write the model's name into {OWN_FILE}")
+        yield "the model's name, at model"
+
+
+def _next(repository: Repository, start: Start, *, asks: bool) -> list[str]:
+    steps = [start.install] if start.install is not None else []
     steps.append(f"git add {OWN_FILE} && git commit -m 'configure redfirst'")
     steps += ["redfirst trust"] if asks or start.lacks_program else []
-    steps.append("redfirst doctor --agents")
-    if tracker or not (repository.worktree / FOLDER).exists():
-        steps.append(f"redfirst issue new --title TITLE --edit && git add {FOLDER} && git commit -m 'the first issue'")
-    return [*steps, "redfirst run ISSUE --worktree"]
+    return [*steps, "redfirst doctor --agents", *_to_run(repository)]
+
+
+def _to_run(repository: Repository) -> list[str]:
+    """Return what runs the first issue that is ready; where none is, what files one comes before."""
+    folder = repository.worktree / FOLDER
+    try:
+        with user_errors():
+            ready = Tracker(FolderSource(folder)).ready() if folder.exists() else []
+        free = [issue.id for issue in ready if issue.id not in claims_of(repository.worktree)]
+        if free:
+            return [f"redfirst run {free[0]} --worktree"]
+        new = next_id(folder)
+    except UserError:
+        return ["redfirst issue lint"]
+    return [
+        f"redfirst issue new --title TITLE --edit && git add {FOLDER} && git commit -m 'file {new}'",
+        f"redfirst run {new} --worktree",
+    ]
 
 
 def _same(agent: str | None, model: str | None, argv: str | None, *, tracker: bool) -> str:
@@ -255,4 +274,5 @@ def _text(document: dict[str, Any]) -> str:
     others = [name for name in document["found"] if name != document["agent"]]
     lines = [f"wrote {visible(document['path'])} for {document['agent']} (also here: {', '.join(others) or 'nothing'})"]
     lines += ["made TODO/"] if document["tracker"] else []
+    lines += [f"write {each} there, without the #" for each in document["to_write"]]
     return "\n".join([*lines, "next:", *(f"  {step}" for step in document["next"])])

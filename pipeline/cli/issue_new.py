@@ -169,6 +169,18 @@ def _written(path: Path, template: str) -> str:
     return written
 
 
+def next_id(folder: Path) -> str:
+    """Return the id that the next issue gets.
+
+    Raises:
+        UserError: the tracker is broken.
+    """
+    from pipeline.runs.tracker import first_prefix  # noqa: PLC0415  (heavy; not on the path of --help)
+
+    with user_errors():
+        return _tracker(folder).draft(NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name)))[0]
+
+
 def _text_of(place: str) -> str:
     try:
         return (sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()).decode()

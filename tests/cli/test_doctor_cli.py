@@ -208,9 +208,7 @@ def test_an_agent_that_nobody_configured_blocks(home: Path, repository: Reposito
     configure(home, 'sandbox = "none"\n')
     checks = ask(exit_code=2)
     message = checks["agent-orchestrator"].message
-    assert message.startswith('No agent is configured: the backend "command" needs argv. Set it in [agents] of'), (
-        message
-    )
+    assert message.startswith('No agent is configured: the backend "command" needs argv. Set it in [agents] of')
     assert "orchestrator" not in message, "it is so of others, too"
     assert (checks["agent-make"].status, checks["agent-make"].message) == ("fail", "as agent-orchestrator")
 

@@ -58,6 +58,9 @@ def written(project: Project) -> dict[str, Any]:
     return tomllib.loads((project.root / "redfirst.toml").read_text())
 
 
+NEW_ISSUE = "redfirst issue new --title TITLE --edit"
+
+
 def test_the_best_agent_that_is_here_is_chosen_and_the_file_counts(project: Project) -> None:
     install(project, "gemini", "claude")
     document = init(project)
@@ -99,8 +102,22 @@ def test_a_dry_run_prints_the_file_and_nothing_else(project: Project) -> None:
 
 def test_a_model_that_must_be_named_is_a_next_step(project: Project) -> None:
     install(project, "codex")
-    assert "write the model's name into redfirst.toml" in init(project)["next"]
+    document = init(project)
+    assert document["to_write"] == ["the model's name, at model"]
+    assert document["next"][0].startswith("git add redfirst.toml")
     assert '# model = "NAME"' in (project.root / "redfirst.toml").read_text()
+
+
+def test_the_issue_to_run_is_named_and_where_there_is_none_the_next_one(project: Project) -> None:
+    def told() -> list[str]:
+        (project.root / "redfirst.toml").unlink(missing_ok=True)
+        return init(project, "--agent", "human")["next"][2:]
+
+    assert told() == ["redfirst run GAL-1 --worktree"]
+    project.redfirst("issue", "status", "GAL-1", "done")
+    assert told() == [f"{NEW_ISSUE} && git add TODO && git commit -m 'file GAL-2'", "redfirst run GAL-2 --worktree"]
+    (project.root / "TODO" / "GAL-1.md").write_text("no front matter\n", encoding="utf-8")
+    assert told() == ["redfirst issue lint"]
 
 
 def test_an_agent_that_is_not_installed_is_configured_and_its_install_said(project: Project) -> None:
@@ -115,7 +132,8 @@ def test_a_program_of_one_s_own_is_configured_or_left_to_be_filled_in(project: P
     assert "redfirst trust" in document["next"]
     (project.root / "redfirst.toml").unlink()
     document = init(project, "--agent", "command")
-    assert document["next"][0] == "write your program into redfirst.toml: argv, without the #"
+    assert document["to_write"] == ["your program, at argv"]
+    assert document["next"][0].startswith("git add redfirst.toml")
     path = project.root / "redfirst.toml"
     path.write_text(path.read_text().replace('# argv = ["PROGRAM", "ARGUMENT"]', 'argv = ["echo"]'))
     assert written(project)["agents"]["argv"] == ["echo"]

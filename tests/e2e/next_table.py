@@ -395,12 +395,13 @@ SET_UP: Final[dict[str, Advice]] = {
             ),
             "redfirst trust": Promise(2),
             "redfirst doctor --agents": READS,
-            "redfirst issue new --title TITLE --edit && git add TODO && git commit -m 'the first issue'": Promise(
+            "redfirst issue new --title TITLE --edit && git add TODO && git commit -m 'file PROJECT-1'": Promise(
                 0, "$ git cat-file -e :TODO/PROJECT-1.md"
             ),
-            "redfirst run ISSUE --worktree": Promise(4, "$ test -d ../project-project-1"),
+            "redfirst run PROJECT-1 --worktree": Promise(4, "$ test -d ../project-project-1"),
         },
     ),
+    "configured, and the tracker is broken": Advice(("cli/init.py",), {"redfirst issue lint": Promise(2)}),
     "only shown": Advice(("cli/init.py",), {"redfirst init --agent command --argv 'echo '\"'\"'a b'\"'\"''": _WRITTEN}),
     "not trusted yet": Advice(("cli/config.py",), {"redfirst trust": Promise(2)}),
     "not trusted, and run": Advice(

@@ -54,7 +54,6 @@ def test_a_program_of_one_s_own_from_its_configuration_to_a_run(scene: Scene) ->
     project.commit()
     steps = project.document("init", "--agent", "command", "--argv", "true")["next"]
     lines = list(SET_UP["configured"].lines.items())
-    scene.filled["ISSUE"] = "PROJECT-1"
     scene.in_turn(steps[:2], dict(lines[:2]))
     scene.within(project.redfirst("config", "show").stdout, SET_UP["not trusted yet"].lines)
     also = project.document("run", "PROJECT-1")["error"]["also"]
@@ -81,6 +80,9 @@ def test_what_doctor_advises(scene: Scene) -> None:
     project.write({"TODO/GAL-1.md": "no front matter\n"})
     project.commit()
     scene.within(doctor(scene), SET_UP["doctor: broken tracker"].lines)
+    steps = project.document("init", "--agent", "human")["next"]
+    scene.each(steps[2:], SET_UP["configured, and the tracker is broken"].lines)
+    (project.root / "redfirst.toml").unlink()
     project.git("rm", "-r", "--quiet", "TODO")
     project.commit()
     scene.within(doctor(scene), SET_UP["doctor: no tracker"].lines)

@@ -294,7 +294,7 @@ ONLY_THE_USER_KNOWS: Final[dict[str, str]] = {
     "kill PID": "the process, which differs from run to run; the program prints its number",
     "redfirst init --agent NAME": "an agent that will be installed",
     "redfirst issue new --title TITLE": _SAYS,
-    "redfirst issue new --title TITLE --edit && git add TODO && git commit -m 'the first issue'": _SAYS,
+    "redfirst issue new --title TITLE --edit && git add TODO && git commit -m 'file PROJECT-1'": _SAYS,
     "redfirst issue new --title TITLE --id GAL-1": _SAYS,
     'redfirst reject run-GAL-1 --feedback "..."': _SAYS,
     'redfirst reject run-GAL-1 --to plan --feedback "..."': _SAYS,
@@ -305,6 +305,5 @@ ONLY_THE_USER_KNOWS: Final[dict[str, str]] = {
     "redfirst run ISSUE": _NAMED,
     "redfirst run ISSUE --agent ROLE=human": _NAMED,
     "redfirst run ISSUE --base REF": _NAMED,
-    "redfirst run ISSUE --worktree": _NAMED,
 }
 """Advice with a place for a word, and why the program cannot know it."""
