@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.redaction import redact
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
+from pipeline.measure.commands import program_for, run_in_copy
 from pipeline.measure.composed_trees import compose, shares_file
-from pipeline.measure.measuring import UnmeasurableError, changed_paths, working_box
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.project_tools import kit_of
-from pipeline.process import WORKSPACE, Command, Mount
-from pipeline.programs import locate
 from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
 from pipeline.trees import opened, opened_parent, opened_regular
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.measure.project_tools import Kit
-    from pipeline.programs import Program
 
 FILES: Final = "{files}"
 _TAIL: Final = 1500
@@ -124,34 +120,12 @@ async def _run(
     ctx: MeasurementContext, folder: Path, argv: Sequence[str], files: Sequence[str]
 ) -> tuple[int | None, str]:
     kit = await kit_of(ctx)
-    search_path = ":".join((*map(str, kit.folders), ctx.search_path))
     try:
-        program = locate(argv[0], search_path)
-    except UserError as error:
-        raise UnmeasurableError(f"[checks] {argv[0]}: {error.message}") from error
-    if (shown := _tracked_folder(ctx, program, kit)) is not None:
-        why = f"{shown} is tracked, and would be shown with all that is ignored in it; use one that is not"
-        raise UnmeasurableError(f"[checks] {argv[0]}: the environment {why}")
+        program = program_for(ctx, argv[0], kit)
+    except (UserError, UnmeasurableError) as error:
+        why = error.message if isinstance(error, UserError) else error
+        raise UnmeasurableError(f"[checks] {argv[0]}: {why}") from error
     words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
-    workspace = ctx.box.inside(folder, WORKSPACE)
-    view = Mount(folder, workspace, writable=True)
-    tools = kit.tools(view)
-    command = Command(
-        argv=program.argv(*words),
-        cwd=workspace,
-        mounts=(view, *tools.mounts, *program.mounts),
-        env=tools.env,
-        timeout_s=ctx.config.toolchains.of(ctx.toolchain.name).timeout_s,
-    )
-    with working_box():
-        completed = await ctx.box.run(command)
-    output = redact(completed.stdout + completed.stderr, ctx.secrets, shapes=False).decode(errors="replace")
-    return completed.exit_code, output.replace(f"{workspace}/", "")[-_TAIL:]
-
-
-def _tracked_folder(ctx: MeasurementContext, program: Program, kit: Kit) -> Path | None:
-    """Return a folder of the repository that a program would bring along, beside the environment of the tests."""
-    own = [env.prefix.resolve() for _, env in kit.parts]
-    sources = [mount.source for mount in program.mounts if mount.source.is_dir()]
-    others = [source for source in sources if not any(source.is_relative_to(prefix) for prefix in own)]
-    return next((source for source in others if ctx.repository.tracked_in(source)), None)
+    limit = ctx.config.toolchains.of(ctx.toolchain.name).timeout_s
+    completed, output, errors = await run_in_copy(ctx, folder, program, words, kit, timeout_s=limit)
+    return completed.exit_code, (output + errors)[-_TAIL:]

@@ -20,6 +20,12 @@ def before(machine: RecipeMachine, state: StepsState, name: str) -> tuple[str, .
     return (*(each for one in above for each in machine.names(state, one)), *siblings_before(machine, state, name))
 
 
+def behind(machine: RecipeMachine, id_: str) -> tuple[str, ...]:
+    """Return the steps of the file that stand behind one in the graph, in order."""
+    bit = 1 << machine.order.index(id_)
+    return tuple(one for one in machine.order if machine.plan.above[one] & bit)
+
+
 def siblings_before(machine: RecipeMachine, state: StepsState, name: str) -> tuple[str, ...]:
     """Return the steps of the same `for_each` that a writer waits for: their areas meet, in a row at least."""
     step = machine.step_of(name)

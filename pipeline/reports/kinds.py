@@ -108,10 +108,12 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             Kind(
                 "answer",
                 ("request",),
-                ("inputs", "outcomes", "findings", "payload_schema"),
+                ("inputs", "outcomes", "findings", "feedback", "payload_schema"),
                 dict.fromkeys((Role.CHECK, Role.SIMPLIFY, Role.EXPLORE), _ANSWER),
             ),
-            Kind("change", ("request",), ("inputs", "outcomes", "findings", "measured"), {Role.MAKE: _MAKE}),
+            Kind(
+                "change", ("request",), ("inputs", "outcomes", "findings", "feedback", "measured"), {Role.MAKE: _MAKE}
+            ),
         )
     }
 )

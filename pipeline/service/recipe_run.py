@@ -5,42 +5,37 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pipeline import VERSION
 from pipeline.boxes.orphans import end_lost
-from pipeline.config.folders import state_folder
-from pipeline.dispatch.roles import prompts_hash
 from pipeline.dispatch.sandbox_escape import EscapeError
-from pipeline.dispatch.transcript import secrets_of_run
-from pipeline.engine.journal import stamp, utc_now
 from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.recipes.plan import preview
-from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
+from pipeline.recipes.step_table import At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk
-from pipeline.runs.info import RunInfo
 from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import WORKFLOW, RecipeRun
+from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.roster import next_name
 from pipeline.runs.run_ref import drop_publication, keep_recipe_run
-from pipeline.runs.store import state_of_run, workflow_folder
+from pipeline.runs.store import workflow_folder
 from pipeline.service.composition import expected_error
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
-from pipeline.service.ports import dispatcher_of, place_of_run, toolchain_of
+from pipeline.service.ports import place_of_run
 from pipeline.service.recipe_change import change_of
-from pipeline.service.recipe_choice import RECIPE, Chosen, chosen, pairs, require_trust, unsound, values_of
+from pipeline.service.recipe_choice import chosen, pairs, require_trust, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
+from pipeline.service.recipe_gates import require_no_gate
+from pipeline.service.recipe_ports import context_of, made
 from pipeline.service.recipe_start import require_runnable, roles_of, start_of
-from pipeline.service.run_config import config_hash, read_config, refuse_recursion, require_programs, require_usable
-from pipeline.service.run_flags import flags_of, kept_config, kept_flags, usable
-from pipeline.steps import recipe_ask, recipe_filing
+from pipeline.service.run_config import read_config, refuse_recursion, require_programs, require_usable
+from pipeline.service.run_flags import flags_of, kept_flags, usable
+from pipeline.steps import recipe_ask, recipe_command, recipe_filing, recipe_gate, recipe_tests
 from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
-from pipeline.steps.recipe_context import RecipeContext
 from pipeline.steps.recipe_outcome import write_outcome
 from pipeline.steps.recipe_trees import CollisionError
 
@@ -48,16 +43,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pipeline.boxes.box import ProvableBox
-    from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.recipes.steps_state import StepsState
-    from pipeline.runs.info import ChangeSeen
-    from pipeline.runs.preconditions import Start
     from pipeline.service.run_config import RunOptions
-    from pipeline.steps.recipe_context import Words
+    from pipeline.steps.recipe_context import RecipeContext, Words
 
-_RUNNERS: Final = {At.ASK: recipe_ask.run, At.FILE: recipe_filing.run}
+_RUNNERS: Final = {
+    At.ASK: recipe_ask.run,
+    At.RUN: recipe_command.run,
+    At.TESTS: recipe_tests.run,
+    At.HOLD: recipe_gate.run,
+    At.FILE: recipe_filing.run,
+}
 
 
 async def start(repository: Repository, options: RunOptions, say: Callable[[str], None]) -> RecipeContext:
@@ -97,7 +94,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             folder.mkdir(exist_ok=True)
         lease = FileLease.take(folder)
         try:
-            run = _made(repository, folder, options, recipe, values, loaded.config, begin, change, box)
+            run = made(repository, folder, options, recipe, values, loaded.config, begin, change, box)
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
             facts = ", ".join(f"{key} {value}" for key, value in isolation(ctx.config, box).items())
             say(f"{run.info.run_id}: {recipe.recipe.name}, {facts}")
@@ -108,8 +105,24 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             lease.release()
 
 
-async def go_on(repository: Repository, folder: Path, options: RunOptions, say: Callable[[str], None]) -> RecipeContext:
+def resume(ctx: RecipeContext) -> None:
     """Go on with a run: what is ready stays, what is not is asked again.
+
+    Raises:
+        UserError: only a person's answer takes it further.
+    """
+    require_no_gate(ctx.run)
+    ctx.go_on()
+
+
+async def go_on(
+    repository: Repository,
+    folder: Path,
+    options: RunOptions,
+    say: Callable[[str], None],
+    prepare: Callable[[RecipeContext], None] = resume,
+) -> RecipeContext:
+    """Go on with a run that *prepare* resumes, or whose gate it answers; return how it then stands.
 
     Raises:
         UserError: it has ended, is driven by another process, or is damaged.
@@ -133,7 +146,9 @@ async def go_on(repository: Repository, folder: Path, options: RunOptions, say: 
             require_programs(loaded.config, options.environ, roles)
             box = await box_of(loaded.config)
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
-            run.resume(sandbox=isolation(loaded.config, box), flags=kept_flags(options.flags, ctx.dispatcher.secrets))
+            flags = kept_flags(options.flags, ctx.secrets)
+            ctx.go_on = partial(run.resume, sandbox=isolation(loaded.config, box), flags=flags)
+            prepare(ctx)
             return await finish(ctx, interruption)
         finally:
             lease.release()
@@ -158,63 +173,6 @@ def abandon(repository: Repository, folder: Path, environ: Mapping[str, str]) ->
         return run
     finally:
         lease.release()
-
-
-def _made(
-    repository: Repository,
-    folder: Path,
-    options: RunOptions,
-    recipe: Chosen,
-    values: Mapping[str, str],
-    config: Config,
-    begin: Start,
-    change: ChangeSeen | None,
-    box: ProvableBox,
-) -> RecipeRun:
-    dumped = config.model_dump(mode="json")
-    secrets = secrets_of_run(repository.worktree, options.environ, config)
-    info = RunInfo(
-        run_id=folder.name,
-        workflow=WORKFLOW,
-        workflow_version=VERSION,
-        workflow_hash=config_hash(repr((ROWS, ANY))),
-        redfirst_version=VERSION,
-        branch=begin.branch,
-        base_branch=begin.base_branch,
-        start_commit=begin.commit,
-        start_tree=begin.tree,
-        config=kept_config(dumped, secrets),
-        config_hash=config_hash(dumped),
-        flags=kept_flags(options.flags, secrets),
-        prompts_hash=prompts_hash(),
-        recipe=recipe.facts,
-        steps=recipe.recipe.model_dump(mode="json", by_alias=True, exclude_defaults=True),
-        inputs=dict(values),
-        change=change,
-        started_at=stamp(utc_now()),
-    )
-    own = state_of_run(state_folder(options.environ), repository, info.run_id)
-    with disk(own):
-        own.mkdir(mode=0o700, parents=True, exist_ok=True)
-    run = RecipeRun.create(folder, info, sandbox=isolation(config, box))
-    run.write_artifact(RECIPE, recipe.document(values))
-    return run
-
-
-def context_of(
-    repository: Repository,
-    run: RecipeRun,
-    config: Config,
-    box: ProvableBox,
-    environ: Mapping[str, str],
-    say: Callable[[str], None],
-) -> RecipeContext:
-    """Return the ports of one driver."""
-    checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
-    dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=None)
-    toolchain = toolchain_of(repository, config, run.info.start_commit)
-    path = dispatcher.search_path
-    return RecipeContext(run, repository, checkout, config, box, dispatcher, toolchain, path, environ, say)
 
 
 async def finish(ctx: RecipeContext, interruption: Interruption) -> RecipeContext:
@@ -256,7 +214,7 @@ def output_of(ctx: Words) -> str:
 
 async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
     if lane == TRUNK:
-        return StepEvent(signal=StepSignal.OK)
+        return await recipe_tests.begun(ctx)
     here = ctx.seen_from(lane)
     if ctx.stopping != "no":
         return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note=f"{lane} is asked when the run goes on")

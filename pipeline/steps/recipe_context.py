@@ -13,6 +13,7 @@ import anyio
 from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.machine import TRUNK
 from pipeline.progress import Progress
+from pipeline.recipes.step_table import At
 from pipeline.recipes.templates import filled
 from pipeline.runs.files import to_json
 from pipeline.steps.context import Learnt
@@ -128,6 +129,8 @@ class RecipeContext(Words):
     say: Callable[[str], None]
     learnt: Learnt = field(default_factory=Learnt)
     progress: Progress = field(default_factory=Progress)
+    go_on: Callable[[], None] = lambda: None
+    """Journals that this driver goes on with the run, with the flags that count from here on."""
     lane_name: str = TRUNK
     waiting: list[anyio.Event] = field(default_factory=list[anyio.Event])
     told_of: dict[str, Checkpoint] = field(default_factory=dict[str, "Checkpoint"])
@@ -193,6 +196,14 @@ class RecipeContext(Words):
     def note(self, event: JournalEvent) -> None:
         """Add a line to the journal."""
         self.run.journal.append(event)
+
+    def feedback(self) -> list[Path]:
+        """Return what persons said who sent this step back, and what it had come to; nothing where nobody did."""
+        to = self.step.id if self.lane.at is At.ASK else None
+        back = [one for one in self.run.history if getattr(one.decision.action, "to", None) == to]
+        names = [name for one in back for name in one.event.evidence]
+        own = [path for path in (self.path(f"steps/{self.lane_name}/{self.lane_name}.md"),) if path.is_file()]
+        return [*map(self.path, names), *own] if to is not None and names else []
 
     @property
     def publication(self) -> str:

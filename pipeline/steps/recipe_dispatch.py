@@ -52,6 +52,7 @@ def handed(ctx: RecipeContext) -> dict[str, list[Path]]:
     return {
         "request": [ctx.path(ctx.write(f"steps/{ctx.lane_name}/request.md", f"{said.rstrip()}\n"))],
         "inputs": inputs,
+        "feedback": ctx.feedback(),
         "outcomes": [path for id_ in ctx.run.machine.ancestors(ctx.step.id) for path in ctx.left_by(id_)],
     }
 

@@ -18,6 +18,7 @@ DOCTOR: Final = (
 )
 
 OF_RECIPES: Final = "a run of a recipe's own steps: tests/workflows/test_runs_of_recipes.py types it"
+OF_GATES: Final = "a gate of a recipe's run: tests/workflows/test_gates_and_commands.py types it"
 OF_SAVED: Final = "a recipe that was written: tests/workflows/test_saved_recipes.py types it"
 
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
@@ -27,6 +28,13 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "service/recipe_result.py": {
         "redfirst abandon {}": OF_RECIPES,
         "redfirst resume {}": OF_RECIPES,
+    },
+    "service/recipe_gates.py": {
+        "redfirst approve {}": OF_GATES,
+        'redfirst approve {} {}="..."': OF_GATES,
+        'redfirst reject {} --feedback "..."': OF_GATES,
+        "redfirst resume {}": OF_GATES,
+        "redfirst show {}": OF_GATES,
     },
     "service/recipe_run.py": {
         "redfirst resume {}": OF_RECIPES,
