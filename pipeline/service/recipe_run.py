@@ -33,7 +33,7 @@ from pipeline.service.recipe_ports import context_of, made
 from pipeline.service.recipe_start import require_runnable, roles_of, start_of
 from pipeline.service.run_config import read_config, refuse_recursion, require_programs, require_usable
 from pipeline.service.run_flags import flags_of, kept_flags, usable
-from pipeline.steps import recipe_ask, recipe_command, recipe_filing, recipe_gate, recipe_tests
+from pipeline.steps import recipe_ask, recipe_command, recipe_filing, recipe_gate, recipe_publish, recipe_tests
 from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
 from pipeline.steps.recipe_outcome import write_outcome
@@ -54,6 +54,7 @@ _RUNNERS: Final = {
     At.TESTS: recipe_tests.run,
     At.HOLD: recipe_gate.run,
     At.FILE: recipe_filing.run,
+    At.PUBLISH: recipe_publish.run,
 }
 
 

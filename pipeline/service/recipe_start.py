@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipeline.recipes.model import Recipe, Step
     from pipeline.service.recipe_choice import Chosen
 
-_RUN: Final = frozenset({Kind.AGENT, Kind.RUN, Kind.TESTS, Kind.GATE, Kind.FILE_ISSUES})
+_RUN: Final = frozenset({Kind.AGENT, Kind.RUN, Kind.TESTS, Kind.GATE, Kind.FILE_ISSUES, Kind.PUBLISH})
 """What this version can take."""
 
 
@@ -63,7 +63,7 @@ def require_runnable(recipe: Chosen, word: str) -> None:
         kinds = ", ".join(dict.fromkeys(f"{step.id} ({step.agent or step.kind})" for step in steps))
         raise UserError(
             f"The recipe {recipe.recipe.name} cannot be run in this version: only steps that ask a role, "
-            f"without accept, review and scratch, commands, tests, gates and issues can be, and not {kinds}. "
+            f"without accept, review and scratch, commands, tests, gates, issues and publish can be, and not {kinds}. "
             f"What it would do: {show}",
             Reason.USAGE,
             path=recipe.file.path,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.paths import is_tracker
 from pipeline.runs.events import PublishOnto
+from pipeline.steps.publication.publisher import since
 from pipeline.steps.publication.trees import above
 
 if TYPE_CHECKING:
@@ -100,11 +101,11 @@ def meetings(ctx: Publisher, base: Base, work: Sequence[Planned]) -> tuple[Meeti
 
     Files of the tracker are left out: what becomes of them is computed again on the base.
     """
-    repository, info = ctx.repository, ctx.run.info
-    if base.commit == info.start_commit:
+    repository, began = ctx.repository, since(ctx)
+    if base.commit == began:
         return ()
     same = str.casefold if repository.config("core.ignorecase") == "true" else str
-    changed = (change.path for change in repository.diff(info.start_tree, repository.tree_of(base.commit)))
+    changed = (change.path for change in repository.diff(began, base.commit))
     theirs = {same(path): path for path in changed if not is_tracker(path)}
     folders = {folder for path in theirs for folder in above(path)}
     ours: dict[str, list[str]] = {}
@@ -117,7 +118,7 @@ def meetings(ctx: Publisher, base: Base, work: Sequence[Planned]) -> tuple[Meeti
         met = [theirs[place] for place in (key, *above(key)) if place in theirs]
         met += [theirs[place] for place in theirs if place.startswith(f"{key}/")] if key in folders else []
         if met:
-            commits = repository.touching(info.start_commit, base.commit, *met)
+            commits = repository.touching(began, base.commit, *met)
             said = tuple(f"{commit[:12]} ({repository.subject(commit)})" for commit in commits)
             cases = not any(f"{one}/".startswith(f"{path}/") or f"{path}/".startswith(f"{one}/") for one in met)
             found.append(Meeting(path, said or ("a merge",), tuple(dict.fromkeys(whose)), cases))

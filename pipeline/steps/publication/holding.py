@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import carried_on, expectations, judge_green, passed, still_passing
+from pipeline.evidence.quarantine import standing
 from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
 from pipeline.measure.old_tests.regression import confirm
@@ -13,9 +14,11 @@ from pipeline.reports.markdown import bullets
 from pipeline.steps.evidence.records import baseline_of, kept_tests, quarantine_of_run, read_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
+    from datetime import date
 
-    from pipeline.evidence.observation import TestRecord
+    from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.steps.context import Context
 
 
@@ -48,15 +51,45 @@ async def hold(ctx: Context, tree: str, base: str | None = None) -> Held:
         baseline, own = await measure(ctx, base, what=f"{ctx.run.info.branch} as it is now, all tests"), _brought(ctx)
     expected = {**quarantine_of_run(ctx).without(expectations(baseline)), **own}
     leave = frozenset(test.id for task in ctx.state.done_tasks for test in ctx.task(task.id).tests_to_change)
-    seen = await measure(ctx, tree, what="the whole suite over the result, must pass")
     evidences = (read_evidence(ctx, task.id) for task in ctx.state.done_tasks)
     ledgers = [found.ledger for found in evidences if found is not None and found.ledger is not None]
     renames = {old: new for ledger in ledgers for old, new in ledger.renames.items()}
+    return await _compared(ctx, tree, base or ctx.state.start, baseline, expected, leave, renames)
+
+
+async def hold_over(ctx: MeasurementContext, tree: str, before: str, day: date) -> Held:
+    """Return whether everything that passes over one tree passes over another one, which no test was written for.
+
+    Args:
+        ctx: What measures.
+        tree: What is to be published.
+        before: The tree that it is put on.
+        day: The day that counts for the quarantine.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    baseline = await measure(ctx, before, what="the whole suite before the change, to compare with")
+    excused = standing(ctx.config.quarantine, tuple(baseline.records.values()), day, ())
+    return await _compared(ctx, tree, before, baseline, excused.without(expectations(baseline)), frozenset(), {})
+
+
+async def _compared(
+    ctx: MeasurementContext,
+    tree: str,
+    before: str,
+    baseline: Observation,
+    expected: Mapping[str, TestRecord],
+    leave: frozenset[str],
+    renames: Mapping[str, str],
+) -> Held:
+    """Return what of *expected* does not hold of a tree; *leave* is to change tests, *renames* of test files."""
+    seen = await measure(ctx, tree, what="the whole suite over the result, must pass")
     moves = carried_on(expected, seen.records, renames, leave)
     verdict = judge_green(None, seen, expected, tests_to_change=leave | moves, unread_before=baseline.unread)
-    before = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
-    suspects = await confirm(ctx, sorted(before), tree, base or ctx.state.start, seen)
-    brought = set(verdict.regressions) - before  # by this run: the tree that it began with says nothing of these
+    failed = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
+    suspects = await confirm(ctx, sorted(failed), tree, before, seen)
+    brought = set(verdict.regressions) - failed  # by this run: the tree that it began with says nothing of these
     again = await _failing_again(ctx, tree, brought)
     lost = (
         *(f"{entry} passed and fails now" for entry in sorted({*suspects.regressions, *again})),
@@ -79,7 +112,7 @@ def _brought(ctx: Context) -> dict[str, TestRecord]:
     return found
 
 
-async def _failing_again(ctx: Context, tree: str, tests: Collection[str]) -> set[str]:
+async def _failing_again(ctx: MeasurementContext, tree: str, tests: Collection[str]) -> set[str]:
     if not tests:
         return set()
     what = "tests that failed over the result again, must pass"

@@ -39,6 +39,15 @@ def intended(ctx: Publisher) -> list[PublishIntended]:
     return [line.data for line in ctx.run.journal.of(PublishIntended) if line.data.publication == ctx.publication]
 
 
+def since(ctx: Publisher) -> str:
+    """Return the commit that others may have committed on since: where the run began, or what it published last."""
+    info, repository = ctx.run.info, ctx.repository
+    before = [line.data for line in ctx.run.journal.of(Published) if line.data.publication != ctx.publication]
+    last = before[-1].commits[-1] if before else info.start_commit
+    tip = repository.resolve(f"refs/heads/{info.branch}")
+    return last if tip is not None and repository.is_ancestor(last, tip) else info.start_commit
+
+
 def note_published(ctx: Publisher) -> PublishIntended:
     """Say once in the journal that the branch holds what was intended last; return that."""
     said = intended(ctx)[-1]

@@ -1,0 +1,128 @@
+"""A step of a recipe that publishes: what the writers that it depends on changed, as one commit on the user's branch.
+
+It was measured as it is published: whatever passes over the commit that it is put on passes over it, too. What other
+steps wrote is no part of it: nobody said that it belongs there.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.recipes.model import Kind
+from pipeline.recipes.step_table import Checkpoint, StepSignal
+from pipeline.recipes.steps_state import StepEvent
+from pipeline.reports.markdown import bullets, sections
+from pipeline.steps.publication.commits import Planned
+from pipeline.steps.publication.holding import held_md, hold_over
+from pipeline.steps.publication.rebuilding import refusal_of_files
+from pipeline.steps.publication.trees import put_on
+from pipeline.steps.recipe_commit import Wanted, put_on_branch
+from pipeline.steps.recipe_project import has_tests, prepared
+from pipeline.steps.recipe_trees import tree_with
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipeline.runs.events import PublishIntended
+    from pipeline.steps.publication.bases import Base
+    from pipeline.steps.recipe_commit import Made
+    from pipeline.steps.recipe_context import RecipeContext
+
+_SHOWN: Final = 3
+_MEASURED: Final = "suite.md"
+
+
+async def run(ctx: RecipeContext) -> StepEvent:
+    """Return PUBLISHED, also where nothing was changed; NOT_MET where a test breaks; or what is in the way."""
+    try:
+        done = await put_on_branch(ctx, partial(_made, ctx))
+    except UnmeasurableError as error:
+        return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
+    return done if isinstance(done, StepEvent) else _told(ctx, done)
+
+
+async def _made(ctx: RecipeContext, base: Base) -> Made:
+    """Return the commit as it is on *base*; why it is none, where it does not go there or does not hold there.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    repository = ctx.repository
+    before, after = _before(ctx), _after(ctx)
+    if before == after:
+        return None
+    refused = refusal_of_files(ctx, base, (Planned(before, after, "", ctx.lane_name),))
+    if refused is not None:
+        return StepEvent(signal=StepSignal.BRANCH_MOVED, note=refused.why)
+    under = repository.tree_of(base.commit)
+    put = put_on(repository, under, before, after)
+    if put.conflicts:
+        why = f"{ctx.run.info.branch} has other words where {ctx.lane_name} changes {', '.join(put.conflicts)}"
+        return StepEvent(signal=StepSignal.BRANCH_MOVED, note=why)
+    broken = await _broken(ctx, put.tree, under)
+    if broken is not None:
+        return broken
+    return Wanted(put.tree, ctx.with_values(ctx.step.publish or ""), "")
+
+
+async def _broken(ctx: RecipeContext, tree: str, under: str) -> StepEvent | None:
+    """Return that the result breaks what passes over the tree that it is put on; None where it does not.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    if not has_tests(ctx):
+        ctx.write(_name(ctx, _MEASURED), "Nothing is known to run tests here: nothing was measured.\n")
+        return None
+    await prepared(ctx)
+    held = await hold_over(ctx, tree, under, datetime.fromisoformat(ctx.run.info.started_at).date())
+    name = ctx.write(_name(ctx, _MEASURED), held_md(held))
+    if not held.lost:
+        return None
+    more = f"; and {len(held.lost) - _SHOWN} more" if len(held.lost) > _SHOWN else ""
+    note = f"not published: {'; '.join(held.lost[:_SHOWN])}{more}"
+    return StepEvent(signal=StepSignal.NOT_MET, note=note, evidence=(name,))
+
+
+def _before(ctx: RecipeContext) -> str:
+    """Return the files as the steps that published before have left them."""
+    state, machine = ctx.run.state, ctx.run.machine
+    published = [one for one in machine.order if machine.steps[one].kind is Kind.PUBLISH and one != ctx.step.id]
+    return tree_with(ctx, _writers(ctx, (one for one in published if state.settled.get(one) is Checkpoint.READY)))
+
+
+def _after(ctx: RecipeContext) -> str:
+    """Return the same with what this step publishes."""
+    state, machine = ctx.run.state, ctx.run.machine
+    published = [one for one in machine.order if machine.steps[one].kind is Kind.PUBLISH]
+    mine = (one for one in published if one == ctx.step.id or state.settled.get(one) is Checkpoint.READY)
+    return tree_with(ctx, _writers(ctx, mine))
+
+
+def _writers(ctx: RecipeContext, publishing: Iterable[str]) -> list[str]:
+    """Return the names of all steps that these depend on, in order."""
+    machine = ctx.run.machine
+    above = {id_ for one in publishing for id_ in machine.ancestors(one)}
+    return [name for id_ in machine.order if id_ in above for name in machine.names(ctx.run.state, id_)]
+
+
+def _told(ctx: RecipeContext, done: PublishIntended | None) -> StepEvent:
+    """Leave what is on the branch now, for people and for the steps behind; return PUBLISHED."""
+    branch = ctx.run.info.branch
+    if done is None:
+        note, paths, commit = "nothing was changed, so nothing was published", (), None
+    else:
+        commit = done.commits[-1]
+        paths = changed_paths(ctx, *(ctx.repository.tree_of(each) for each in (f"{commit}^", commit)))
+        note = f"{commit[:12]} on {branch}: {ctx.repository.subject(commit)}"
+    name = ctx.lane_name
+    ctx.write(_name(ctx, f"{name}.md"), f"{note}\n{sections(('Files', bullets(f'`{path}`' for path in paths)))}")
+    payload = ctx.write_json(_name(ctx, f"{name}.json"), {"commit": commit, "branch": branch, "files": list(paths)})
+    return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(payload,))
+
+
+def _name(ctx: RecipeContext, name: str) -> str:
+    return f"steps/{ctx.lane_name}/{name}"
