@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import partial
-from pathlib import Path
+from pathlib import Path  # noqa: TC003  (typer reads it)
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline import VERSION, interrupts
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, MeantRun, Onto, ValueFlags
+from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, ValueFlags
 from pipeline.cli.command_table import LAZY_COMMANDS
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.gate_answers import approve, reject
+from pipeline.cli.going_on import abandon, resume
 from pipeline.cli.lazy_commands import Program, group_of
-from pipeline.cli.run_actions import acted, answer, drive, named, repository_here, tell
+from pipeline.cli.run_actions import drive, repository_here
 from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
@@ -167,65 +166,10 @@ def run_command(
     )
 
 
-@app.command()
-def resume(
-    name: MeantRun = None,
-    onto: Onto = None,
-    agent: AgentFlags = None,
-    values: ValueFlags = None,
-    as_document: AsDocumentBesideProgress = False,
-) -> None:
-    """Go on with a parked, cancelled or crashed run: the step of its last unfinished dispatch is asked again.
-
-    Examples:
-      redfirst resume
-
-      redfirst resume GAL-39 --set budget.cost_usd=10
-
-      redfirst resume GAL-39 --onto HEAD
-    """
-    from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
-
-    options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
-    answer("resume", name, lambda ctx: gates.resume(ctx, onto), options, as_document, of_recipe=recipe_run.go_on)
-
-
+app.command()(resume)
 app.command()(approve)
 app.command()(reject)
-
-
-@app.command()
-def abandon(name: MeantRun = None, as_document: AsDocumentBesideProgress = False) -> None:
-    """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch.
-
-    Examples:
-      redfirst abandon GAL-39
-    """
-    from pipeline.cli.recipe_runs import show  # noqa: PLC0415
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415
-    from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
-    from pipeline.service.other_worktrees import located  # noqa: PLC0415
-
-    here = repository_here()
-    name = named("abandon", here, name)
-    freed = gates.free_orphan(here, name)
-    if freed is not None:
-        said = f"{freed.issue} is free again: the folder of {freed.run} in {freed.worktree} is gone."
-        if Path(freed.worktree) == here.worktree:
-            said += " Its file may still say In Progress: git diff TODO"
-        freed_document = {"schema": "redfirst.freed/1", "ok": True, "issue": freed.issue}
-        if as_document:
-            typer.echo(json.dumps(freed_document))
-        else:
-            print_text(visible(said))
-        return
-    repository, folder = located(here, name)
-    if is_of_recipe(folder):
-        recipe_run.abandon(repository, folder, composition.RunOptions("").environ)
-        show(folder, here, as_document=as_document)
-        return
-    document = acted(lambda display: gates.abandon(repository, folder, display), here, repository.worktree, folder.name)
-    tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)
+app.command()(abandon)
 
 
 @app.command()

@@ -9,33 +9,28 @@ from typing import TYPE_CHECKING, cast
 
 from pipeline import VERSION
 from pipeline.boxes.orphans import end_lost
-from pipeline.config.folders import state_folder
 from pipeline.config.load import without_effect
 from pipeline.dispatch.roles import prompts_hash
-from pipeline.dispatch.transcript import secrets_of_run
-from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError, check_all, with_others
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.files import disk, full_disk
-from pipeline.runs.info import RunInfo
 from pipeline.runs.lease import FileLease
 from pipeline.runs.preconditions import examine
 from pipeline.runs.roster import next_name
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
-from pipeline.runs.store import state_of_run, workflow_folder
+from pipeline.runs.store import workflow_folder
 from pipeline.service.interruption import Interruption
-from pipeline.service.isolation import box_of, isolation
+from pipeline.service.isolation import box_of
+from pipeline.service.new_run import issue_limits, made
 from pipeline.service.orchestrator import drive_issue
 from pipeline.service.ports import build_context, place_of_run
 from pipeline.service.progress import shown
-from pipeline.service.recipe_choice import RECIPE, issue_recipe
+from pipeline.service.recipe_choice import issue_recipe
 from pipeline.service.run_config import (
     RunOptions,
     changed_file,
-    config_hash,
-    limits_of,
     load_config,
     matrix_hash,
     read_config,
@@ -43,7 +38,7 @@ from pipeline.service.run_config import (
     require_programs,
     require_usable,
 )
-from pipeline.service.run_flags import change_of, flags_of, kept_config, kept_flags, require_hidden, require_own, usable
+from pipeline.service.run_flags import change_of, flags_of, kept_flags, require_hidden, require_own, usable
 from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.table import STEPS
 
@@ -106,34 +101,26 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
                 Reason.LOCKED,
                 actions=(f"redfirst show {folder.name} --log --follow",),
             )
-        dumped = config.model_dump(mode="json")
-        secrets = secrets_of_run(repository.worktree, options.environ, config)
-        info = RunInfo(
-            run_id=folder.name,
-            workflow_version=VERSION,
+        run = made(
+            Run,
+            repository,
+            folder,
+            options,
+            config,
+            box,
+            recipe,
+            inputs,
             workflow_hash=matrix_hash(),
-            redfirst_version=VERSION,
             issue=options.issue,
             branch=start_point.branch,
             base_branch=start_point.base_branch,
             start_commit=start_point.commit,
             start_tree=start_point.tree,
-            config=kept_config(dumped, secrets),
-            config_hash=config_hash(dumped),
-            flags=kept_flags(flags, secrets),
-            prompts_hash=prompts_hash(),
-            limits=limits_of(config),
+            limits=issue_limits(loaded, recipe.recipe),
             gates=options.gates,
             park_on_blockers=config.final_review.on_blockers == "park",
-            recipe=recipe.facts,
             phases=recipe.phases,
-            started_at=stamp(utc_now()),
         )
-        own = state_of_run(state_folder(options.environ), repository, info.run_id)
-        with disk(own):
-            own.mkdir(mode=0o700, parents=True, exist_ok=True)  # says that the run is ours, also after a crash
-        run = Run.create(folder, info, sandbox=isolation(config, box))
-        run.write_artifact(RECIPE, recipe.document(inputs))
         ctx = build_context(repository, run, config, box, options.environ, say)
         ctx.start = start_point
         facts = ", ".join(f"{name} {value}" for name, value in ctx.box_facts.items())

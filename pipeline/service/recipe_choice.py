@@ -66,7 +66,7 @@ class Chosen:
     def document(self, inputs: Mapping[str, str]) -> str:
         """Return what the run keeps of it."""
         head = {"schema": SCHEMA, **self.facts.model_dump(mode="json")}
-        return to_json({**head, "inputs": dict(inputs), "recipe": _expansion(self.recipe)})
+        return to_json({**head, "inputs": dict(inputs), "recipe": steps_of(self.recipe)})
 
 
 def chosen(library: RecipeFiles, word: str, repository: Repository | None = None) -> Chosen:
@@ -88,13 +88,13 @@ def chosen(library: RecipeFiles, word: str, repository: Repository | None = None
     return Chosen(file, found.recipe, tuple(theirs))
 
 
-def _expansion(recipe: Recipe) -> dict[str, Any]:
+def steps_of(recipe: Recipe) -> dict[str, Any]:
     """Return a whole recipe as a document, without what is said by leaving it out."""
     return recipe.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 def _hash(recipe: Recipe) -> str:
-    text = json.dumps(_expansion(recipe), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(steps_of(recipe), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -63,7 +63,7 @@ def recipe_document(ctx: Words) -> RecipeDocument:
     by = {how: tuple(name for name in names if state.settled.get(name) is how) for how in Checkpoint}
     decisions = run.journal.of(DecisionMade)
     code = exit_code(outcome, reason)
-    facts = run.info.recipe.model_dump() if run.info.recipe is not None else {}
+    facts = run.facts.model_dump() if run.facts is not None else {}
     return RecipeDocument(
         ok=code == 0,
         run_id=run.info.run_id,

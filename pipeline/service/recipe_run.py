@@ -11,7 +11,6 @@ from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.plan import preview
 from pipeline.recipes.step_table import At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.runs.checkout import PrivateCheckout
@@ -25,12 +24,12 @@ from pipeline.service.composition import expected_error
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.ports import place_of_run
+from pipeline.service.recipe_again import reopening, require_unended
 from pipeline.service.recipe_change import change_of
-from pipeline.service.recipe_choice import chosen, pairs, require_trust, unsound, values_of
-from pipeline.service.recipe_files import RecipeFiles
+from pipeline.service.recipe_choice import pairs
 from pipeline.service.recipe_gates import require_no_gate
 from pipeline.service.recipe_ports import context_of, made
-from pipeline.service.recipe_start import require_runnable, roles_of, start_of
+from pipeline.service.recipe_start import inputs_kept, roles_of, sound, start_of
 from pipeline.service.run_config import read_config, refuse_recursion, require_programs, require_usable
 from pipeline.service.run_flags import flags_of, kept_flags, usable
 from pipeline.steps import recipe_ask, recipe_command, recipe_filing, recipe_gate, recipe_publish, recipe_tests
@@ -70,13 +69,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
         tip = repository.resolve("HEAD")
         if tip is None:
             raise UserError("This repository has no commit yet. Commit the project first.", Reason.USAGE)
-        recipe = chosen(RecipeFiles(repository, tip, options.environ), options.recipe, repository)
-        require_trust(recipe, repository, options.environ)
-        require_runnable(recipe, options.recipe)
-        values = values_of(recipe, options.recipe, pairs(options.inputs))
-        planned = preview(recipe.recipe, values)
-        if isinstance(planned, tuple):
-            raise unsound(options.recipe, recipe.file, planned)
+        recipe, values = sound(repository, options.recipe, options, lambda _: pairs(options.inputs))
         loaded = read_config(repository, tip, options.flags, options.environ)
         roles = roles_of(recipe.recipe)
         begin = start_of(
@@ -122,11 +115,23 @@ async def go_on(
     options: RunOptions,
     say: Callable[[str], None],
     prepare: Callable[[RecipeContext], None] = resume,
+    *,
+    step: str | None = None,
+    changed: str | None = None,
 ) -> RecipeContext:
     """Go on with a run that *prepare* resumes, or whose gate it answers; return how it then stands.
 
+    Args:
+        repository: As seen from the worktree that keeps it.
+        folder: Of the run.
+        options: What the user asked for.
+        say: Takes progress.
+        prepare: Takes the run further, unless one of the following is given.
+        step: The step that is done again, with all behind it, and nothing else; None: what is not ready.
+        changed: The recipe that counts from here on, by name or path: what it says otherwise is done again.
+
     Raises:
-        UserError: it has ended, is driven by another process, or is damaged.
+        UserError: it has ended, is driven by another process, or is damaged; or there is no such step or recipe.
     """
     interruption = Interruption()
     with interruption.listening(f"{folder.name} is as it was"):
@@ -134,22 +139,19 @@ async def go_on(
         lease = FileLease.take(folder)
         try:
             run = RecipeRun.load(folder, driving=True)
-            if run.state.has_ended:
-                raise UserError(
-                    f"{folder.name} has ended ({run.state.outcome}, {run.state.reason}). Start again: redfirst run "
-                    f"{run.recipe.name}",
-                    Reason.USAGE,
-                )
+            require_unended(run)
+            other = None if changed is None else sound(repository, changed, options, partial(inputs_kept, run.inputs))
+            again = reopening(run, step, other)
             flags = options.flags.over(flags_of(run))
             loaded = read_config(repository, run.info.start_commit, usable(flags), options.environ)
-            roles = roles_of(run.recipe)
+            roles = roles_of(run.recipe if other is None else other[0].recipe)
             require_usable(repository, loaded, options.environ, roles)
             require_programs(loaded.config, options.environ, roles)
             box = await box_of(loaded.config)
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
             flags = kept_flags(options.flags, ctx.secrets)
-            ctx.go_on = partial(run.resume, sandbox=isolation(loaded.config, box), flags=flags)
-            prepare(ctx)
+            ctx.go_on = partial(run.resume, sandbox=isolation(loaded.config, box), flags=flags, reopened=again)
+            prepare(ctx) if again is None else ctx.go_on()
             return await finish(ctx, interruption)
         finally:
             lease.release()

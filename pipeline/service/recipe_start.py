@@ -8,18 +8,45 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError, check_all, with_others
 from pipeline.outcomes import Reason
 from pipeline.recipes.model import Kind
+from pipeline.recipes.plan import preview
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.preconditions import Start, examine_recipe
+from pipeline.service.recipe_choice import chosen, require_trust, unsound, values_of
+from pipeline.service.recipe_files import RecipeFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pipeline.git import Repository
     from pipeline.recipes.model import Recipe, Step
     from pipeline.service.recipe_choice import Chosen
+    from pipeline.service.run_config import RunOptions
 
 _RUN: Final = frozenset({Kind.AGENT, Kind.RUN, Kind.TESTS, Kind.GATE, Kind.FILE_ISSUES, Kind.PUBLISH})
 """What this version can take."""
+
+
+def sound(
+    repository: Repository, word: str, options: RunOptions, given: Callable[[Recipe], Mapping[str, str]]
+) -> tuple[Chosen, dict[str, str]]:
+    """Return a recipe that can be run, as HEAD has it, and the values of its inputs.
+
+    Raises:
+        UserError: there is none of that name; it is not sound, not trusted, or cannot be run with these inputs.
+    """
+    found = chosen(RecipeFiles(repository, repository.resolve("HEAD"), options.environ), word, repository)
+    require_trust(found, repository, options.environ)
+    require_runnable(found, word)
+    values = values_of(found, word, given(found.recipe))
+    planned = preview(found.recipe, values)
+    if isinstance(planned, tuple):
+        raise unsound(word, found.file, planned)
+    return found, values
+
+
+def inputs_kept(values: Mapping[str, str], recipe: Recipe) -> dict[str, str]:
+    """Return the values of those inputs that another recipe has, too."""
+    return {one.name: values[one.name] for one in recipe.inputs if one.name in values}
 
 
 def start_of(

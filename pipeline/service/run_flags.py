@@ -12,6 +12,7 @@ from pipeline.dispatch.redaction import MARK, redact
 from pipeline.engine.events import ConfigChanged, RunResumed
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.routing.state import PARALLEL
 from pipeline.runs.info import HIDDEN, without_secrets
 from pipeline.service.run_config import config_hash, limits_of
 
@@ -122,7 +123,10 @@ def change_of(run: Run, loaded: Loaded, secrets: Collection[str]) -> ConfigChang
         changes += _hidden_differences(before, dumped, run.info.config_hash if last is None else last.config_hash)
     if not changes:
         return None
-    other = {name: limit for name, limit in limits_of(loaded.config).items() if run.state.limits.get(name) != limit}
+    limits = limits_of(loaded.config)
+    if loaded.origins[f"limits.{PARALLEL}"].layer is Layer.DEFAULT:
+        del limits[PARALLEL]  # its recipe may have said it
+    other = {name: limit for name, limit in limits.items() if run.state.limits.get(name) != limit}
     return ConfigChanged(limits=other, config_hash=now, changes=tuple(changes), config=kept)
 
 

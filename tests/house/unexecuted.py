@@ -25,6 +25,14 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "runs/recipe_run.py": {
         "redfirst abandon {}": "of a journal that is damaged: runs/run.py says the same, and is typed",
     },
+    "cli/going_on.py": {
+        "redfirst resume {}": OF_RECIPES,
+    },
+    "service/recipe_again.py": {
+        "redfirst resume {}": OF_RECIPES,
+        "redfirst run {}": OF_RECIPES,
+        "redfirst show {}": OF_RECIPES,
+    },
     "service/recipe_result.py": {
         "redfirst abandon {}": OF_RECIPES,
         "redfirst resume {}": OF_RECIPES,
@@ -38,7 +46,6 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "service/recipe_run.py": {
         "redfirst resume {}": OF_RECIPES,
-        "redfirst run {}": OF_RECIPES,
     },
     "service/recipe_start.py": {"redfirst recipes show {}": OF_RECIPES},
     "steps/recipe_outcome.py": {

@@ -1,0 +1,112 @@
+"""`redfirst resume` and `redfirst abandon`: a run goes on, or is given up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import completion
+from pipeline.cli.arguments import AgentFlags, AsDocument, AsDocumentBesideProgress, MeantRun, Onto, ValueFlags
+from pipeline.cli.run_actions import acted, answer, named, repository_here, tell
+from pipeline.cli.text import print_text
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
+
+if TYPE_CHECKING:
+    from pipeline.git import Repository
+    from pipeline.service.progress import Display
+    from pipeline.service.run_config import RunOptions
+    from pipeline.steps.context import Context
+    from pipeline.steps.recipe_context import RecipeContext
+
+
+def resume(
+    name: MeantRun = None,
+    onto: Onto = None,
+    step: Annotated[
+        str | None,
+        typer.Option("--step", metavar="STEP", help="Do this step of a recipe again, with all that saw its result."),
+    ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            "--recipe",
+            metavar="RECIPE",
+            help="Go on with this recipe: what it says otherwise is done again.",
+            autocompletion=completion.recipes,
+        ),
+    ] = None,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    as_document: AsDocumentBesideProgress = False,
+) -> None:
+    """Go on with a parked, cancelled, partial or crashed run: what has not come to its end is asked again.
+
+    Examples:
+      redfirst resume
+
+      redfirst resume GAL-39 --set budget.cost_usd=10
+
+      redfirst resume GAL-39 --onto HEAD
+
+      redfirst resume research --step look.2
+    """
+    from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
+
+    def of_issue(ctx: Context) -> None:
+        if step is not None or recipe is not None:
+            raise _misplaced("--step and --recipe", "of a recipe's own steps", ctx.run.info.run_id)
+        gates.resume(ctx, onto)
+
+    async def of_recipe(repository: Repository, folder: Path, options: RunOptions, display: Display) -> RecipeContext:
+        if onto is not None:
+            raise _misplaced("--onto", "of issues", folder.name)
+        return await recipe_run.go_on(repository, folder, options, display, step=step, changed=recipe)
+
+    options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
+    answer("resume", name, of_issue, options, as_document, of_recipe=of_recipe)
+
+
+def _misplaced(words: str, belongs: str, run: str) -> UserError:
+    return UserError(
+        f"{words} are for runs {belongs}, and {run} is none of them. Nothing was changed. Go on: redfirst resume {run}",
+        Reason.USAGE,
+        actions=(f"redfirst resume {run}",),
+    )
+
+
+def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
+    """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch.
+
+    Examples:
+      redfirst abandon GAL-39
+    """
+    from pipeline.cli.recipe_runs import show  # noqa: PLC0415
+    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415
+    from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
+    from pipeline.service.other_worktrees import located  # noqa: PLC0415
+
+    here = repository_here()
+    name = named("abandon", here, name)
+    freed = gates.free_orphan(here, name)
+    if freed is not None:
+        said = f"{freed.issue} is free again: the folder of {freed.run} in {freed.worktree} is gone."
+        if Path(freed.worktree) == here.worktree:
+            said += " Its file may still say In Progress: git diff TODO"
+        freed_document = {"schema": "redfirst.freed/1", "ok": True, "issue": freed.issue}
+        if as_document:
+            typer.echo(json.dumps(freed_document))
+        else:
+            print_text(visible(said))
+        return
+    repository, folder = located(here, name)
+    if is_of_recipe(folder):
+        recipe_run.abandon(repository, folder, composition.RunOptions("").environ)
+        show(folder, here, as_document=as_document)
+        return
+    document = acted(lambda display: gates.abandon(repository, folder, display), here, repository.worktree, folder.name)
+    tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)

@@ -1,0 +1,88 @@
+"""Going on with a recipe's run otherwise than it was left: with a step that is done again, or with a changed recipe."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kit import make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry, Project
+
+pytestmark = pytest.mark.slow
+
+RECIPE = """name: mine
+inputs: [{name: tone, default: short}]
+steps:
+  - {id: look, agent: explore, prompt: "What greets?", payload: {type: array, items: {type: string}}}
+  - {id: judge, agent: check, depends_on: [look], prompt: "Is it right?", attempts: 1}
+  - {id: tell, agent: explore, depends_on: [judge], prompt: "Tell it, {{inputs.tone}}."}
+output: "{{steps.tell.output}}"
+"""
+CHANGED = RECIPE.replace("Is it right?", "Is it polite?").replace(
+    "output:", '  - {id: each, agent: explore, depends_on: [look], for_each: "{{steps.look.payload}}", '
+    'prompt: "{{item}}"}\noutput:'
+)  # fmt: skip
+LOOSE = 'sandbox = "none"\n'
+
+
+def answer(step: str, output: str, **more: Any) -> Entry:
+    return {"when": {"step": step}, "report": {"result": "ANSWERED", "output": output, **more}}
+
+
+LOOK, WRONG = answer("look", "greet.", payload=["greet"]), {"when": {"step": "judge"}, "report": {"result": "?"}}
+
+
+def dispatches(project: Project) -> list[str]:
+    names = [line["data"]["dispatch"] for line in project.journal("run-mine") if line["kind"] == "dispatch_started"]
+    return [name.split("-")[1] for name in dict.fromkeys(names)]
+
+
+def test_checks_21_and_22_a_recipe_is_pinned_until_the_run_goes_on_with_another(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(RECIPE)
+    script = [LOOK, WRONG, WRONG]
+    project.use_script(script, LOOSE)
+    assert project.redfirst("run", "../mine.yaml").returncode == 8
+    mine.write_text(CHANGED)
+    said = project.document("resume", "mine")
+    assert (said["_code"], said["failed"], said["held"]) == (8, ["judge"], ["tell"])
+    folder = project.run_folder("run-mine")
+    assert "right" in (folder / "steps/judge/request.md").read_text(), "check 21: what was edited does not count"
+    refused = project.redfirst("resume", "mine", "--step", "lok")
+    assert (refused.returncode, 'Did you mean "look"?' in refused.stderr) == (2, True), refused.stderr
+    mine.write_text(CHANGED.replace("id: tell", "id: look"))
+    assert project.redfirst("resume", "mine", "--recipe", "../mine.yaml").returncode == 2, "it has to be sound"
+    mine.write_text(CHANGED)
+    script += [answer("judge", "It is."), answer("tell", "It greets."), answer("each.1", "One.")]
+    project.use_script(script, LOOSE)
+    said = project.document("resume", "mine", "--recipe", "../mine.yaml")
+    assert (said["_code"], said["output"]) == (0, "It greets.\n"), said["_stderr"]
+    assert sorted(dispatches(project)) == ["each.1", "judge", "judge", "judge", "look", "tell"], "check 22"
+    assert "polite" in (folder / "steps/judge/request.md").read_text()
+    kept = json.loads((folder / "recipe.json").read_text())
+    assert kept["sha256"] != said["recipe"]["sha256"], "the first one stays on record"
+    ended = project.redfirst("resume", "mine", "--step", "look")
+    assert (ended.returncode, "redfirst run ../mine.yaml tone=short" in ended.stderr) == (2, True), ended.stderr
+    assert "completed (done)" in project.redfirst("show", "mine").stdout, "folding gives the same"
+
+
+def test_a_step_is_done_again_with_all_that_saw_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(RECIPE)
+    script = [LOOK, answer("judge", "It is."), {"when": {"step": "tell"}, "report": {"result": "QUESTIONS"}}]
+    script[2]["report"]["questions"] = "To whom?"
+    project.use_script(script, LOOSE)
+    said = project.document("run", "../mine.yaml")
+    assert (said["_code"], said["needs_orchestrator"]) == (8, ["tell"])
+    assert project.redfirst("resume", "mine", "--onto", "HEAD").returncode == 2
+    project.use_script([*script, answer("judge", "It is not."), answer("tell", "It does not greet.")], LOOSE)
+    said = project.document("resume", "--step", "judge")
+    assert (said["_code"], said["output"]) == (0, "It does not greet.\n"), said["_stderr"]
+    assert dispatches(project) == ["look", "judge", "tell", "judge", "tell"]
