@@ -43,8 +43,8 @@ class Network(StrEnum):
 
 KINDS_OF: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.ORCHESTRATOR: ("plan", "plan-and-tasks", "split"),
-    Role.CHECK: ("review-plan", "review-split", "review-result", "judge", "answer"),
-    Role.SIMPLIFY: ("review-plan", "review-result", "answer"),
+    Role.CHECK: ("review-plan", "review-split", "review-result", "review-step", "judge", "answer"),
+    Role.SIMPLIFY: ("review-plan", "review-result", "review-step", "answer"),
     Role.TEST: ("write-tests",),
     Role.MAKE: ("stub", "seam", "implement", "change"),
     Role.PM: ("follow-ups",),

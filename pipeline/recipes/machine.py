@@ -172,7 +172,9 @@ class RecipeMachine:
             return state, Done() if step.otherwise == "nothing-to-do" else Settle(Checkpoint.FAILED), {}, ()
         if isinstance(action, Onward):
             at = _behind(lane.at, step)
-            return (state, Settle(Checkpoint.READY), {}, ()) if at is None else (_at(state, event, at), Go(at), {}, ())
+            if at is None:
+                return state, Settle(Checkpoint.READY), {}, ()
+            return _listed(_at(state, event, at), event), Go(at), {}, ()
         if isinstance(action, Unsettle):
             return self._sent_back(state, event, step)
         if action.at is At.ASK and step.kind is not Kind.AGENT:  # nobody can be asked for something else
@@ -227,8 +229,6 @@ def _at(state: StepsState, event: StepEvent, at: At) -> StepsState:
 
 def _settled(state: StepsState, event: StepEvent, checkpoint: Checkpoint) -> StepsState:
     lanes = {name: where for name, where in state.lanes.items() if name != event.lane}
-    counts = {step: min(count, MOST_ITEMS) for step, count in event.items.items()}
-    areas = {step: found[:MOST_ITEMS] for step, found in event.areas.items()}
     lane = state.lanes[event.lane]
     tree = event.tree or lane.tree
     open_seams = lane.open_seams if event.open_seams is None else event.open_seams
@@ -239,6 +239,11 @@ def _settled(state: StepsState, event: StepEvent, checkpoint: Checkpoint) -> Ste
         trees={**state.trees, **({event.lane: tree} if tree is not None else {})},
         open_seams={**state.open_seams, event.lane: open_seams},
     )
-    if not checkpoint.is_usable:
-        return after
-    return replace(after, counts={**state.counts, **counts}, areas={**state.areas, **areas})
+    return _listed(after, event) if checkpoint.is_usable else after
+
+
+def _listed(state: StepsState, event: StepEvent) -> StepsState:
+    """Return the state with what the lists of an event come to."""
+    counts = {step: min(count, MOST_ITEMS) for step, count in event.items.items()}
+    areas = {step: found[:MOST_ITEMS] for step, found in event.areas.items()}
+    return replace(state, counts={**state.counts, **counts}, areas={**state.areas, **areas})

@@ -21,6 +21,7 @@ _PHASES: Final = ("issue", "plan", "split", "tasks", "review", "publish")
 _REVIEWED: Final = {"plan": ("check", "simplify"), "split": ("check",), "review": ("check", "simplify")}
 _FOR_AGENTS: Final = ("check", "simplify", "explore")
 _TITLE: Final = re.compile(r"(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([^(){}]+\))?!?: +\S")
+_ADVICE: Final = "simplify only advises: a review needs check, too"
 _ISSUE_ID: Final = re.compile(r"[a-z][a-z0-9]*-[0-9]+(?:[._-][0-9]+)*", re.IGNORECASE)
 
 
@@ -125,6 +126,12 @@ def _asked(at: str, step: Step) -> Iterator[Problem]:
         if step.agent != "make" and key in step.model_fields_set:
             message = f"{step.agent} only reads, so {key!r} can mean nothing; the role that writes is make"
             yield Problem("reader_writes", f"{at}/{key}", message)
+    if step.agent == "make" and step.payload is not None:
+        yield Problem("wrong_type", f"{at}/payload", "make answers with files: what has a payload is a role that reads")
+    if step.accept is not None and step.accept.tests is None and not step.accept.regression:
+        yield Problem("wrong_type", f"{at}/accept", "it measures nothing: it needs `tests`, or `regression: true`")
+    if step.review and "check" not in step.review:
+        yield Problem("wrong_type", f"{at}/review", _ADVICE)
     if isinstance(step.payload, str) and step.payload not in SCHEMAS:
         message = f"there is no schema {step.payload!r}"
         yield misspelt("unknown_schema", f"{at}/payload", message, step.payload, sorted(SCHEMAS))
@@ -206,7 +213,7 @@ def _reviewers(at: str, step: Step) -> Iterator[Problem]:
             message = f"{role} does not review the phase {step.phase!r}"
             yield Problem("wrong_type", f"{at}/review/{place}", message, accepted)
     if step.review and accepted and "check" not in step.review:
-        yield Problem("wrong_type", f"{at}/review", "simplify only advises: a review needs check, too")
+        yield Problem("wrong_type", f"{at}/review", _ADVICE)
     if step.phase == "review" and not step.review:
         yield Problem("unreviewed_writer", at, "nobody would review what is published: review: [check]")
 

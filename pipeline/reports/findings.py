@@ -30,6 +30,7 @@ class Stage(StrEnum):
     SPLIT = "split"
     TESTS = "tests"
     FINAL = "final"
+    STEP = "step"
 
 
 class Status(StrEnum):
@@ -45,6 +46,7 @@ _CONCERN: Final[dict[Stage, Concern]] = {
     Stage.SPLIT: Concern.SPLIT,
     Stage.TESTS: Concern.TEST,
     Stage.FINAL: Concern.PRODUCTION,
+    Stage.STEP: Concern.PRODUCTION,
 }
 _BLOCKING: Final = (Severity.BLOCK, Severity.HIGH)
 _NO_CONFLICT: Final = frozenset({"", "no", "none", "false", "n/a", "-"})

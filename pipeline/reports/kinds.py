@@ -89,6 +89,12 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             Kind("review-plan", ("issue", "plan"), _CUT, {**_REVIEWERS, Role.CHECK: SplitReview}),
             Kind("review-split", ("issue", "plan", "tasks"), ("differences", *_AGAIN), {Role.CHECK: SplitReview}),
             Kind("review-result", ("issue", "plan", "diff"), _RESULT, {**_REVIEWERS, Role.CHECK: ResultReview}),
+            Kind(
+                "review-step",
+                ("request",),
+                ("inputs", "outcomes", "diff", "answer", "measured", "suspicions", *_AGAIN),
+                _REVIEWERS,
+            ),
             Kind("write-tests", ("task", "plan", "baseline"), ("remarks", "findings"), {Role.TEST: _WRITE_TESTS}),
             Kind("stub", ("task",), ("remarks", "diagnosis"), {Role.MAKE: _MAKE}),
             Kind("seam", ("task", "plan"), ("report", "diagnosis"), {Role.MAKE: _MAKE}),

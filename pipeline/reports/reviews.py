@@ -48,7 +48,7 @@ class PriorAnswer(StrictModel):
 
 
 class CheckReview(Report):
-    """Kind `review-plan` by @check, and what its other reviews have in common."""
+    """Kind `review-step` by @check, and what its other reviews have in common."""
 
     verdict: Verdict
     summary: str = ""
@@ -109,7 +109,7 @@ class SimplifyFinding(StrictModel):
 
 
 class SimplifyReview(Report):
-    """Kinds `review-plan` and `review-result` by @simplify."""
+    """Kinds `review-plan`, `review-result` and `review-step` by @simplify."""
 
     verdict: Literal["NEEDS SIMPLIFICATION", "MOSTLY APPROPRIATE", "JUSTIFIED COMPLEXITY"]
     summary: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -84,6 +85,11 @@ class RunInfo(_Record):
     def _without_secrets(cls, config: dict[str, object]) -> dict[str, object]:
         """Return the configuration without the values of agents' variables: run.json goes into the run's ref."""
         return without_secrets(config)
+
+
+def day_of(info: RunInfo) -> date:
+    """Return the day that counts for a run: that on which it began, so that resuming it judges alike."""
+    return datetime.fromisoformat(info.started_at).date()
 
 
 def without_secrets(config: dict[str, object]) -> dict[str, object]:

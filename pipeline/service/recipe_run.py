@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.boxes.orphans import end_lost
 from pipeline.dispatch.sandbox_escape import EscapeError
@@ -11,7 +11,7 @@ from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.step_table import At, Checkpoint, StepSignal
+from pipeline.recipes.step_table import Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk
@@ -32,10 +32,10 @@ from pipeline.service.recipe_ports import context_of, made
 from pipeline.service.recipe_start import inputs_kept, roles_of, sound, start_of
 from pipeline.service.run_config import read_config, refuse_recursion, require_programs, require_usable
 from pipeline.service.run_flags import flags_of, kept_flags, usable
-from pipeline.steps import recipe_ask, recipe_command, recipe_filing, recipe_gate, recipe_publish, recipe_tests
 from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
 from pipeline.steps.recipe_outcome import write_outcome
+from pipeline.steps.recipe_table import RUNNERS
 from pipeline.steps.recipe_trees import CollisionError
 
 if TYPE_CHECKING:
@@ -46,15 +46,6 @@ if TYPE_CHECKING:
     from pipeline.recipes.steps_state import StepsState
     from pipeline.service.run_config import RunOptions
     from pipeline.steps.recipe_context import RecipeContext, Words
-
-_RUNNERS: Final = {
-    At.ASK: recipe_ask.run,
-    At.RUN: recipe_command.run,
-    At.TESTS: recipe_tests.run,
-    At.HOLD: recipe_gate.run,
-    At.FILE: recipe_filing.run,
-    At.PUBLISH: recipe_publish.run,
-}
 
 
 async def start(repository: Repository, options: RunOptions, say: Callable[[str], None]) -> RecipeContext:
@@ -217,12 +208,12 @@ def output_of(ctx: Words) -> str:
 
 async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
     if lane == TRUNK:
-        return await recipe_tests.begun(ctx)
+        return await RUNNERS[At.BEGIN](ctx)
     here = ctx.seen_from(lane)
     if ctx.stopping != "no":
         return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note=f"{lane} is asked when the run goes on")
     try:
-        event = await _RUNNERS[here.lane.at](here)
+        event = await RUNNERS[here.lane.at](here)
     except EscapeError as error:
         event = StepEvent(signal=StepSignal.ESCAPE, note=str(error))
     except CollisionError as error:

@@ -90,7 +90,7 @@ def require_runnable(recipe: Chosen, word: str) -> None:
         kinds = ", ".join(dict.fromkeys(f"{step.id} ({step.agent or step.kind})" for step in steps))
         raise UserError(
             f"The recipe {recipe.recipe.name} cannot be run in this version: only steps that ask a role, "
-            f"without accept, review and scratch, commands, tests, gates, issues and publish can be, and not {kinds}. "
+            f"without scratch, commands, tests, gates, issues and publish can be, and not {kinds}. "
             f"What it would do: {show}",
             Reason.USAGE,
             path=recipe.file.path,
@@ -99,7 +99,7 @@ def require_runnable(recipe: Chosen, word: str) -> None:
 
 
 def _asks_more(step: Step) -> bool:
-    return step.accept is not None or bool(step.review) or step.workspace_mode == "scratch"
+    return step.workspace_mode == "scratch"
 
 
 def roles_of(recipe: Recipe) -> tuple[Role, ...]:

@@ -14,7 +14,7 @@ from pipeline.reports.payloads import form_of, read_payload
 from pipeline.reports.quotes import looked_up
 from pipeline.routing.vocabulary import Role
 from pipeline.steps import recipe_change
-from pipeline.steps.recipe_dispatch import asked, evidence_of, handed, not_counting
+from pipeline.steps.recipe_dispatch import asked, came_back, evidence_of, handed, not_counting
 from pipeline.steps.recipe_items import area_faults, areas_of, counts_of
 from pipeline.steps.recipe_outcome import answered_md
 
@@ -36,6 +36,7 @@ async def run(ctx: RecipeContext) -> StepEvent:
 
 def _request(ctx: RecipeContext) -> Request:
     step, artifacts = ctx.step, handed(ctx)
+    artifacts["findings"] = came_back(ctx, "review")
     if step.payload is not None:
         name = ctx.write_json(f"steps/{ctx.lane_name}/payload_schema.json", form_of(step.payload))
         artifacts["payload_schema"] = [ctx.path(name)]

@@ -12,7 +12,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.reports.work import Complete, Incomplete
 from pipeline.routing.vocabulary import Role
-from pipeline.steps.recipe_dispatch import asked, evidence_of, handed, not_counting
+from pipeline.steps.recipe_dispatch import asked, came_back, evidence_of, handed, not_counting
 from pipeline.steps.recipe_items import area_of
 from pipeline.steps.recipe_outcome import changed_md
 from pipeline.steps.recipe_project import scope_of, tools_of
@@ -39,8 +39,7 @@ async def run(ctx: RecipeContext) -> StepEvent:
 
 async def _request(ctx: RecipeContext) -> Request:
     artifacts = handed(ctx)
-    artifacts["findings"] = [ctx.path(name) for name in _came_back(ctx, "review")]
-    artifacts["measured"] = [ctx.path(name) for name in _came_back(ctx, "measured")]
+    artifacts |= {"findings": came_back(ctx, "review"), "measured": came_back(ctx, "measured")}
     return Request(
         Role.MAKE,
         KIND,
@@ -50,12 +49,6 @@ async def _request(ctx: RecipeContext) -> Request:
         tests=await scope_of(ctx),
         tools=await tools_of(ctx),
     )
-
-
-def _came_back(ctx: RecipeContext, what: str) -> list[str]:
-    """Return what the last measurement, or review, said of the work that is asked for again."""
-    name = f"steps/{ctx.lane_name}/{what}.md"
-    return [name] if ctx.lane.attempt > 1 and ctx.path(name).is_file() else []
 
 
 def _event(ctx: RecipeContext, result: DispatchResult) -> StepEvent:

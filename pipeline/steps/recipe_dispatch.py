@@ -57,6 +57,12 @@ def handed(ctx: RecipeContext) -> dict[str, list[Path]]:
     }
 
 
+def came_back(ctx: RecipeContext, what: str) -> list[Path]:
+    """Return what the last measurement, or review, said of the work that is asked for again."""
+    path = ctx.path(f"steps/{ctx.lane_name}/{what}.md")
+    return [path] if ctx.lane.attempt > 1 and path.is_file() else []
+
+
 def evidence_of(result: DispatchResult) -> str:
     """Return the path of result.json, relative to the run."""
     return f"dispatches/{result.dispatch}/result.json"

@@ -27,6 +27,8 @@ LEAST: list[tuple[str, Role, Question | None, dict[str, Any]]] = [
     ("review-plan", Role.CHECK, None, {"verdict": "ACCEPTABLE"}),
     ("review-split", Role.CHECK, None, {"verdict": "NEEDS WORK"}),
     ("review-result", Role.CHECK, None, {"verdict": "BLOCK"}),
+    ("review-step", Role.CHECK, None, {"verdict": "ACCEPTABLE"}),
+    ("review-step", Role.SIMPLIFY, None, {"verdict": "JUSTIFIED COMPLEXITY"}),
     ("review-plan", Role.SIMPLIFY, None, {"verdict": "JUSTIFIED COMPLEXITY"}),
     ("review-result", Role.SIMPLIFY, None, {"verdict": "NEEDS SIMPLIFICATION"}),
     ("write-tests", Role.TEST, None, {"verdict": "TESTS_READY"}),

@@ -56,6 +56,9 @@ BROKEN: Final[dict[str, list[str]]] = {
         step('id: a, publish: "{{inputs.topic}}"'),
         step('id: a, file_issues: "{{steps.first.output}}", depends_on: [first]'),
         "name: x\ninputs: [{name: a, type: change}, {name: b, type: change}]\nsteps: [{id: a, gate: ask}]\n",
+        step(f"id: a, agent: make, {ASK}, accept: {{regression: false}}"),
+        step(f"id: a, agent: make, {ASK}, payload: findings.v1"),
+        step(f"id: a, agent: make, {ASK}, review: [simplify]"),
         "name: x\ninputs: [{name: a, required: true, default: b}]\nsteps: [{id: a, gate: ask}]\n",
         WAY.replace("[i]}", "[i], review: [simplify]}") + END.replace("tasks}", "tasks, depends_on: [a]}"),
         WAY.replace("issue}\n  - {id: a", "issue, review: [check]}\n  - {id: a")

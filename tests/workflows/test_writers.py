@@ -116,3 +116,59 @@ def test_check_12_a_reader_beside_a_writer_sees_the_start_and_one_behind_it_what
     assert not {frozenset({"one", "meets"}), frozenset({"two", "meets"})} & pairs
     changed = project.git("diff", "--name-only", "HEAD", tree_of(project, "meets"))
     assert changed.split() == ["docs/a.md", "docs/b.md", "docs/new/c.md", "docs/new/d.md"]
+
+
+def review(step: str, verdict: str, role: str = "check", **more: Any) -> Entry:
+    return {"when": {"step": step, "kind": "review-step", "role": role}, "report": {"verdict": verdict, **more}}
+
+
+def asks(step: str) -> dict[str, Any]:
+    return {"step": step, "kind": "change"}
+
+
+def given(project: Project, dispatch: str) -> set[str]:
+    folder = project.run_folder("run-r") / "dispatches" / dispatch / "artifacts"
+    return {path.name for path in folder.iterdir()}
+
+
+def test_what_was_written_is_measured_and_reviewed_and_asked_again_with_what_failed(tmp_path: Path) -> None:
+    held = {"accept": {"regression": True}, "review": ["check", "simplify"]}
+    project = made(
+        tmp_path,
+        {"id": "w", "agent": "make", "write_set": ["*.sum"], **held},
+        {"id": "behind", "agent": "check", "depends_on": ["w"]},
+    )
+    finding = {"severity": "HIGH", "title": "Too little", "problem": "3 was meant", "evidence": "ant.sum:1"}
+    advice = review("w", "JUSTIFIED COMPLEXITY", "simplify")
+    project.use_script(
+        [
+            writes("w", {"ant.sum": "ant n = n + 1\n"}, when=asks("w")),
+            writes("w", {"ant.sum": "ant n = n * 2\n"}, when=asks("w")),
+            review("w", "NEEDS WORK", findings=[finding]),
+            advice,
+            writes("w", {"ant.sum": "ant n = n * 3\n"}, when=asks("w")),
+            review("w", "ACCEPTABLE", prior=[{"id": "step-1-01", "status": "resolved"}]),
+            advice,
+            {**reads("behind"), "run": ["grep", "3", "ant.sum"]},
+        ],
+        LOOSE,
+    )
+    document = ran(project)
+    assert (document["outcome"], document["dispatches"]) == ("completed", 8), document
+    assert given(project, "002-w-make") == {"request", "measured"}
+    assert given(project, "005-w-make") == {"request", "measured", "findings"}
+    assert given(project, "006-w-check") == {"request", "measured", "diff", "open_findings", "changes"}
+    assert given(project, "007-w-simplify") == {"request", "diff", "changes"}
+    told = (project.run_folder("run-r") / "dispatches/002-w-make/artifacts/measured/measured.md").read_text()
+    assert "passed before: `all.check::ant0` fails: ant 0 is 1, not 0" in told
+    rows = project.rows("run-r")
+    assert rows[1:-1] == [
+        "ask/ANSWERED",
+        "accept/NOT_MET",
+        "ask/ANSWERED",
+        "accept/MET",
+        "review/NEEDS_WORK",
+        "ask/ANSWERED",
+        "accept/MET",
+        "review/ACCEPTABLE",
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations
@@ -11,9 +10,11 @@ from pipeline.evidence.observation import Observation, TestRecord
 from pipeline.evidence.quarantine import standing
 from pipeline.measure.composed_trees import own_files
 from pipeline.measure.task_evidence import TaskEvidence, name_of
+from pipeline.runs import info
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import date
 
     from pipeline.evidence.quarantine import Standing
     from pipeline.reports.fields import OldTest
@@ -54,8 +55,8 @@ def kept_tests(ctx: Context) -> Mapping[str, TestRecord]:
 
 
 def day_of(ctx: Context) -> date:
-    """Return the day that counts for a run: that on which it began, so that resuming it judges alike."""
-    return datetime.fromisoformat(ctx.run.info.started_at).date()
+    """Return the day that counts for a run."""
+    return info.day_of(ctx.run.info)
 
 
 def quarantine_of_run(ctx: Context) -> Standing:
