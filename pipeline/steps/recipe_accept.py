@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import expectations, failing, judge_green
+from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.observation import PASSING, RunState
 from pipeline.evidence.quarantine import standing
 from pipeline.measure.measuring import UnmeasurableError, measure
@@ -16,7 +16,7 @@ from pipeline.recipes.steps_state import StepEvent
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import fenced, one_line
 from pipeline.runs.info import day_of
-from pipeline.steps.recipe_project import prepared
+from pipeline.steps.recipe_tests import ALL, Shown, meant_by, names_of
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
@@ -29,7 +29,6 @@ _SHOWN: Final = 50
 async def run(ctx: RecipeContext) -> StepEvent:
     """Return whether what the step wrote is what its `accept` asks for, with what is not."""
     try:
-        await prepared(ctx)
         return await _measured(ctx)
     except (UnmeasurableError, BoxError) as error:
         return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
@@ -85,19 +84,11 @@ def _wanted(ctx: RecipeContext, found: Observation) -> tuple[str, ...]:
     named = ctx.step.accept.tests if ctx.step.accept is not None else None
     if named is None:
         return ()
-    texts = ctx.run.machine.steps[named].tests or ()
-    lines = "\n".join(ctx.with_values(text) for text in ((texts,) if isinstance(texts, str) else texts)).splitlines()
-    names = [line.strip() for line in lines if line.strip()]
-    if "all" in names:
-        return failing(found)
-    left: dict[str, None] = {}
-    for name in names:
-        below = f"{name.rstrip('/')}/"
-        meant = [r for r in found.records.values() if name in {r.id, r.function, r.path} or r.path.startswith(below)]
-        unread = [path for path in found.unread if path == name or path.startswith(below)]
-        bad = [record.id for record in meant if record.outcome not in PASSING]
-        left |= dict.fromkeys((*bad, *unread) if meant or unread else (name,))
-    return tuple(left)
+    names = names_of(ctx, ctx.run.machine.steps[named])
+    if ALL in names:
+        return Shown(found, None).not_passing
+    meant, unknown = meant_by(names, found)
+    return (*Shown(found, meant).not_passing, *unknown)
 
 
 def _how(found: Observation, entry: str) -> str:

@@ -41,12 +41,11 @@ def has_tests(ctx: RecipeContext) -> bool:
 
 
 async def collected(ctx: RecipeContext) -> Observation:
-    """Return which tests there are at the start; none of them is run.
+    """Return which tests there are at the start, none of them run; found out before any role is asked.
 
     Raises:
         UnmeasurableError: the environment is broken.
     """
-    await prepared(ctx)
     async with ctx.looking:
         if not ctx.path(_COLLECTED).is_file():
             start = ctx.run.info.start_tree

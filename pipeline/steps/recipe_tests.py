@@ -21,12 +21,14 @@ from pipeline.recipes.steps_state import StepEvent
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import MeasuredTest, TestEvidence
 from pipeline.reports.untrusted_text import fenced, one_line
-from pipeline.steps.recipe_project import prepared
+from pipeline.routing.vocabulary import Role
+from pipeline.steps.recipe_project import prepared, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.evidence.observation import Observation
+    from pipeline.recipes.model import Step
     from pipeline.steps.recipe_context import RecipeContext
 
 ALL: Final = "all"
@@ -40,6 +42,8 @@ async def begun(ctx: RecipeContext) -> StepEvent:
     if any(step.writes or step.kind in {Kind.RUN, Kind.TESTS} for step in steps):
         try:
             await prepared(ctx)
+            if any(step.agent == Role.MAKE for step in steps):
+                await scope_of(ctx)
         except UnmeasurableError as error:
             return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
     return StepEvent(signal=StepSignal.OK)
@@ -47,23 +51,23 @@ async def begun(ctx: RecipeContext) -> StepEvent:
 
 async def run(ctx: RecipeContext) -> StepEvent:
     """Measure the tests of the step; return whether they show what it expects."""
-    names = _names(ctx)
+    names = names_of(ctx, ctx.step)
     try:
         return await _measured(ctx, names)
     except (UnmeasurableError, BoxError) as error:
         return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
 
 
-def _names(ctx: RecipeContext) -> tuple[str, ...]:
-    """Return what the step names: ids, functions or files of tests, or `all`; of a text each line is a name."""
-    said = ctx.step.tests or ALL
+def names_of(ctx: RecipeContext, step: Step) -> tuple[str, ...]:
+    """Return what a step names: ids, functions or files of tests, or `all`; of a text each line is a name."""
+    said = step.tests or ALL
     texts = [ctx.with_values(text) for text in ((said,) if isinstance(said, str) else said)]
     lines = (line.strip() for text in texts for line in text.splitlines())
     return tuple(dict.fromkeys(filter(None, lines)))
 
 
 @dataclass(frozen=True)
-class _Shown:
+class Shown:
     """What tests showed: those that are meant, by id, or files that cannot be collected; None means all."""
 
     observation: Observation
@@ -99,9 +103,9 @@ async def _measured(ctx: RecipeContext, names: tuple[str, ...]) -> StepEvent:
     again = ctx.run.state.resumes > 0  # who asks again does not want what is kept
     if ALL in names:
         what = f"{ctx.lane_name}: the whole suite, {expects}"
-        return _event(ctx, _Shown(await measure(here, ctx.base, again=again, what=what), None))
+        return _event(ctx, Shown(await measure(here, ctx.base, again=again, what=what), None))
     listed = await measure(here, ctx.base, Selection.nothing(), what=f"{ctx.lane_name}: which tests there are")
-    meant, unknown = _meant(names, listed)
+    meant, unknown = meant_by(names, listed)
     if unknown or not meant:
         note = f"no test is called {', '.join(unknown)}" if unknown else "the step names no test"
         ctx.write(f"steps/{ctx.lane_name}/{ctx.lane_name}.md", f"{one_line(note)}\n")
@@ -109,7 +113,7 @@ async def _measured(ctx: RecipeContext, names: tuple[str, ...]) -> StepEvent:
     ids = meant & listed.records.keys()
     what = f"{ctx.lane_name}: {counted(len(ids), 'test')}, {expects}"
     found = await measure(here, ctx.base, Selection(ids=ids), what=what) if ids else listed
-    return _event(ctx, _Shown(found, meant))
+    return _event(ctx, Shown(found, meant))
 
 
 def _limited(ctx: RecipeContext) -> RecipeContext:
@@ -125,7 +129,7 @@ def _limited(ctx: RecipeContext) -> RecipeContext:
     return found
 
 
-def _meant(names: Iterable[str], listed: Observation) -> tuple[frozenset[str], list[str]]:
+def meant_by(names: Iterable[str], listed: Observation) -> tuple[frozenset[str], list[str]]:
     """Return the ids of the tests that are named, files that cannot be collected too, and the names of none."""
     meant: set[str] = set()
     unknown: list[str] = []
@@ -140,7 +144,7 @@ def _meant(names: Iterable[str], listed: Observation) -> tuple[frozenset[str], l
     return frozenset(meant), unknown
 
 
-def _event(ctx: RecipeContext, shown: _Shown) -> StepEvent:
+def _event(ctx: RecipeContext, shown: Shown) -> StepEvent:
     name, signal = ctx.lane_name, _signal(ctx, shown)
     said = f"{counted(len(shown.failing), 'test')} of {len(shown.failing) + len(shown.passing)} fail"
     if shown.observation.state is not RunState.COMPLETE:
@@ -157,7 +161,7 @@ def _event(ctx: RecipeContext, shown: _Shown) -> StepEvent:
     return StepEvent(signal=signal, note="" if signal is StepSignal.MET else said, evidence=(words, payload))
 
 
-def _signal(ctx: RecipeContext, shown: _Shown) -> StepSignal:
+def _signal(ctx: RecipeContext, shown: Shown) -> StepSignal:
     whole = shown.observation.state is RunState.COMPLETE
     if not whole and not shown.failing:
         return StepSignal.CANNOT_PROCEED  # it shows neither that they pass nor that they fail
@@ -165,7 +169,7 @@ def _signal(ctx: RecipeContext, shown: _Shown) -> StepSignal:
     return StepSignal.MET if met else StepSignal.NOT_MET
 
 
-def _evidence(ctx: RecipeContext, shown: _Shown) -> TestEvidence:
+def _evidence(ctx: RecipeContext, shown: Shown) -> TestEvidence:
     entries = shown.not_passing if shown.meant is None else tuple(sorted(shown.meant))
     records, state = shown.observation.records, shown.observation.state
     whole = state is RunState.COMPLETE
