@@ -11,7 +11,7 @@ from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.step_table import Checkpoint, StepSignal
+from pipeline.recipes.step_table import At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import disk
