@@ -42,6 +42,18 @@ class UserError(Exception):
         self.also: tuple[UserError, ...] = ()
         """What else is in the way, and was found at the same time."""
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """Return what a document says of it."""
+        return {
+            "kind": self.reason.value,
+            "message": self.message,
+            "path": self.path,
+            "pointer": self.pointer,
+            "details": self.details,
+            "safe_next_actions": list(self.actions),
+        }
+
 
 def check_all(*checks: Callable[[], object]) -> None:
     """Make each check, and return when all of them hold.

@@ -40,6 +40,9 @@ LAZY_COMMANDS: Final = (
             ),
         ),
     ),
+    LazyCommand(
+        "mcp", "pipeline.cli.mcp:mcp", "Serve recipes to an agent of another program, by the Model Context Protocol."
+    ),
     LazyCommand("hand-in", "pipeline.cli.hand_in:hand_in", "Hand in what you did at a desk, as the backend `human`."),
     LazyCommand(
         "init", "pipeline.cli.init:init", "Write a starting redfirst.toml for the agents that are installed here."

@@ -171,8 +171,8 @@ def _nearest(word: str, accepted: Sequence[str]) -> str | None:
 
 def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:
     if json:
-        told = _facts(error) | ({"kind": kind} if kind else {})
-        told |= {"also": [_facts(each) for each in error.also]} if error.also else {}
+        told = error.facts | ({"kind": kind} if kind else {})
+        told |= {"also": [each.facts for each in error.also]} if error.also else {}
         document = {"schema": SCHEMA, "ok": False, "error": told}
         print(json_text.dumps(document, default=str), flush=True)  # noqa: T201  (stdout is this document)
         return
@@ -180,17 +180,6 @@ def _render(error: UserError, *, json: bool, kind: str | None = None) -> None:
         message = several_lines(each.message)
         actions = (f"  - {visible(action)}" for action in each.actions)
         print_text("\n".join([f"redfirst: {'' if each is error else 'also: '}{message}", *actions]), err=True)
-
-
-def _facts(error: UserError) -> dict[str, object]:
-    return {
-        "kind": error.reason.value,
-        "message": error.message,
-        "path": error.path,
-        "pointer": error.pointer,
-        "details": error.details,
-        "safe_next_actions": list(error.actions),
-    }
 
 
 def _tell_bug(error: BaseException, *, json: bool) -> None:

@@ -77,6 +77,7 @@ def run_command(
     agent: AgentFlags = None,
     values: ValueFlags = None,
     tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
+    for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
     approve: Annotated[
         list[str] | None,
         typer.Option(
@@ -137,6 +138,7 @@ def run_command(
         values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
         recipe=recipe or "issue",
         inputs=tuple(inputs or ()),
+        trigger="mcp" if for_agent else "cli",
     )
     if recipe is None:
         options = recipe_choice.named_by(repository, word, options)

@@ -78,11 +78,12 @@ def load(
     user = parse_user(folders.config_folder(environ) / "config.toml", user_content)
 
     merged: dict[KeyPath, tuple[object, Origin]] = {}
-    for document in (repository, user):
-        if document:
-            merged.update(layers.from_document(document, home))
-    merged.update(layers.from_environment(environ, home))
-    merged.update(layers.from_flags(flags or Flags(), home))
+    if repository:
+        merged.update(_without_the_users_word(layers.from_document(repository, home)))
+    if user:
+        merged.update(layers.from_document(user, home))
+    merged.update(_without_the_users_word(layers.from_environment(environ, home)))
+    merged.update(_without_the_users_word(layers.from_flags(flags or Flags(), home)))
 
     values = {path: value for path, (value, _) in merged.items()}
     origins = {keys.dotted(path): origin for path, (_, origin) in merged.items()}
@@ -159,6 +160,24 @@ def _refuse_contradictions(loaded: Loaded) -> None:
         for agent in config.candidates(role):
             if role not in PLAYS[agent.backend]:
                 raise _not_its_part(loaded, role, agent.backend)
+
+
+def _without_the_users_word(layer: layers.FlatLayer) -> layers.FlatLayer:
+    """Return a layer that says nothing which only the user's own file may say.
+
+    Raises:
+        UserError: it does.
+    """
+    for path, (_, origin) in layer.items():
+        if path[0] == "mcp":
+            raise UserError(
+                f"{origin}: {keys.dotted(path)} counts in your own configuration alone: it says what agents of other "
+                "programs may run in your name.",
+                Reason.CONFIG,
+                path=origin.source,
+                pointer=pointer(path),
+            )
+    return layer
 
 
 def _refuse_unknown_spares(loaded: Loaded, role: Role) -> None:

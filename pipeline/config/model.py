@@ -203,6 +203,14 @@ class Checks(Table):
     commands: tuple[Argv, ...] = ()
 
 
+class Mcp(Table):
+    """`[mcp]`: what agents of other programs may do here (`redfirst mcp`). It counts in the user's own file alone."""
+
+    allow: Annotated[
+        tuple[str, ...] | None, Field(description="Recipes that they may run; None: built-in ones that only read")
+    ] = None
+
+
 class Config(Table):
     """Everything that can be set."""
 
@@ -227,6 +235,7 @@ class Config(Table):
     toolchains: Toolchains = Toolchains()
     checks: Checks = Checks()
     probes: Probes = Probes()
+    mcp: Mcp = Mcp()
     quarantine: Annotated[
         tuple[Quarantined, ...], Field(description="Tests that do not count for now, each with an owner and an end")
     ] = ()

@@ -16,6 +16,9 @@ HIDDEN: Final = "(hidden)"
 """What stands where a value is not kept."""
 
 
+Trigger = Literal["cli", "mcp"]
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -70,7 +73,8 @@ class RunInfo(_Record):
     """The change that one of the inputs names; then its steps see the files with it."""
     phases: Phases = EVERYBODY
     """What of the recipe the matrix goes by."""
-    trigger: Literal["cli"] = "cli"
+    trigger: Trigger = "cli"
+    """Who began it: a person at the command line, or an agent of another program (`redfirst mcp`)."""
     started_at: Timestamp
     tracker_before: dict[str, str | None] = {}
     """sha256 of each tracker file that the claim rewrites in the user's worktree, as it was before."""

@@ -73,6 +73,18 @@ class FileLease:
         return False
 
 
+def driver_of(folder: Path) -> int | None:
+    """Return the number of the process that drives the run in *folder*, None where none does."""
+    if not FileLease.is_held(folder):
+        return None
+    handle = open_record(folder, "lock", os.O_RDONLY)
+    try:
+        said = os.pread(handle, _LONGEST, 0).decode("ascii", "replace")
+    finally:
+        os.close(handle)
+    return int(said) if said.isdecimal() else None
+
+
 def _driven(folder: Path, pid: int | None) -> UserError:
     """Return the error that says who drives the run, how to watch it, and how to stop it so that it can go on."""
     watch = f"redfirst show {folder.name} --log --follow"

@@ -75,6 +75,7 @@ def made(
         flags=kept_flags(options.flags, secrets),
         prompts_hash=prompts_hash(),
         recipe=recipe.facts,
+        trigger=options.trigger,
         started_at=stamp(utc_now()),
         **facts,
     )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.recipes.model import Recipe
+    from pipeline.runs.info import Trigger
 
 
 _TELL_NOTHING: Final = frozenset({Backend.COMMAND, Backend.ACP, Backend.API})
@@ -74,6 +75,7 @@ class RunOptions:
     values: tuple[str, ...] = ()
     recipe: str = "issue"
     inputs: tuple[str, ...] = ()
+    trigger: Trigger = "cli"
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def given(self, recipe: Recipe) -> dict[str, str]:

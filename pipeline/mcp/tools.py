@@ -1,0 +1,227 @@
+"""The five tools: what each says of itself, and what it does with recipes and runs. None answers a gate."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from pipeline.errors import UserError
+from pipeline.mcp.documents import (
+    LONGEST,
+    MOST_RUNS,
+    MOST_STEPS,
+    CancelAsked,
+    InputTold,
+    NothingAsked,
+    RecipesTold,
+    RecipeTold,
+    ResultAsked,
+    ResultTold,
+    RunAsked,
+    RunsTold,
+    RunTold,
+    StatusAsked,
+    StepTold,
+)
+from pipeline.outcomes import Outcome, Reason
+from pipeline.runs.facts import last_note
+from pipeline.runs.recipe_run import RecipeRun, is_of_recipe
+from pipeline.runs.records import ARTIFACT_LIMIT, read_record
+from pipeline.runs.roster import Roster
+from pipeline.runs.run import Run
+from pipeline.service.drivers import ended_within
+from pipeline.service.recipe_result import recipe_document
+from pipeline.service.run_list import lines_of
+from pipeline.service.run_status import show_run
+from pipeline.steps.recipe_context import ReadRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pipeline.service.agent_runs import AgentRuns
+
+_SPEC: Final = """\
+A recipe of your own is YAML, for example:
+name: names
+inputs: [{name: topic, required: true}]
+steps:
+  - {id: look, agent: explore, prompt: "Look at {{inputs.topic}}. Quote.", payload: findings.v1}
+  - {id: doubt, agent: check, depends_on: [look], prompt: "What lacks evidence? {{steps.look.output}}"}
+output: "{{steps.doubt.output}}"
+Its steps ask check, simplify or explore, which read; no other kinds of steps, no model, no effort."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What a client is told of a tool, and what is done.
+
+    Args:
+        description: What it does, for a model.
+        takes: Its arguments.
+        gives: Its answer.
+        do: Does it.
+        only_reads: Whether nothing changes.
+    """
+
+    description: str
+    takes: type[BaseModel]
+    gives: type[BaseModel]
+    do: Callable[[AgentRuns, Any], BaseModel]
+    only_reads: bool = True
+
+
+def called(runs: AgentRuns, name: str, arguments: Mapping[str, object]) -> BaseModel:
+    """Return the answer of a tool.
+
+    Raises:
+        UserError: there is no such tool, its arguments are not accepted, or it cannot be done.
+    """
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise UserError(f'There is no tool "{name}".', Reason.USAGE, details={"accepted": list(TOOLS)})
+    try:
+        asked = tool.takes.model_validate(dict(arguments))
+    except ValidationError as error:
+        faults = [f"{'/'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()]
+        raise UserError(f"{name}: {'; '.join(faults)}.", Reason.USAGE, details={"problems": faults}) from None
+    return tool.do(runs, asked)
+
+
+def _list(runs: AgentRuns, _asked: NothingAsked) -> RecipesTold:
+    return RecipesTold(recipes=tuple(_recipe(runs, name) for name in runs.allowed()))
+
+
+def _recipe(runs: AgentRuns, name: str) -> RecipeTold:
+    try:
+        recipe = runs.recipe(name)
+    except UserError as error:
+        return RecipeTold(name=name, problem=error.message)
+    return RecipeTold(
+        name=name,
+        description=recipe.description,
+        inputs=tuple(InputTold.model_validate(one.model_dump()) for one in recipe.inputs),
+        steps=len(recipe.steps),
+        asks=tuple(dict.fromkeys(step.agent for step in recipe.steps if step.agent is not None)),
+    )
+
+
+def _run(runs: AgentRuns, asked: RunAsked) -> RunTold:
+    if asked.recipe is not None and asked.spec is None:
+        return _told(runs.begin(asked.recipe, asked.inputs))
+    if asked.spec is not None and asked.recipe is None:
+        return _told(runs.begin_own(asked.spec, asked.inputs))
+    raise UserError("Either `recipe` or `spec` says what is to be run.", Reason.USAGE)
+
+
+def _status(runs: AgentRuns, asked: StatusAsked) -> RunsTold:
+    roster = Roster(runs.repository)
+    if asked.run is None:
+        return RunsTold(runs=tuple(_told(one.folder) for one in roster.newest()[:MOST_RUNS]))
+    folder = roster.find(asked.run).folder
+    ended_within(folder, asked.wait_s)
+    return RunsTold(runs=(_told(folder),))
+
+
+def _result(runs: AgentRuns, asked: ResultAsked) -> ResultTold:
+    folder = Roster(runs.repository).find(asked.run).folder
+    told = _told(folder)
+    if told.live and asked.step is None:
+        raise UserError(f"{told.run} is still driven; `status` with `wait_s` says when it has stopped.", Reason.LOCKED)
+    if not is_of_recipe(folder):
+        return _given(told, folder, "summary.md", commits=show_run(folder, runs.repository).commits)
+    if asked.step is None:
+        return _given(told, folder, "output.md")
+    steps = [step.step for step in told.steps]
+    if asked.step not in steps:
+        raise UserError(f'{told.run} has no step "{asked.step}".', Reason.USAGE, details={"accepted": steps})
+    payload = ReadRun(RecipeRun.load(folder, driving=False)).payload_of(asked.step)
+    return _given(told, folder, f"steps/{asked.step}/{asked.step}.md", payload)
+
+
+def _cancel(runs: AgentRuns, asked: CancelAsked) -> RunTold:
+    return _told(runs.stop(asked.run))
+
+
+def _told(folder: Path) -> RunTold:
+    """Return how a run stands, from what is on disk."""
+    (line,) = lines_of([folder])
+    recipe: str | None = None
+    note, steps = line.problem or "", tuple[StepTold, ...]()
+    if line.problem is None and is_of_recipe(folder):
+        document = recipe_document(ReadRun(RecipeRun.load(folder, driving=False)))
+        recipe, note = str(document.recipe["name"]), document.note
+        steps = tuple(
+            StepTold(step=one.step, checkpoint=one.checkpoint.value if one.checkpoint else None, summary=one.summary)
+            for one in document.steps[:MOST_STEPS]
+        )
+    elif line.problem is None:
+        run = Run.load(folder, driving=False)
+        recipe, note = run.info.recipe.name if run.info.recipe is not None else None, last_note(run)
+        steps = tuple(
+            StepTold(step=f"task {task.id}", checkpoint=task.status.value, summary=task.spec.title)
+            for task in run.state.tasks.values()
+        )
+    return RunTold(
+        run=folder.name,
+        recipe=recipe,
+        issue=line.issue,
+        live=line.live,
+        status=line.status,
+        reason=line.reason.value if line.reason is not None and not line.live else None,
+        waits_for_a_person=line.outcome is Outcome.PARKED and line.reason is Reason.APPROVAL,
+        note=note if not line.live else "",
+        dispatches=line.dispatches,
+        steps=steps,
+    )
+
+
+def _given(
+    told: RunTold, folder: Path, name: str, payload: JsonValue = None, commits: tuple[str, ...] = ()
+) -> ResultTold:
+    try:
+        text = read_record(folder, name, ARTIFACT_LIMIT).decode("utf-8", errors="replace")
+    except OSError:
+        text = None
+    large = len(json.dumps(payload)) > LONGEST
+    return ResultTold(
+        run=told.run,
+        status=told.status,
+        reason=told.reason,
+        output=None if text is None else text[:LONGEST],
+        payload=None if large else payload,
+        cut=large or len(text or "") > LONGEST,
+        commits=commits,
+        files=() if text is None else (str(folder / name),),
+    )
+
+
+TOOLS: Final[Mapping[str, Tool]] = {
+    "list": Tool("List the recipes that may be run here, with their inputs.", NothingAsked, RecipesTold, _list),
+    "run": Tool(
+        "Begin a run of a recipe, by name or of your own, and return at once; it goes on by itself. It asks agents, "
+        f"which takes minutes and costs money. {_SPEC}",
+        RunAsked,
+        RunTold,
+        _run,
+        only_reads=False,
+    ),
+    "status": Tool(
+        "Say how runs stand; with `run` and `wait_s` wait until that one has stopped. A run that waits for a person "
+        "is answered by a person, at the command line.",
+        StatusAsked,
+        RunsTold,
+        _status,
+    ),
+    "result": Tool("Return what a run has given, or what one of its steps left.", ResultAsked, ResultTold, _result),
+    "cancel": Tool(
+        "Stop a run that was begun with `run`; what it has so far is kept, and a person can resume it.",
+        CancelAsked,
+        RunTold,
+        _cancel,
+        only_reads=False,
+    ),
+}
