@@ -25,7 +25,7 @@ ANSWERED_S: Final = 50
 """Clients give up on a call after a minute."""
 _SPARE_S: Final = 2
 _SAYS: Final = """\
-redfirst runs recipes: workflows in files, whose steps ask agents within limits. `list` says which may be run, `run` \
+Recipes are workflows in files, whose steps ask agents within limits. `list` says which may be run, `run` \
 begins one and returns its name, `status` with `wait_s` waits for its end, `result` returns what it gave."""
 
 

@@ -236,11 +236,12 @@ def _only_reads(recipe: Recipe) -> bool:
 def _as_told(facts: Mapping[str, Any]) -> UserError:
     """Return an error that another process told."""
     known = {reason.value for reason in Reason}
+    next_actions = tuple(facts["safe_next_actions"])
     return UserError(
         str(facts["message"]),
         Reason(facts["kind"]) if facts["kind"] in known else Reason.ENVIRONMENT,
         path=facts["path"],
         pointer=facts["pointer"],
         details=facts["details"],
-        actions=tuple(facts["safe_next_actions"]),
+        actions=next_actions,
     )

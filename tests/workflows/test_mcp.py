@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kit import REDFIRST, make_project
-from mcp import Client, StdioServerParameters
 from workflows.test_runs_of_recipes import LOOSE, RESEARCH, answer
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kit import Project
+    from mcp import Client
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
 
@@ -26,6 +26,8 @@ OWN = (
 
 @asynccontextmanager
 async def served(project: Project) -> AsyncGenerator[Client]:
+    from mcp import Client, StdioServerParameters
+
     server = StdioServerParameters(
         command=str(REDFIRST), args=["mcp"], env=project.environment(), cwd=str(project.root)
     )
