@@ -33,9 +33,9 @@ class ApiBackend:
         """
         missing = [name for name in _NEEDED if not _is_there(name)]
         if missing:
-            from pipeline.backends.api_extra import install_command  # noqa: PLC0415  (only where something is missing)
+            from pipeline.backends.extras import install_command  # noqa: PLC0415  (only where something is missing)
 
-            command = install_command()
+            command = install_command("api")
             raise UserError(
                 f'backend = "api" needs {", ".join(missing)}. Install it: {command}',
                 Reason.CONFIG,

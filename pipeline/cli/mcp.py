@@ -6,12 +6,9 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-
-_INSTALL: Final = "pip install 'redfirst[mcp]'"
 
 
 def mcp() -> None:
@@ -33,7 +30,10 @@ def mcp() -> None:
     runs = AgentRuns(Repository.find(Path.cwd()), dict(os.environ))
     runs.allowed()  # a broken configuration is told now
     if find_spec("mcp") is None:
-        raise UserError(f"`redfirst mcp` needs the extra: {_INSTALL}", Reason.USAGE, actions=(_INSTALL,))
+        from pipeline.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
+
+        command = install_command("mcp")
+        raise UserError("The tools need the extra `mcp`. Install it:", Reason.USAGE, actions=(command,))
     if sys.stdin.isatty():
         raise UserError(
             "An agent's program starts this, and speaks to it. Tell yours, for example: "

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.backends.api_extra import install_command
 from pipeline.backends.discovery import KNOWN, Found, Known, Server, services
+from pipeline.backends.extras import install_command
 from pipeline.config.agents import Backend
 from pipeline.config.providers import BUILTIN
 
@@ -210,7 +210,7 @@ def _local(server: Server, *, by: str | None, model: str | None, api: str | None
         server.title,
         (*backend, Line(f'provider = "{server.name}"', f"{server.title} on this machine"), _model(chosen, others)),
         more,
-        install=None if by is not None or api is not None else install_command(),
+        install=None if by is not None or api is not None else install_command("api"),
     )
 
 
@@ -223,7 +223,7 @@ def _api(version: str | None, environ: Mapping[str, str], model: str | None) -> 
             *_service(environ),
             _model(model, _NAMED),
         ),
-        install=None if version is not None else install_command(),
+        install=None if version is not None else install_command("api"),
     )
 
 

@@ -16,7 +16,7 @@ from languages.direct import environment
 from model_service.script import Empty, Report, Say, Use, call, conversation, edit, read, run, write
 from model_service.service import ModelService
 
-from pipeline.backends.api_extra import install_command
+from pipeline.backends.extras import install_command
 from pipeline.backends.protocol import Ended, Fault
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.providers import Api
@@ -247,4 +247,4 @@ def test_without_the_extra_it_says_what_to_install() -> None:
         except UserError as error:
             print(error.message)"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout == f'backend = "api" needs pydantic_ai, google.genai. Install it: {install_command()}\n'
+    assert done.stdout == f'backend = "api" needs pydantic_ai, google.genai. Install it: {install_command("api")}\n'

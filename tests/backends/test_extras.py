@@ -1,4 +1,4 @@
-"""The command that adds the extra `api` fits how redfirst was installed."""
+"""The command that adds an extra fits how redfirst was installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.backends.api_extra import command_in, install_command
+from pipeline.backends.extras import command_in, install_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,10 +43,10 @@ def test_it_is_added_by_what_installed_the_program_and_from_where_it_came(
     tmp_path: Path, left: str, has_pip: bool, begins: str, origin: str | None, what: list[str]
 ) -> None:
     (tmp_path / left).touch()
-    command = command_in(tmp_path, "/env/bin/python", origin, has_pip=has_pip)
+    command = command_in(tmp_path, "/env/bin/python", origin, "api", has_pip=has_pip)
     assert command.startswith(begins)
     assert shlex.split(command.removeprefix(begins)) == what
 
 
 def test_of_this_installation_the_interpreter_is_named() -> None:
-    assert sys.executable in shlex.split(install_command())
+    assert sys.executable in shlex.split(install_command("api"))

@@ -1,4 +1,4 @@
-"""How the extra `api` gets into this installation of redfirst: as redfirst itself was installed."""
+"""How an extra gets into this installation of redfirst: as redfirst itself was installed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 
-def install_command() -> str:
+def install_command(extra: str) -> str:
     """Return the command that adds the extra to the environment which this program runs in."""
-    return command_in(Path(sys.prefix), sys.executable, _origin(), has_pip=find_spec("pip") is not None)
+    return command_in(Path(sys.prefix), sys.executable, _origin(), extra, has_pip=find_spec("pip") is not None)
 
 
-def command_in(prefix: Path, python: str, origin: str | None, *, has_pip: bool) -> str:
+def command_in(prefix: Path, python: str, origin: str | None, extra: str, *, has_pip: bool) -> str:
     """Return the command that adds the extra.
 
     Args:
         prefix: The environment; uv and pipx leave a file in those that they made.
         python: Its interpreter.
         origin: What the installer noted of where it came from (`direct_url.json`), None where it was an index.
+        extra: The name of the extra.
         has_pip: Whether pip is in that environment.
     """
-    what = " ".join(shlex.quote(word) for word in _requirement(origin))
+    what = " ".join(shlex.quote(word) for word in _requirement(origin, extra))
     if (prefix / "uv-receipt.toml").is_file():
         return f"uv tool install {what}"
     if (prefix / "pipx_metadata.json").is_file():
@@ -36,17 +37,17 @@ def command_in(prefix: Path, python: str, origin: str | None, *, has_pip: bool) 
     return f"uv pip install --python {shlex.quote(python)} {what}"
 
 
-def _requirement(origin: str | None) -> tuple[str, ...]:
+def _requirement(origin: str | None, extra: str) -> tuple[str, ...]:
     """Return what is to be installed, as pip, pipx and uv take it."""
     noted: dict[str, Any] = json.loads(origin) if origin else {}
     place = urlsplit(str(noted.get("url", "")))
     if not noted:
-        return ("redfirst[api]",)
+        return (f"redfirst[{extra}]",)
     if "vcs_info" in noted:
-        return (f"redfirst[api] @ {noted['vcs_info']['vcs']}+{place.geturl()}@{noted['vcs_info']['commit_id']}",)
+        return (f"redfirst[{extra}] @ {noted['vcs_info']['vcs']}+{place.geturl()}@{noted['vcs_info']['commit_id']}",)
     if place.scheme != "file":
-        return (f"redfirst[api] @ {place.geturl()}",)
-    folder = f"{unquote(place.path)}[api]"
+        return (f"redfirst[{extra}] @ {place.geturl()}",)
+    folder = f"{unquote(place.path)}[{extra}]"
     return ("--editable", folder) if noted.get("dir_info", {}).get("editable") else (folder,)
 
 
