@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.events import (
@@ -16,7 +15,6 @@ from pipeline.engine.events import (
     RunResumed,
     RunStarted,
 )
-from pipeline.engine.journal import Journal
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.runs.events import (
@@ -37,8 +35,7 @@ from pipeline.runs.events import (
     TaskDone,
     TrackerWritten,
 )
-from pipeline.runs.folder import RunFolder
-from pipeline.runs.lease import FileLease
+from pipeline.runs.tail import followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +43,6 @@ if TYPE_CHECKING:
 
     from pipeline.engine.journal import Line
 
-_POLL_S: Final = 0.1
 _SECONDS: Final = len("2026-11-20T14:02:07")
 _LONGEST: Final = 240
 
@@ -65,19 +61,8 @@ def follow(folder: Path, emit: Callable[[str], None]) -> None:
     Raises:
         UserError: the journal is damaged.
     """
-    path = folder / "journal.jsonl"
-    shown, size = 0, -1
-    while True:
-        live = FileLease.is_held(folder)  # asked before the file is read: what its last act wrote is not missed
-        now = path.stat().st_size if path.exists() else 0
-        if now != size:
-            lines = Journal.read(RunFolder(folder)).lines
-            for line in lines[shown:]:
-                emit(log_line(line))
-            shown, size = len(lines), now
-        elif not live:
-            return
-        time.sleep(_POLL_S)
+    for line in followed(folder):
+        emit(log_line(line))
 
 
 def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of event)

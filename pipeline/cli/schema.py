@@ -94,6 +94,13 @@ def _runs() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(strict).json_schema()}
 
 
+def _event() -> dict[str, Any]:
+    """Return the schema of every event that there is."""
+    from pipeline.events.model import checked  # noqa: PLC0415  (not on the path of --help)
+
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **checked().json_schema()}
+
+
 def _recipe() -> dict[str, Any]:
     """Return the schema of a recipe's file: steps, or another recipe with changes."""
     from pipeline.recipes.model import Extension, Recipe  # noqa: PLC0415  (not on the path of --help)
@@ -120,6 +127,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
     "tdd": _loaded("pipeline.verification.results", "TddDocument"),
     "recipe": _recipe,
+    "event": _event,
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

@@ -1,0 +1,51 @@
+"""`redfirst events`: what happens in runs, for programs (docs/events.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import completion
+
+
+def events(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="A run, or a prefix; default: all.", autocompletion=completion.runs),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what comes: of one run until nothing drives it.")
+    ] = False,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="ID", help="Only what came after this event, of its run.")
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="GLOB", help="Only types like this, as run.*; repeatable."),
+    ] = None,
+) -> None:
+    """Print what happened in runs as CloudEvents, one JSON object a line.
+
+    Examples:
+      redfirst events GAL-39
+
+      redfirst events --follow --type 'run.*' --type 'approval.*'
+    """
+    from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
+
+    from pipeline.cli.text import say  # noqa: PLC0415  (the same)
+    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
+    from pipeline.service import event_stream  # noqa: PLC0415  (the same)
+
+    what = event_stream.wanted(types or (), since)
+    repository = Repository.find(Path.cwd())
+    place = event_stream.place_of(Roster(repository), what, name)
+    found = (
+        event_stream.events_of_run(place, what, follow=follow)
+        if place is not None
+        else event_stream.events_of_all(repository, what, say, follow=follow)
+    )
+    for event in found:
+        typer.echo(str(event))  # typer flushes each line

@@ -1,0 +1,5 @@
+"""What a program that watches runs is told: a closed list of events, read from the journals (ADR-R194).
+
+May import: `engine`, `policy`, `runs.events`. It decides and reads nothing itself; `service/event_stream.py` reads.
+Start with `mapping.py`: which line of a journal is which event.
+"""

@@ -1,0 +1,156 @@
+"""Which line of a journal is which event. What people do not wait for (a file was written) is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.engine import events as engine
+from pipeline.engine.machine import TRUNK
+from pipeline.events import model
+from pipeline.events.model import Data, Event, full
+from pipeline.policy.characters import visible
+from pipeline.runs import events as runs
+
+if TYPE_CHECKING:
+    from pipeline.engine.journal import Line
+
+_LONGEST: Final = 200
+"""Characters of what an agent or a step said that an event repeats."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The run that a journal is of.
+
+    Args:
+        key: Of its worktree, unique on this machine.
+        project: What the worktree's folder is called.
+        run: Its name.
+        workflow: What run.json calls the workflow, with `version`.
+    """
+
+    key: str
+    project: str
+    run: str
+    workflow: str
+    version: str
+
+    def id_of(self, seq: int) -> str:
+        """Return the id of the event of a line."""
+        return f"{self.key}/{self.run}/{seq}"
+
+
+def event_of(line: Line, origin: Origin) -> Event | None:
+    """Return the event of a line, None where it is none."""
+    data = _data(line)
+    if data is None:
+        return None
+    return Event(
+        id=origin.id_of(line.seq),
+        source=f"/redfirst/{origin.project}",
+        type=full(data.NAME),
+        time=line.at,
+        subject=origin.run,
+        workflow=origin.workflow,
+        workflowversion=origin.version,
+        data=data.model_dump(mode="json"),
+    )
+
+
+def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each kind)
+    match line.data:
+        case engine.RunStarted(issue=issue, start_commit=commit):
+            return model.RunBegan(issue=issue, start_commit=commit)
+        case engine.RunResumed(step=step, was=was):
+            return model.RunWentOn(step=step, was=was, epoch=line.epoch)
+        case engine.RunParked(outcome=outcome, reason=reason):
+            return model.RunParked(outcome=outcome, reason=reason)
+        case engine.RunFinished(outcome=outcome, reason=reason):
+            return model.RunFinished(outcome=outcome, reason=reason)
+        case engine.DecisionMade() as made:
+            return _decided(made)
+        case engine.GateOpened(gate=gate):
+            return model.ApprovalRequested(gate=gate)
+        case engine.GateAnswered() as answered:
+            return _answered(answered)
+        case runs.StepStarted(step=step):
+            return model.StepStarted(step=step)
+        case runs.StepSettled(step=step, checkpoint=checkpoint):
+            return model.StepSettled(step=step, checkpoint=checkpoint)
+        case runs.StepHeld(step=step):
+            return model.StepHeld(step=step)
+        case runs.StepUnsettled(step=step):
+            return model.StepReopened(step=step)
+        case runs.DispatchStarted() as began:
+            return _began(began)
+        case runs.DispatchFinished() as ended:
+            return _ended(ended)
+        case runs.MeasuredTests() as said:
+            what = _short(said.what)
+            return model.TestsMeasured(what=what, state=said.state, outcomes=said.outcomes, seconds=said.seconds)
+        case runs.ChangeAdmitted(dispatch=dispatch, paths=paths):
+            return model.ChangeAdmitted(dispatch=dispatch, paths=_visible(paths), refused=())
+        case runs.ChangeRejected(dispatch=dispatch, paths=paths, violations=violations):
+            refused = _visible(tuple(f"{one.path} ({one.rule})" for one in violations))
+            return model.ChangeRejected(dispatch=dispatch, paths=_visible(paths), refused=refused)
+        case runs.TaskDone(task=task, status=status):
+            return model.TaskDone(task=task, status=status)
+        case runs.Published(branch=branch, commits=commits):
+            return model.PublicationDone(branch=visible(branch), commits=commits)
+        case _:
+            return None
+
+
+def _decided(made: engine.DecisionMade) -> Data:
+    kind = model.StepFailed if made.row.startswith("any/") else model.StepCompleted
+    to = made.action.get("to")
+    return kind(
+        step=made.step,
+        task=made.task,
+        lane=made.lane or TRUNK,
+        signal=made.signal,
+        row=made.row,
+        to=str(to) if to else None,
+        note=_short(made.note),
+    )
+
+
+def _answered(answered: engine.GateAnswered) -> Data:
+    word, _, to = answered.answer.partition(" to ")
+    if word == "approved":
+        return model.ApprovalGranted(gate=answered.gate)
+    return model.ApprovalRejected(gate=answered.gate, to=to or None)
+
+
+def _began(began: runs.DispatchStarted) -> Data:
+    return model.DispatchStarted(
+        dispatch=began.dispatch,
+        role=began.role.value,
+        kind=began.kind,
+        task=began.task,
+        attempt=began.attempt,
+        backend=began.backend,
+        model=began.model,
+    )
+
+
+def _ended(ended: runs.DispatchFinished) -> Data:
+    return model.DispatchFinished(
+        dispatch=ended.dispatch,
+        signal=ended.signal,
+        gate=ended.gate,
+        cost_usd=ended.usage.cost_usd,
+        input_tokens=ended.usage.input_tokens,
+        output_tokens=ended.usage.output_tokens,
+        note=_short(ended.complaint or ""),
+    )
+
+
+def _visible(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(visible(text) for text in texts)
+
+
+def _short(text: str) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 4]} ..."

@@ -1,0 +1,257 @@
+"""The form of an event: CloudEvents 1.0 as JSON, and what each type says in `data`."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+
+TYPES: Final[dict[str, type[Data]]] = {}
+"""What is in `data` by the short name of the type: `redfirst.NAME.v1` is the whole one."""
+
+
+class Data(BaseModel):
+    """What an event says. A new key is no new version; a key that changes its meaning is one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    NAME: ClassVar[str] = ""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Make the type known."""
+        super().__pydantic_init_subclass__(**kwargs)
+        if "NAME" in vars(cls):
+            TYPES[cls.NAME] = cls
+
+
+class RunBegan(Data):
+    """A run was begun."""
+
+    NAME = "run.started"
+
+    issue: str | None
+    start_commit: str
+
+
+class RunWentOn(Data):
+    """Another process goes on with a run; `was` is how it stood, null where the process before it died."""
+
+    NAME = "run.resumed"
+
+    step: str
+    was: str | None
+    epoch: int
+
+
+class _Stopped(Data):
+    outcome: str
+    reason: str
+
+
+class RunParked(_Stopped):
+    """A run waits: for a person, a budget, an agent."""
+
+    NAME = "run.parked"
+
+
+class RunFinished(_Stopped):
+    """A run is over."""
+
+    NAME = "run.finished"
+
+
+class StepStarted(Data):
+    """A step of a recipe is at work."""
+
+    NAME = "step.started"
+
+    step: str
+
+
+class _Decided(Data):
+    step: str
+    task: str | None
+    lane: str
+    signal: str
+    row: str
+    to: str | None
+    note: str
+
+
+class StepCompleted(_Decided):
+    """A step reported, and the row of the matrix that fired says what follows."""
+
+    NAME = "step.completed"
+
+
+class StepFailed(_Decided):
+    """A step came to no answer of its own: a row for any step fired."""
+
+    NAME = "step.failed"
+
+
+class StepSettled(Data):
+    """A step of a recipe is over."""
+
+    NAME = "step.settled"
+
+    step: str
+    checkpoint: str
+
+
+class StepHeld(Data):
+    """A step of a recipe cannot start."""
+
+    NAME = "step.held"
+
+    step: str
+
+
+class StepReopened(Data):
+    """A step of a recipe is done again."""
+
+    NAME = "step.reopened"
+
+    step: str
+
+
+class DispatchStarted(Data):
+    """An agent is asked."""
+
+    NAME = "dispatch.started"
+
+    dispatch: str
+    role: str
+    kind: str
+    task: str | None
+    attempt: int
+    backend: str
+    model: str | None
+
+
+class DispatchFinished(Data):
+    """An agent is done; `signal` is null where its answer counts."""
+
+    NAME = "dispatch.finished"
+
+    dispatch: str
+    signal: str | None
+    gate: str | None
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    note: str
+
+
+class TestsMeasured(Data):
+    """Tests were run by redfirst."""
+
+    NAME = "tests.measured"
+
+    what: str
+    state: str
+    outcomes: dict[str, int]
+    seconds: float | None
+
+
+class _Change(Data):
+    dispatch: str
+    paths: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+class ChangeAdmitted(_Change):
+    """What an agent changed was taken."""
+
+    NAME = "change.admitted"
+
+
+class ChangeRejected(_Change):
+    """What an agent changed was refused; `refused` has path and rule of each."""
+
+    NAME = "change.rejected"
+
+
+class TaskDone(Data):
+    """A task is left behind: done, or failed."""
+
+    NAME = "task.done"
+
+    task: str
+    status: str
+
+
+class _Gate(Data):
+    gate: str
+
+
+class ApprovalRequested(_Gate):
+    """A person is asked at a gate."""
+
+    NAME = "approval.requested"
+
+
+class ApprovalGranted(_Gate):
+    """A person approved."""
+
+    NAME = "approval.granted"
+
+
+class ApprovalRejected(_Gate):
+    """A person sent it back; `to` says where."""
+
+    NAME = "approval.rejected"
+
+    to: str | None
+
+
+class PublicationDone(Data):
+    """The branch holds the commits."""
+
+    NAME = "publication.done"
+
+    branch: str
+    commits: tuple[str, ...]
+
+
+class Event(BaseModel):
+    """An event of any type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    specversion: Literal["1.0"] = "1.0"
+    id: str
+    source: str
+    type: str
+    time: str
+    subject: str
+    workflow: str
+    workflowversion: str
+    data: Any
+
+    def __str__(self) -> str:
+        """Return it as one line of JSON: the same bytes whenever it is read."""
+        return self.model_dump_json(ensure_ascii=True)
+
+
+def full(name: str) -> str:
+    """Return the whole type of a short name."""
+    return f"redfirst.{name}.v1"
+
+
+def checked() -> TypeAdapter[Any]:
+    """Return what reads an event of any type, and has the schema of them all."""
+    models = [
+        create_model(
+            f"{data.__name__}Event",
+            __base__=Event,
+            __doc__=data.__doc__,
+            type=(Literal[full(name)], ...),  # type: ignore[valid-type]
+            data=(data, ...),
+        )
+        for name, data in TYPES.items()
+    ]
+    return TypeAdapter(Annotated[reduce(or_, models), Field(discriminator="type")])

@@ -1,0 +1,164 @@
+"""The events of one run or of all runs of a repository, once or as they come (ADR-R194)."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.events.mapping import Origin, event_of
+from pipeline.events.model import TYPES, full
+from pipeline.outcomes import Reason
+from pipeline.runs.records import read_record
+from pipeline.runs.roster import Roster
+from pipeline.runs.store import key_of_worktree
+from pipeline.runs.tail import POLL_S, Tail, followed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pipeline.engine.journal import Line
+    from pipeline.events.model import Event
+    from pipeline.git import Repository
+    from pipeline.runs.roster import RunPlace
+
+_LOOK_S: Final = 1.0
+"""Seconds between two looks for runs that were begun."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which events somebody wants.
+
+    Args:
+        types: Patterns of types such as `run.*`, whole or short; none: all.
+        since: The id of an event: those behind it, of its run. None: all.
+    """
+
+    types: tuple[str, ...] = ()
+    since: str | None = None
+
+    def has(self, event: Event) -> bool:
+        """Return whether an event is of a wanted type."""
+        return not self.types or any(_fits(event.type, pattern) for pattern in self.types)
+
+
+def wanted(types: Sequence[str], since: str | None) -> Wanted:
+    """Return which events are wanted.
+
+    Raises:
+        UserError: a pattern fits no type that there is.
+    """
+    for pattern in types:
+        if not any(_fits(full(name), pattern) for name in TYPES):
+            raise UserError(
+                f"No event is of a type like {pattern!r}. There are: {', '.join(TYPES)}.",
+                Reason.USAGE,
+                details={"accepted": list(TYPES)},
+                actions=("redfirst schema event",),
+            )
+    return Wanted(tuple(types), since)
+
+
+def events_of_run(place: RunPlace, what: Wanted, *, follow: bool) -> Iterator[Event]:
+    """Yield the events of a run in order; with *follow* also what comes, until no process drives it any more.
+
+    Raises:
+        UserError: the run's journal is damaged, or has no event of the id that they are wanted since.
+    """
+    origin = origin_of(place)
+    after = _seq_of(what.since, origin)
+    lines = followed(place.folder) if follow else iter(Tail(place.folder).lines())
+    for line in lines:
+        yield from _behind(line, after, origin, what)
+
+
+def events_of_all(repository: Repository, what: Wanted, say: Callable[[str], None], *, follow: bool) -> Iterator[Event]:
+    """Yield the events of all runs of a repository by time; with *follow* also what comes, until it is stopped.
+
+    A run that cannot be read is told to *say*, once.
+    """
+    tails: dict[tuple[str, str], tuple[Tail, Origin]] = {}
+    refused: set[tuple[str, str]] = set()
+    looked = 0.0
+    while True:
+        if time.monotonic() - looked >= _LOOK_S or not looked:
+            looked = time.monotonic()
+            for place in Roster(repository).runs:
+                name = (str(place.worktree.path), place.name)
+                if name not in tails and name not in refused:
+                    tails[name] = (Tail(place.folder), origin_of(place))
+        found: list[Event] = []
+        for name, (tail, origin) in list(tails.items()):
+            try:
+                lines = tail.lines()
+            except (UserError, OSError) as error:
+                say(str(error))
+                refused.add(name)
+                del tails[name]
+                continue
+            found += [event for line in lines for event in _behind(line, 0, origin, what)]
+        yield from sorted(found, key=lambda event: event.time)
+        if not follow:
+            return
+        time.sleep(POLL_S)
+
+
+def place_of(roster: Roster, what: Wanted, name: str | None) -> RunPlace | None:
+    """Return the run whose events are wanted, None for all runs.
+
+    Raises:
+        UserError: there is no such run, or the id that they are wanted since is of another one.
+    """
+    named = roster.find(name) if name is not None else None
+    if what.since is None:
+        return named
+    key, _, run = what.since.rpartition("/")[0].rpartition("/")
+    known = {(key_of_worktree(place.worktree.path), place.name): place for place in roster.runs}
+    found = known.get((key, run))
+    if found is None or (named is not None and named != found):
+        other = f"of {named.name} " if named is not None else ""
+        raise UserError(
+            f"No event {other}has the id {what.since!r}. An id is printed with each event: WORKTREE/RUN/NUMBER.",
+            Reason.USAGE,
+            actions=("redfirst events",),
+        )
+    return found
+
+
+def origin_of(place: RunPlace) -> Origin:
+    """Return what the events of a run say of where they come from."""
+    try:
+        said = json.loads(read_record(place.folder, "run.json"))
+        workflow, version = str(said["workflow"]), str(said["workflow_version"])
+    except (OSError, ValueError, LookupError, TypeError):
+        workflow, version = "", ""
+    path = place.worktree.path
+    return Origin(key_of_worktree(path), path.name, place.name, workflow, version)
+
+
+def _behind(line: Line, after: int, origin: Origin, what: Wanted) -> Iterator[Event]:
+    event = event_of(line, origin) if line.seq > after else None
+    if event is not None and what.has(event):
+        yield event
+
+
+def _seq_of(since: str | None, origin: Origin) -> int:
+    if since is None:
+        return 0
+    number = since.rpartition("/")[2]
+    if not number.isdecimal() or since != origin.id_of(int(number)):
+        raise UserError(
+            f"{since!r} is no id of an event. An id is printed with each event: WORKTREE/RUN/NUMBER.",
+            Reason.USAGE,
+            actions=("redfirst events",),
+        )
+    return int(number)
+
+
+def _fits(type_: str, pattern: str) -> bool:
+    short = type_.removeprefix("redfirst.").removesuffix(".v1")
+    return fnmatchcase(type_, pattern) or fnmatchcase(short, pattern)
