@@ -256,6 +256,8 @@ TABLE: Final[dict[str, Advice]] = {
     "a wrong word": Advice(("cli/errors.py",), {"redfirst run --help": READS}),
     "no such diagram": Advice(("cli/routes.py",), {"redfirst routes --format mermaid --diagram phase7": READS}),
     "no such schema": Advice(("cli/schema.py",), {"redfirst schema": READS}),
+    "no such type of event": Advice(("service/event_stream.py",), {"redfirst schema event": READS}),
+    "no such event": Advice(("service/event_stream.py",), {"redfirst events": READS}),
     "wrong signals": Advice(("cli/routes.py",), {"redfirst routes": READS, "redfirst simulate --help": READS}),
     "an unknown key": Advice(("cli/config.py",), {"redfirst config show": READS}),
     "rejected: dirty": Advice(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from e2e.next_scene import FILES, HONEST, detached, dirty, issue_with, make_scene, no_tracker
 from e2e.next_table import TABLE
-from next_lines import actions_of
+from next_lines import actions_of, advised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,6 +106,11 @@ def test_where_a_command_is_refused(scene: Scene, name: str) -> None:
     prepare, words = REFUSALS[name]
     prepare(scene.project)
     scene.each(actions_of(scene.project.document(*words)), TABLE[name].lines)
+
+
+def test_events_that_are_not_there(scene: Scene) -> None:
+    for name, words in (("no such type of event", "--type"), ("no such event", "--since")):
+        scene.each(advised(scene.project.redfirst("events", words, "nonsense").stderr), TABLE[name].lines)
 
 
 def test_in_a_bare_repository(scene: Scene) -> None:
