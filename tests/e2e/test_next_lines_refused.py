@@ -110,7 +110,8 @@ def test_where_a_command_is_refused(scene: Scene, name: str) -> None:
 
 def test_events_that_are_not_there(scene: Scene) -> None:
     for name, words in (("no such type of event", "--type"), ("no such event", "--since")):
-        scene.each(advised(scene.project.redfirst("events", words, "nonsense").stderr), TABLE[name].lines)
+        refusal = scene.project.redfirst("events", words, "nonsense").stderr
+        scene.each(advised(refusal, "- "), TABLE[name].lines)
 
 
 def test_in_a_bare_repository(scene: Scene) -> None:
