@@ -163,8 +163,10 @@ def _targets(at: str, step: Step, by_id: Mapping[str, Step], above: Mapping[str,
     if step.kinds == (Kind.PUBLISH,):
         for name in sorted(above[step.id]):
             writer = by_id[name]
-            is_writer = writer.agent == "make" and writer.workspace_mode != "scratch"
-            if is_writer and writer.accept is None and not writer.review:
+            source = by_id.get(writer.apply_from or "")
+            own = (writer,) if source is None else (writer, source)
+            is_writer = source is not None or (writer.agent == "make" and writer.workspace_mode != "scratch")
+            if is_writer and not any(one.accept or one.review for one in own):
                 message = f"{step.id!r} publishes what {name!r} wrote, which nobody reviews and nothing measures"
                 yield Problem("unreviewed_writer", at, message)
 

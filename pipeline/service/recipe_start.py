@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError, check_all, with_others
 from pipeline.outcomes import Reason
@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pipeline.git import Repository
-    from pipeline.recipes.model import Recipe, Step
+    from pipeline.recipes.model import Recipe
     from pipeline.service.recipe_choice import Chosen
     from pipeline.service.run_config import RunOptions
-
-_RUN: Final = frozenset({Kind.AGENT, Kind.RUN, Kind.TESTS, Kind.GATE, Kind.FILE_ISSUES, Kind.PUBLISH})
-"""What this version can take."""
 
 
 def sound(
@@ -84,22 +81,16 @@ def require_runnable(recipe: Chosen, word: str) -> None:
     Raises:
         UserError: one is there.
     """
-    steps = [step for step in recipe.recipe.steps if step.kind not in _RUN or _asks_more(step)]
-    if steps:
+    phases = [step.id for step in recipe.recipe.steps if step.kind is Kind.PHASE]
+    if phases:
         show = f"redfirst recipes show {shlex.quote(word)}"
-        kinds = ", ".join(dict.fromkeys(f"{step.id} ({step.agent or step.kind})" for step in steps))
         raise UserError(
-            f"The recipe {recipe.recipe.name} cannot be run in this version: only steps that ask a role, "
-            f"without scratch, commands, tests, gates, issues and publish can be, and not {kinds}. "
-            f"What it would do: {show}",
+            f"The recipe {recipe.recipe.name} cannot be run in this version: it has phases of an issue "
+            f"({', '.join(phases)}) beside steps of its own. What it would do: {show}",
             Reason.USAGE,
             path=recipe.file.path,
             actions=(show,),
         )
-
-
-def _asks_more(step: Step) -> bool:
-    return step.workspace_mode == "scratch"
 
 
 def roles_of(recipe: Recipe) -> tuple[Role, ...]:

@@ -7,6 +7,7 @@ from typing import Final
 from pipeline.recipes.step_table import At
 from pipeline.steps import (
     recipe_accept,
+    recipe_apply,
     recipe_ask,
     recipe_command,
     recipe_filing,
@@ -21,6 +22,7 @@ RUNNERS: Final = {
     At.ASK: recipe_ask.run,
     At.ACCEPT: recipe_accept.run,
     At.REVIEW: recipe_review.run,
+    At.APPLY: recipe_apply.run,
     At.RUN: recipe_command.run,
     At.TESTS: recipe_tests.run,
     At.HOLD: recipe_gate.run,

@@ -103,6 +103,9 @@ BROKEN: Final[dict[str, list[str]]] = {
         WAY + LAST.replace("tasks}", "tasks, depends_on: [a]}"),
     ],
     "unreviewed_writer": [
+        HEAD
+        + f"  - {{id: w, agent: make, {ASK}, workspace_mode: scratch}}\n  - {{id: a, apply_from: w, depends_on: [w]}}\n"
+        + '  - {id: p, publish: "fix: x", depends_on: [a]}\n',
         HEAD + f'  - {{id: w, agent: make, {ASK}}}\n  - {{id: p, publish: "fix: x", depends_on: [w]}}\n',
         WAY + END.replace("tasks}", "tasks, depends_on: [a]}").replace(", review: [check]", ""),
     ],

@@ -97,7 +97,6 @@ def test_a_payload_of_another_form_needs_a_person_and_holds_who_depends_on_it(tm
 def test_what_cannot_be_run_yet_is_refused_before_anything(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     for words, why in (
-        (["fix-failing-tests"], "cannot be run in this version"),
         (["research"], "the input 'topic' is required"),
         (["research", "topic=x", "angle=y"], "there is no input 'angle'"),
     ):

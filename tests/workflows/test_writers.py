@@ -29,7 +29,11 @@ DONE: dict[str, Any] = {"result": "COMPLETE", "summary": "Done."}
 
 def made(tmp_path: Path, *steps: dict[str, Any], files: dict[str, str] | None = None, **more: Any) -> Project:
     """Return a project with a recipe `r` of these steps, trusted."""
-    recipe = {"name": "r", "steps": [{"prompt": "p", **step} for step in steps], **more}
+    recipe = {
+        "name": "r",
+        "steps": [{**({"prompt": "p"} if "agent" in step else {}), **step} for step in steps],
+        **more,
+    }
     project = make_project(tmp_path, {**FILES, ".redfirst/recipes/r.yaml": json.dumps(recipe), **(files or {})})
     project.env["TESTS_LANGUAGE"] = "languages.sums"
     assert project.redfirst("trust", "--yes").returncode == 0
@@ -172,3 +176,36 @@ def test_what_was_written_is_measured_and_reviewed_and_asked_again_with_what_fai
         "accept/MET",
         "review/ACCEPTABLE",
     ]
+
+
+def test_a_scratch_copy_is_seen_by_nobody_until_its_patch_is_applied_all_or_nothing(tmp_path: Path) -> None:
+    scratch = {"agent": "make", "workspace_mode": "scratch"}
+    project = made(
+        tmp_path,
+        {"id": "try1", **scratch},
+        {"id": "try2", **scratch},
+        {"id": "beside", "agent": "check", "depends_on": ["try1"]},
+        {"id": "other", "agent": "make", "write_set": ["docs/b.md"], "depends_on": ["try1"]},
+        {"id": "take", "apply_from": "try1", "depends_on": ["try1"], "accept": {"regression": True}},
+        {"id": "behind", "agent": "check", "depends_on": ["take"]},
+        {"id": "late", "apply_from": "try2", "depends_on": ["try2", "behind"]},
+    )
+    project.use_script(
+        [
+            writes("try1", {"docs/a.md": "one\n", "ant.sum": "ant n = n * 2\n"}),
+            writes("try2", {"docs/a.md": "one\n", "docs/b.md": "two\n", "docs/c.md": "two\n"}),
+            reads("beside", a="a", b="b"),
+            {**reads("other", a="a", b="b"), "files": {"docs/c.md": "other\n"}, "report": DONE},
+            writes("other", {"docs/b.md": "other\n"}),
+            reads("behind", a="one", b="other"),
+        ],
+        LOOSE,
+    )
+    document = ran(project)
+    assert (document["outcome"], document["failed"]) == ("partial", ["late"]), document
+    told = (project.run_folder("run-r") / "steps/late/late.md").read_text()
+    assert "Nothing was applied" in told
+    assert "`docs/b.md`" in told
+    assert "`docs/a.md`" not in told, "it is as the other one left it"
+    changed = project.git("diff", "--name-only", "HEAD", tree_of(project, "take"))
+    assert changed.split() == ["ant.sum", "docs/a.md", "docs/b.md"]
