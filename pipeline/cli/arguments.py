@@ -37,6 +37,10 @@ GateMeant = Annotated[
         autocompletion=completion.gates,
     ),
 ]
+StepMeant = Annotated[
+    str | None,
+    typer.Option("--step", metavar="STEP", help="Of a recipe's run: the gate that is answered, where several wait."),
+]
 AgentFlags = Annotated[
     list[str] | None,
     typer.Option(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
 
 from pipeline.cli.gate_text import near
 from pipeline.cli.text import print_text, several_lines
-from pipeline.outcomes import Outcome
+from pipeline.outcomes import Outcome, Reason
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from pipeline.service.progress import Display
     from pipeline.service.recipe_result import RecipeDocument
     from pipeline.steps.recipe_context import RecipeContext, Words
+
+_SHOWN: Final = 1_000
+"""Characters of what a gate or a note says; `--json` has all of it."""
 
 
 def show(folder: Path, here: Repository, *, as_document: bool) -> None:
@@ -49,13 +53,16 @@ def drive_steps(
 
 
 def _tell(ctx: Words, here: Repository, *, as_document: bool) -> RecipeDocument:
-    from pipeline.service.other_worktrees import as_typed, text_as_typed  # noqa: PLC0415
+    from pipeline.service.other_worktrees import answers_as_typed, as_typed, text_as_typed  # noqa: PLC0415
     from pipeline.service.recipe_result import recipe_document  # noqa: PLC0415
 
     found, worktree = recipe_document(ctx), ctx.run.folder.parents[1]
     actions = as_typed(found.safe_next_actions, here, worktree, found.run_id)
     note = text_as_typed(found.note, here, worktree, found.run_id)
-    document = found.model_copy(update={"safe_next_actions": actions, "note": note})
+    gates = tuple(
+        replace(gate, answers=answers_as_typed(gate.answers, here, worktree, found.run_id)) for gate in found.gates
+    )
+    document = found.model_copy(update={"safe_next_actions": actions, "note": note, "gates": gates})
     if as_document:
         print_document(document)
     else:
@@ -65,9 +72,13 @@ def _tell(ctx: Words, here: Repository, *, as_document: bool) -> RecipeDocument:
 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
+    from pipeline.service.recipe_gates import gates_place  # noqa: PLC0415
     from pipeline.service.recipe_result import counted_checkpoints  # noqa: PLC0415
 
-    lines = [f"{document.run_id}: {document.outcome.value} ({document.reason.value}): {counted_checkpoints(document)}"]
+    how = f"({document.reason.value})"
+    if document.reason is Reason.APPROVAL:
+        how = f"at {gates_place(tuple(gate.step for gate in document.gates))}"
+    lines = [f"{document.run_id}: {document.outcome.value} {how}: {counted_checkpoints(document)}"]
     if document.note:
         lines.append(f"  {several_lines(document.note)}")
     lines += [
@@ -75,9 +86,20 @@ def steps_text(document: RecipeDocument) -> str:
         for line in document.steps
         if document.outcome is not Outcome.COMPLETED
     ]
+    lines += [f"  note {note.step}: {several_lines(shortened(note.text))}" for note in document.notes]
+    for gate in document.gates:
+        lines.append(f"  gate {gate.step}: {several_lines(shortened(gate.question) or 'yes or no')}")
+        lines += [f"    read: {near(path)}" for path in gate.read]
     if document.output:
         lines += ["", document.output.rstrip(), ""]
     lines.append(f"  {document.spent}")
     lines.append(f"  everything is in {near(document.run_dir)}")
-    lines += [f"  next: {action}" for action in document.safe_next_actions]
+    does = {one.command: one.does for gate in document.gates for one in gate.answers}
+    for action in document.safe_next_actions:
+        lines += [f"  next: {action}", *([f"          {does[action]}"] if action in does else [])]
     return "\n".join(lines)
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a text that may be long: what an agent said may be in it."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."

@@ -129,7 +129,7 @@ def _where(line: RunLine) -> str:
     if line.gate_place is not None:
         return f"at {line.gate_place}"
     if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
-        return f"{line.reason}, in {line.step}{task}"
+        return f"{line.reason}, in {line.step}{task}" if line.step is not None else str(line.reason)
     return str(line.reason)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.runs.gates import OpenGate
+    from pipeline.runs.gates import GateAnswer, OpenGate
 
 _ANYWHERE: Final = frozenset(
     {
@@ -90,9 +90,15 @@ def gate_as_typed(gate: OpenGate | None, here: Repository, worktree: Path, run: 
     """Return an open gate with its answers as they work where somebody stands."""
     if gate is None:
         return None
-    commands = as_typed((one.command for one in gate.answers), here, worktree, run)
-    answers = (replace(one, command=command) for one, command in zip(gate.answers, commands, strict=True))
-    return replace(gate, answers=tuple(answers))
+    return replace(gate, answers=answers_as_typed(gate.answers, here, worktree, run))
+
+
+def answers_as_typed(
+    answers: Sequence[GateAnswer], here: Repository, worktree: Path, run: str
+) -> tuple[GateAnswer, ...]:
+    """Return the answers of a gate as they work where somebody stands."""
+    commands = as_typed((one.command for one in answers), here, worktree, run)
+    return tuple(replace(one, command=command) for one, command in zip(answers, commands, strict=True))
 
 
 @contextmanager

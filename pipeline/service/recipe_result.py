@@ -11,9 +11,11 @@ from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.runs.spending import spent
+from pipeline.service.recipe_gates import StepGate, open_gates
 from pipeline.service.recipe_run import output_of
 
 if TYPE_CHECKING:
+    from pipeline.runs.recipe_run import RecipeRun
     from pipeline.steps.recipe_context import Words
 
 
@@ -28,6 +30,13 @@ class StepLine(_Document):
     checkpoint: Checkpoint | None
     summary: str
     outcome: str | None
+
+
+class Note(_Document):
+    """What a step tells a person, without waiting."""
+
+    step: str
+    text: str
 
 
 class RecipeDocument(_Document):
@@ -48,6 +57,8 @@ class RecipeDocument(_Document):
     failed: tuple[str, ...]
     held: tuple[str, ...]
     needs_orchestrator: tuple[str, ...]
+    notes: tuple[Note, ...]
+    gates: tuple[StepGate, ...]
     output: str | None
     dispatches: int
     spent: str
@@ -63,6 +74,7 @@ def recipe_document(ctx: Words) -> RecipeDocument:
     by = {how: tuple(name for name in names if state.settled.get(name) is how) for how in Checkpoint}
     decisions = run.journal.of(DecisionMade)
     code = exit_code(outcome, reason)
+    gates = open_gates(run)
     facts = run.facts.model_dump() if run.facts is not None else {}
     return RecipeDocument(
         ok=code == 0,
@@ -87,14 +99,27 @@ def recipe_document(ctx: Words) -> RecipeDocument:
         failed=by[Checkpoint.FAILED],
         held=by[Checkpoint.HELD],
         needs_orchestrator=by[Checkpoint.NEEDS_ORCHESTRATOR],
+        notes=tuple(
+            Note(step=name, text=ctx.words_of(name).strip())
+            for name in names
+            if run.machine.step_of(name).gate == "note" and name in state.settled
+        ),
+        gates=gates,
         output=None if run.recipe.output is None else output_of(ctx),
         dispatches=state.dispatches,
         spent=str(spent(run)),
         run_dir=str(run.folder),
-        safe_next_actions=()
-        if state.has_ended
-        else (f"redfirst resume {run.info.run_id}", f"redfirst abandon {run.info.run_id}"),
+        safe_next_actions=_actions(run, gates),
     )
+
+
+def _actions(run: RecipeRun, gates: tuple[StepGate, ...]) -> tuple[str, ...]:
+    if run.state.has_ended:
+        return ()
+    abandon = f"redfirst abandon {run.info.run_id}"
+    if run.state.reason is Reason.APPROVAL:
+        return (*(one.command for gate in gates for one in gate.answers), abandon)
+    return (f"redfirst resume {run.info.run_id}", abandon)
 
 
 def counted_checkpoints(document: RecipeDocument) -> str:

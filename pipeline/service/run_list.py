@@ -172,9 +172,11 @@ def _of_recipe(folder: Path) -> RunLine:
     from pipeline.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
     from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
+    from pipeline.service.recipe_gates import gates_place, open_gates  # noqa: PLC0415  (the same)
 
     run = RecipeRun.load(folder, driving=False)
     state, taken = run.state, spent(run)
+    gates = tuple(gate.step for gate in open_gates(run)) if state.reason is Reason.APPROVAL else ()
     names = [name for id_ in run.machine.order for name in run.machine.names(state, id_)]
     return RunLine(
         name=folder.name,
@@ -197,6 +199,8 @@ def _of_recipe(folder: Path) -> RunLine:
         cost_known_usd=taken.cost_usd if taken.asked else None,
         tokens=taken.tokens if taken.asked and not taken.uncounted else None,
         problem=None,
+        gate=", ".join(gates) or None,
+        gate_place=gates_place(gates) if gates else None,
     )
 
 
