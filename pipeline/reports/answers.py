@@ -10,21 +10,13 @@ from typing import Annotated, Literal
 
 from pydantic import JsonValue, WithJsonSchema
 
-from pipeline.reports.fields import Line, Prose, Report, StrictModel
+from pipeline.reports.fields import HonouredSeam, Prose, Report
 
 Payload = Annotated[
     JsonValue,
     WithJsonSchema({"type": "string", "description": "a JSON value of the form that is asked for, or its text"}),
 ]
 """Told as a text: products that force a schema know no value of any form (`payloads.read_payload`)."""
-
-
-class HonouredSeam(StrictModel):
-    """Whether the work keeps to a contract between steps, by its name."""
-
-    name: Line
-    honoured: bool
-    note: str = ""
 
 
 class _Answer(Report):

@@ -103,6 +103,14 @@ class Need(StrictModel):
     why: str = ""
 
 
+class HonouredSeam(StrictModel):
+    """Whether the work keeps to a contract between steps, by its name."""
+
+    name: Line
+    honoured: bool
+    note: str = ""
+
+
 class OldTest(StrictModel):
     """An existing test that may change, and why."""
 

@@ -22,7 +22,7 @@ from pipeline.reports.reviews import (
     SplitReview,
     SuiteJudgement,
 )
-from pipeline.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests
+from pipeline.reports.work import Blocked, CannotProceed, Changed, Complete, Incomplete, NotTestable, ReadyTests
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _WRITE_TESTS: Final = Annotated[ReadyTests | NotTestable | Blocked, Field(discriminator="verdict")]
 _MAKE: Final = Annotated[Complete | Incomplete | CannotProceed, Field(discriminator="result")]
+_CHANGE: Final = Annotated[Changed | Incomplete | CannotProceed, Field(discriminator="result")]
 _ANSWER: Final = Annotated[Answered | Unsure | Questions | Unanswerable, Field(discriminator="result")]
 
 
@@ -118,7 +119,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
                 dict.fromkeys((Role.CHECK, Role.SIMPLIFY, Role.EXPLORE), _ANSWER),
             ),
             Kind(
-                "change", ("request",), ("inputs", "outcomes", "findings", "feedback", "measured"), {Role.MAKE: _MAKE}
+                "change", ("request",), ("inputs", "outcomes", "findings", "feedback", "measured"), {Role.MAKE: _CHANGE}
             ),
         )
     }

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.reports.fields import Line, Need, Prose, RelPath, Report, StrictModel, Texts
+from pipeline.reports.fields import HonouredSeam, Line, Need, Prose, RelPath, Report, StrictModel, Texts
 
 NotTestableReason = Literal["config-only", "external-system", "non-deterministic", "pure-wiring", "missing-seam"]
 Escalation = Literal["entry_validation", "test_design", "split_needed"]
@@ -67,6 +67,12 @@ class Complete(Report):
     summary: str = ""
     assumptions: Texts = ()
     notes: str = ""
+
+
+class Changed(Complete):
+    """Kind `change`: the same, of a step of a recipe."""
+
+    seams: tuple[HonouredSeam, ...] = ()
 
 
 class Incomplete(Report):

@@ -17,6 +17,7 @@ from pipeline.steps import recipe_change
 from pipeline.steps.recipe_dispatch import asked, came_back, evidence_of, handed, not_counting
 from pipeline.steps.recipe_items import area_faults, areas_of, counts_of
 from pipeline.steps.recipe_outcome import answered_md
+from pipeline.steps.recipe_seams import open_seams, unsaid
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -46,14 +47,14 @@ def _request(ctx: RecipeContext) -> Request:
         "answer",
         ctx.base,
         artifacts={name: paths for name, paths in artifacts.items() if paths},
-        accept=None if step.payload is None or is_last else lambda report: _refusal(ctx, report),
+        accept=None if is_last else lambda report: _refusal(ctx, report),
     )
 
 
 def _refusal(ctx: RecipeContext, report: Report) -> Malformed | None:
     _, faults = _payload(ctx, report)
     told = f"`payload` is not of the form that is asked for: {'; '.join(faults)}."
-    return Malformed(told, "/payload") if faults else None
+    return Malformed(told, "/payload") if faults else unsaid(ctx.step, report)
 
 
 def _payload(ctx: RecipeContext, report: Report) -> tuple[JsonValue, list[str]]:
@@ -76,16 +77,17 @@ def _event(ctx: RecipeContext, result: DispatchResult) -> StepEvent:
     ctx.write(f"steps/{name}/{name}.md", answered_md(report, (*faults, *missing)))
     if faults:
         return StepEvent(signal=StepSignal.PAYLOAD_INVALID, note="; ".join(faults), evidence=evidence)
-    if payload is not None:
+    if ctx.step.payload is not None and isinstance(report, Answered | Unsure):
         ctx.write_json(f"steps/{name}/{name}.json", payload)
     note = report.questions if isinstance(report, Questions) else ""
-    note = report.missing if isinstance(report, Unanswerable) else note
+    note = report.missing if isinstance(report, Unanswerable) else note or "; ".join(missing)
     return StepEvent(
         signal=_signal(report),
         note=note,
         evidence=evidence,
         items=counts_of(ctx, payload),
         areas=areas_of(ctx, payload),
+        open_seams=open_seams(ctx.step, report),
     )
 
 

@@ -16,6 +16,7 @@ from pipeline.steps.recipe_dispatch import asked, came_back, evidence_of, handed
 from pipeline.steps.recipe_items import area_of
 from pipeline.steps.recipe_outcome import changed_md
 from pipeline.steps.recipe_project import scope_of, tools_of
+from pipeline.steps.recipe_seams import open_seams, unsaid
 
 if TYPE_CHECKING:
     from pipeline.runs.info import DispatchResult
@@ -40,6 +41,7 @@ async def run(ctx: RecipeContext) -> StepEvent:
 async def _request(ctx: RecipeContext) -> Request:
     artifacts = handed(ctx)
     artifacts |= {"findings": came_back(ctx, "review"), "measured": came_back(ctx, "measured")}
+    is_last = ctx.run.machine.is_last(ctx.run.state, ctx.lane_name)
     return Request(
         Role.MAKE,
         KIND,
@@ -48,6 +50,7 @@ async def _request(ctx: RecipeContext) -> Request:
         area=area_of(ctx),
         tests=await scope_of(ctx),
         tools=await tools_of(ctx),
+        accept=None if is_last else lambda report: unsaid(ctx.step, report),
     )
 
 
@@ -61,7 +64,7 @@ def _event(ctx: RecipeContext, result: DispatchResult) -> StepEvent:
     evidence = (evidence_of(result), f"steps/{name}/{name}.patch")
     match report:
         case Complete():
-            return StepEvent(signal=StepSignal.ANSWERED, evidence=evidence)
+            return StepEvent(signal=StepSignal.ANSWERED, evidence=evidence, open_seams=open_seams(ctx.step, report))
         case Incomplete():
             return StepEvent(signal=StepSignal.INCOMPLETE, note=report.blocking_issue, evidence=evidence)
         case _:

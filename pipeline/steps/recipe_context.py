@@ -61,14 +61,28 @@ class Words:
 
     def payload_of(self, name: str) -> JsonValue:
         """Return the payload of a step, None where it has none."""
-        text = self._text(f"steps/{name}/{name}.json")
+        path = f"steps/{name}/{name}.json"
+        text = self._text(path) if path in self.left(name) else ""
         return cast("JsonValue", json.loads(text)) if text else None
 
     def left_by(self, id_: str) -> list[Path]:
-        """Return the files that a step of the file left, those of each step that it became."""
+        """Return the files that a step of the file left, those of each step that it became.
+
+        Of one that did not come out it is only the file that says so: nothing stands in for what it should have left.
+        """
         names = self.run.machine.names(self.run.state, id_)
-        found = [self.path(f"steps/{name}/{name}.{kind}") for name in names for kind in ("md", "json", "patch")]
-        return [path for path in found if path.is_file()]
+        found = (self.left(name) or [f"steps/{name}/outcome.json"] for name in names)
+        return [path for files in found for path in map(self.path, files) if path.is_file()]
+
+    def left(self, name: str) -> list[str]:
+        """Return the files of a step that came out, by their names in the run: what it said, payload and patch."""
+        checkpoint = self.run.state.settled.get(name)
+        if checkpoint is None or not checkpoint.is_usable:
+            return []
+        step = self.run.machine.step_of(name)
+        asked_for = step.agent is None or step.payload is not None  # an older one may lie there
+        names = [f"steps/{name}/{name}.{kind}" for kind in ("md", "json", "patch") if kind != "json" or asked_for]
+        return [each for each in names if self.path(each).is_file()]
 
     def item(self) -> JsonValue:
         """Return the item of the step, one of a `for_each`."""
@@ -92,7 +106,7 @@ class Words:
         def value(one: Reference) -> str:
             if one.step is not None and one.what == "output":
                 names = self.run.machine.names(self.run.state, one.step)
-                return "\n\n".join(filter(None, (self.words_of(name).strip() for name in names)))
+                return "\n\n".join(filter(None, (self.words_of(name).strip() for name in names if self.left(name))))
             return self._value(one)[1]
 
         return filled(text, value)

@@ -14,6 +14,7 @@ from pipeline.recipes.steps_state import StepEvent
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.spending import Held, UsedUp, reserve
+from pipeline.steps.recipe_seams import seams_told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +51,9 @@ def handed(ctx: RecipeContext) -> dict[str, list[Path]]:
     """Return what each role is handed that a step asks: the request, the values in it, what came before."""
     said, inputs = ctx.told(ctx.step.prompt or "")
     return {
-        "request": [ctx.path(ctx.write(f"steps/{ctx.lane_name}/request.md", f"{said.rstrip()}\n"))],
+        "request": [
+            ctx.path(ctx.write(f"steps/{ctx.lane_name}/request.md", f"{said.rstrip()}{seams_told(ctx.step)}\n"))
+        ],
         "inputs": inputs,
         "feedback": ctx.feedback(),
         "outcomes": [path for id_ in ctx.run.machine.ancestors(ctx.step.id) for path in ctx.left_by(id_)],

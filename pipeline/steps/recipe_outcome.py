@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, cast
 
-from pipeline.engine.events import DecisionMade
+from pipeline.engine.events import DecisionMade, RunParked, RunResumed
+from pipeline.recipes.seams import honours, seams_of
+from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import block, one_line
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
+from pipeline.runs.events import DispatchStarted, StepSettled, StepStarted
+from pipeline.steps.recipe_documents import Bundle, LeftFile, PayloadLeft, SeamSaid, StepError, StepOutcome, Verified
 from pipeline.steps.recipe_trees import CollisionError, base_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipeline.reports.fields import Report
-    from pipeline.steps.recipe_context import RecipeContext
+    from pipeline.runs.recipe_run import RecipeRun
+    from pipeline.steps.recipe_context import RecipeContext, Words
+
+_LINE: Final = 200
+"""Characters of a summary."""
 
 
 def answered_md(report: Report, doubts: tuple[str, ...]) -> str:
@@ -47,49 +56,107 @@ def changed_md(report: Report, changed: Sequence[str]) -> str:
 
 def write_outcome(ctx: RecipeContext, name: str, checkpoint: Checkpoint) -> str:
     """Write `steps/<name>/outcome.json` of a step that is settled; return its name."""
-    run = ctx.run
-    records = [one for one in run.records.values() if one.lane == name]
-    decided = [line for line in run.journal.of(DecisionMade) if line.data.lane == name]
-    last = decided[-1].data if decided else None
-    step = run.machine.step_of(name)
-    files = [f"steps/{name}/{name}.{kind}" for kind in ("md", "json", "patch")]
-    there = [file for file in files if ctx.path(file).is_file()]
-    payload = next((file for file in there if file.endswith(".json")), None)
+    document = _outcome(ctx, name, checkpoint)
+    return ctx.write_json(f"steps/{name}/outcome.json", document.model_dump(mode="json", by_alias=True))
+
+
+def _outcome(ctx: RecipeContext, name: str, checkpoint: Checkpoint) -> StepOutcome:
+    run, step = ctx.run, ctx.run.machine.step_of(name)
+    asked = [one.dispatch for one in run.records.values() if one.lane == name]
+    results = [run.results[one] for one in asked if one in run.results]
+    last = last_decision(run, name)
     base = _base(ctx, name)
-    held = [one for one in step.depends_on for each in run.machine.names(run.state, one) if _is_in_the_way(ctx, each)]
-    return ctx.write_json(
-        f"steps/{name}/outcome.json",
-        {
-            "schema": "redfirst.step-outcome/1",
-            "step": name,
-            "dispatches": [one.dispatch for one in records],
-            "signal": last.signal if last is not None else None,
-            "checkpoint": checkpoint.value,
-            "summary": ctx.words_of(name).strip().partition("\n")[0][:200],
-            "error": _error(last, checkpoint),
-            "base_tree": base,
-            "tree": run.state.trees.get(name, base),
-            "held_by": held if checkpoint is Checkpoint.HELD else [],
-            "bundle": {
-                "dependent_safe": checkpoint is Checkpoint.READY,
-                "artifacts": [{"path": file, "sha256": _sha256(ctx.path(file).read_bytes())} for file in there],
-                "verification": [],
-                "limitations": [last.note] if last is not None and last.note and checkpoint.is_usable else [],
-                "payloads": [
-                    {
-                        "schema": step.payload if isinstance(step.payload, str) else "inline",
-                        "provenance": records[-1].dispatch if records else "measured",
-                        "valid": True,
-                        "path": payload,
-                    }
-                ]
-                if payload is not None
-                else [],
-                "seams": [],
-            },
-            "safe_next_actions": [] if checkpoint is Checkpoint.READY else [f"redfirst resume {run.info.run_id}"],
-        },
+    actions = (f"redfirst resume {run.info.run_id}", f"redfirst resume {run.info.run_id} --step {name}")
+    return StepOutcome(
+        step=name,
+        wave=run.machine.plan.waves[step.id],
+        dispatches=tuple(asked),
+        session=results[-1].session if results else None,
+        signal=last.signal if last is not None else None,
+        checkpoint=checkpoint,
+        summary=summary_of(ctx, name),
+        seconds=round(seconds_of(run, name), 3),
+        error=error_of(last, checkpoint),
+        base_tree=base,
+        tree=run.state.trees.get(name, base),
+        held_by=held_by(run.machine, run.state, step) if checkpoint is Checkpoint.HELD else (),
+        bundle=_bundle(ctx, name, checkpoint, last),
+        safe_next_actions=() if checkpoint is Checkpoint.READY else actions,
     )
+
+
+def _bundle(ctx: RecipeContext, name: str, checkpoint: Checkpoint, last: DecisionMade | None) -> Bundle:
+    """Return what others may build on; of a step that did not come out that is nothing."""
+    run, step = ctx.run, ctx.run.machine.step_of(name)
+    answers = [one for one in run.records.values() if one.lane == name and one.role == step.agent]
+    answered = next((one.dispatch for one in reversed(answers) if one.dispatch in run.results), None)
+    said = (run.results[answered].report or {}) if answered is not None else {}
+    files = tuple(LeftFile(path=path, sha256=_sha256(ctx, path)) for path in ctx.left(name))
+    payload = f"steps/{name}/{name}.json"
+    digests = {one.path: one.sha256 for one in files}
+    form = step.payload if isinstance(step.payload, str) else "inline" if step.payload else "test_evidence.v1"
+    verified = [Verified(by="redfirst", what=f"payload: {form}", digest=digests[payload])] if payload in digests else []
+    for path in last.evidence if last is not None and checkpoint.is_usable else ():
+        found = [one for one in run.records.values() if path == f"dispatches/{one.dispatch}/result.json"]
+        if found and found[-1].role != step.agent:
+            verified.append(Verified(by=f"@{found[-1].role.value}", what="review", digest=_sha256(ctx, path)))
+        elif not found and path != payload:
+            verified.append(Verified(by="redfirst", what=path, digest=_sha256(ctx, path)))
+    seams = {str(one["name"]): one for one in cast("list[dict[str, object]]", said.get("seams") or [])}
+    notes = [f"{seam}: {one['note']}" for seam, one in seams.items() if one.get("note")]
+    limits = [str(said.get("limitations") or "").strip(), last.note.strip() if last is not None else "", *notes]
+    return Bundle(
+        dependent_safe=checkpoint is Checkpoint.READY,
+        artifacts=files,
+        verification=tuple(verified),
+        limitations=tuple(dict.fromkeys(filter(None, limits))) if checkpoint.is_usable else (),
+        payloads=(PayloadLeft(schema=form, provenance=answered or "measured", valid=True, path=payload),)
+        if payload in digests
+        else (),
+        seams=tuple(_seam(run, name, seam, seams) for seam in seams_of(step))
+        if checkpoint is not Checkpoint.HELD
+        else (),
+    )
+
+
+def _seam(run: RecipeRun, name: str, seam: str, said: Mapping[str, object]) -> SeamSaid:
+    if honours(run.state, name, seam):
+        return SeamSaid(name=seam, state="honoured")
+    return SeamSaid(name=seam, state="not_honoured" if seam in said else "not_reported")
+
+
+def summary_of(ctx: Words, name: str) -> str:
+    """Return what a step says of itself, in its first line."""
+    return ctx.words_of(name).strip().partition("\n")[0][:_LINE]
+
+
+def last_decision(run: RecipeRun, name: str) -> DecisionMade | None:
+    """Return what was decided last about a step, None where it never began."""
+    return next((line.data for line in reversed(run.journal.of(DecisionMade)) if line.data.lane == name), None)
+
+
+def error_of(last: DecisionMade | None, checkpoint: Checkpoint) -> StepError | None:
+    """Return why a step did not come out, by what was decided last about it; None where it did, or never began."""
+    if last is None or checkpoint not in {Checkpoint.FAILED, Checkpoint.NEEDS_ORCHESTRATOR}:
+        return None
+    return StepError(kind=last.signal.lower(), message=last.note)
+
+
+def seconds_of(run: RecipeRun, name: str) -> float:
+    """Return for how many seconds a step was worked on, by the journal; what no driver was there for does not count."""
+    took, began = 0.0, None
+    for line in run.journal.lines:
+        moment = datetime.fromisoformat(line.at)
+        data = line.data
+        if isinstance(data, DispatchStarted) and data.lane == name:
+            began = moment if began is None else began
+        elif isinstance(data, StepStarted) and data.step == name:
+            began = moment
+        elif isinstance(data, RunResumed | RunParked):
+            began = None
+        elif isinstance(data, StepSettled) and data.step == name and began is not None:
+            took, began = took + (moment - began).total_seconds(), None
+    return took
 
 
 def _base(ctx: RecipeContext, name: str) -> str:
@@ -99,15 +166,5 @@ def _base(ctx: RecipeContext, name: str) -> str:
         return ctx.run.info.start_tree
 
 
-def _is_in_the_way(ctx: RecipeContext, name: str) -> bool:
-    return ctx.run.state.settled.get(name) is not Checkpoint.READY
-
-
-def _error(last: DecisionMade | None, checkpoint: Checkpoint) -> dict[str, str] | None:
-    if last is None or checkpoint not in {Checkpoint.FAILED, Checkpoint.NEEDS_ORCHESTRATOR}:
-        return None
-    return {"kind": last.signal.lower(), "message": last.note}
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _sha256(ctx: RecipeContext, path: str) -> str:
+    return hashlib.sha256(ctx.run.read(path)).hexdigest()

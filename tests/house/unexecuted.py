@@ -49,6 +49,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "service/recipe_start.py": {"redfirst recipes show {}": OF_RECIPES},
     "steps/recipe_outcome.py": {
+        "redfirst resume {} --step {}": "a step of a recipe: tests/workflows/test_going_on.py types it",
         "redfirst resume {}": OF_RECIPES,
     },
     "backends/acp_profiles.py": {

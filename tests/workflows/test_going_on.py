@@ -68,7 +68,7 @@ def test_checks_21_and_22_a_recipe_is_pinned_until_the_run_goes_on_with_another(
     kept = json.loads((folder / "recipe.json").read_text())
     assert kept["sha256"] != said["recipe"]["sha256"], "the first one stays on record"
     ended = project.redfirst("resume", "mine", "--step", "look")
-    assert (ended.returncode, "redfirst run ../mine.yaml tone=short" in ended.stderr) == (2, True), ended.stderr
+    assert (ended.returncode, f"redfirst run {mine} tone=short" in ended.stderr) == (2, True), ended.stderr
     assert "completed (done)" in project.redfirst("show", "mine").stdout, "folding gives the same"
 
 
