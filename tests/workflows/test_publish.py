@@ -1,0 +1,119 @@
+"""`publish` of a recipe: one commit of what the writers before it changed, measured as one, all of it or nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from crashes import KILLED, die_at, problems
+from kit import FILES, GREET_DONE, make_project
+from workflows.test_filing import SUB_STEPS
+from workflows.test_runs_of_recipes import LOOSE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry, Project
+
+pytestmark = pytest.mark.slow
+
+RECIPE = """name: tidy
+inputs: [{name: what, required: true}]
+steps:
+  - {id: code, agent: make, write_set: [greet.py], review: [check], prompt: "{{inputs.what}}"}
+  - {id: notes, agent: make, write_set: [notes.txt], accept: {regression: true}, prompt: Write it down.}
+  - {id: own, agent: make, write_set: [own.txt], prompt: Nobody publishes this.}
+  - {id: ship, publish: "fix: {{inputs.what}}", depends_on: [code, notes]}
+output: "{{steps.ship.output}}"
+"""
+
+
+def change(step: str, path: str, content: str) -> Entry:
+    return {"when": {"step": step}, "files": {path: content}, "report": {"result": "COMPLETE", "summary": "done"}}
+
+
+FINE = {"when": {"step": "code", "kind": "review-step", "role": "check"}, "report": {"verdict": "ACCEPTABLE"}}
+SCRIPT = [
+    FINE,
+    change("code", "greet.py", GREET_DONE),
+    change("notes", "notes.txt", "Names are checked.\n"),
+    change("own", "own.txt", "Mine.\n"),
+]
+
+
+def project_with(tmp_path: Path, script: list[Entry]) -> Project:
+    project = make_project(tmp_path)
+    own = project.home / "config/redfirst/recipes/tidy.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text(RECIPE, encoding="utf-8")
+    project.use_script(script, LOOSE)
+    return project
+
+
+def test_what_was_written_is_one_commit_whenever_the_driver_dies(tmp_path: Path) -> None:
+    project = project_with(tmp_path, SCRIPT)
+    start = project.git("rev-parse", "work")
+    assert die_at(project, SUB_STEPS[0], 1, "run", "tidy", "what=Check\nnames") == KILLED
+    for instant in SUB_STEPS[1:]:
+        assert die_at(project, instant, 1, "resume", "run-tidy") == KILLED, instant
+        ahead = project.git("rev-parse", "work") != start
+        assert (project.git("status", "--porcelain") == "") or not ahead, instant
+    document = project.document("resume", "run-tidy")
+    assert (document["outcome"], document["_code"], document["dispatches"]) == ("completed", 0, 4), document
+    assert project.git("rev-list", "--count", "main..work") == "1"
+    assert project.git("log", "-1", "--format=%B").splitlines() == [
+        "fix: Check names",
+        "",
+        "Step ship of the recipe tidy, run-tidy.",
+        "",
+        "Run-Id: run-tidy",
+        "Assisted-by: redfirst (scripted)",
+    ]
+    assert project.files_at("work") == sorted([*FILES, "notes.txt"]), "what it does not depend on is not published"
+    assert (project.root / "greet.py").read_text() == GREET_DONE
+    assert (project.run_folder("run-tidy") / "steps/ship/suite.md").read_text().count("1 of the tests") == 1
+    left = json.loads((project.run_folder("run-tidy") / "steps/ship/ship.json").read_text())
+    assert left["files"] == ["greet.py", "notes.txt"]
+    assert problems(project) == []
+
+
+def test_what_the_user_committed_meanwhile_is_built_on_where_no_file_meets(tmp_path: Path) -> None:
+    project = project_with(tmp_path, SCRIPT)
+    assert die_at(project, "before journal publish_intended", 1, "run", "tidy", "what=Check names") == KILLED
+    project.write({"notes.txt": "mine\n"})
+    project.commit("docs: mine")
+    mine = project.git("rev-parse", "work")
+    parked = project.document("resume", "run-tidy")
+    assert (parked["_code"], parked["outcome"], parked["reason"]) == (4, "parked", "branch_moved"), parked
+    assert "notes.txt was changed by" in parked["note"]
+    assert project.untouched_since(mine)
+    project.git("rm", "--quiet", "notes.txt")
+    project.write({"readme.txt": "mine\n", "greet.py": "# dirty\n"})
+    project.git("add", "readme.txt")
+    project.git("commit", "--quiet", "--message", "docs: elsewhere")
+    parked = project.document("resume", "run-tidy")
+    assert parked["reason"] == "worktree_changed", "a dirty file in the way is nobody's to overwrite"
+    assert (project.root / "greet.py").read_text() == "# dirty\n"
+    project.git("checkout", "--quiet", "--", "greet.py")
+    done = project.document("resume", "run-tidy")
+    assert (done["outcome"], done["dispatches"]) == ("completed", 4), done
+    assert project.git("log", "--format=%s", "main..work").splitlines()[0] == "fix: Check names"
+    assert "docs: elsewhere" in project.git("log", "--format=%s", "main..work")
+    assert problems(project) == []
+
+
+def test_what_breaks_a_test_is_not_published_and_refusals_come_before_anybody_is_asked(tmp_path: Path) -> None:
+    project = project_with(
+        tmp_path, [change("code", "greet.py", "def greet(name):\n    return name\n"), FINE, *SCRIPT[2:]]
+    )
+    project.write({"greet.py": "# dirty\n"})
+    refused = project.redfirst("run", "tidy", "what=x", "--json")
+    assert json.loads(refused.stdout)["error"]["kind"] == "dirty_tree"
+    project.git("checkout", "--quiet", "--", "greet.py")
+    start = project.git("rev-parse", "work")
+    document = project.document("run", "tidy", "what=Break it")
+    assert (document["outcome"], document["_code"], document["failed"]) == ("partial", 8, ["ship"]), document
+    outcome = json.loads((project.run_folder("run-tidy") / "steps/ship/outcome.json").read_text())
+    assert "test_greets_by_name passed and fails now" in outcome["error"]["message"]
+    assert project.untouched_since(start)
