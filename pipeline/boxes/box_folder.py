@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.process import BoxError, Mount
@@ -20,6 +18,7 @@ from pipeline.trees import NotRegularError, opened, opened_regular, remove_entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
 _OPEN_TO_ALL: Final = 0o777
 _CHUNK: Final = 1 << 22
@@ -34,16 +33,6 @@ def _nothing(name: str) -> bool:  # noqa: ARG001  (what `leave_out` is given)
 
 class TooLargeError(Exception):
     """There is more in a folder than is taken over."""
-
-
-@contextlib.contextmanager
-def private_place(prefix: str) -> Generator[Path]:
-    """Yield a new folder that is closed to everybody else, and remove it with whatever is in it by then."""
-    place = Path(tempfile.mkdtemp(prefix=prefix)).resolve()
-    try:
-        yield place
-    finally:
-        remove_tree(place)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import socket
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.process import BoxError, Command, Mount
 from pipeline.programs import locate
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pipeline.process import Box, Completed
@@ -73,10 +73,10 @@ async def prove(box: Box) -> Proof:
     """Return whether a command in `box` can write only into its view, reach no host socket and see no home."""
     python = locate(sys.executable)
     with (
-        tempfile.TemporaryDirectory(prefix="redfirst-canary-") as folder,
+        scratch_folder("canary") as folder,
         socket.create_server(("127.0.0.1", 0)) as listener,
     ):
-        view, outside = Path(folder) / "view", Path(folder) / "outside"
+        view, outside = folder / "view", folder / "outside"
         view.mkdir()
         outside.mkdir()
         script = Path(__file__).with_name("canary_probe.py")

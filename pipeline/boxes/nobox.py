@@ -12,7 +12,6 @@ import os
 import secrets
 import signal
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,7 +22,7 @@ from pipeline.boxes.children import run_child, wait_gone
 from pipeline.boxes.limits import LIMITS
 from pipeline.pids import carries, pids, stat_of
 from pipeline.process import BoxError, Command, Completed
-from pipeline.trees import remove_tree
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pipeline.boxes.children import Child
@@ -57,20 +56,19 @@ class NoBox:
             BoxError: the program could not be started, or something of it could not be killed.
             Exception: whatever the command's talk has raised.
         """
-        home = Path(tempfile.mkdtemp(prefix="redfirst-home-"))
-        mark = f"{_MARK}={secrets.token_hex(16)}"
-        env = {
-            "HOME": str(home),
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "TMPDIR": str(home),
-            "LANG": "C.UTF-8",
-            "TERM": "dumb",
-            "USER": "agent",
-            "SHELL": "/bin/sh",
-            **command.env,
-            _MARK: mark.partition("=")[2],
-        }
-        try:
+        with scratch_folder("home") as home:
+            mark = f"{_MARK}={secrets.token_hex(16)}"
+            env = {
+                "HOME": str(home),
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "TMPDIR": str(home),
+                "LANG": "C.UTF-8",
+                "TERM": "dumb",
+                "USER": "agent",
+                "SHELL": "/bin/sh",
+                **command.env,
+                _MARK: mark.partition("=")[2],
+            }
             with opened_channel(command) as (channel, told):
                 ended = await run_child(
                     (*supervised(), *LIMITS, *command.argv),
@@ -84,8 +82,6 @@ class NoBox:
                     talk=command.talk,
                     channel=channel,
                 )
-        finally:
-            remove_tree(home)
         return ended.completed(ended.returncode)
 
     async def canary(self) -> Proof:

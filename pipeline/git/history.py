@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pipeline.git.reading import ReadDoor
+from pipeline.scratch import scratch_folder
 
 
 class HistoryDoor(ReadDoor):
@@ -44,10 +43,8 @@ class HistoryDoor(ReadDoor):
 
     def merged(self, base: bytes, one: bytes, other: bytes) -> bytes | None:
         """Return a file with both changes of it, None where they touch each other."""
-        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
-
-        with tempfile.TemporaryDirectory(prefix="redfirst-merge-") as place:
-            files = [Path(place) / name for name in ("one", "base", "other")]
+        with scratch_folder("merge") as place:
+            files = [place / name for name in ("one", "base", "other")]
             for file, content in zip(files, (one, base, other), strict=True):
                 file.write_bytes(content)
             return self._answers("merge-file", "--stdout", *map(str, files))

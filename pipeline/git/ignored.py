@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.git.process import HARDENED, environment
+from pipeline.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _NOBODYS: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -22,10 +25,7 @@ def ignored_in(folder: Path) -> frozenset[str]:
     Raises:
         OSError: git cannot tell.
     """
-    import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
-
-    with tempfile.TemporaryDirectory(prefix="redfirst-ignored-") as place:
-        empty = Path(place)
+    with scratch_folder("ignored") as empty:
         for name in ("objects", "refs"):
             (empty / name).mkdir()
         (empty / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
@@ -33,7 +33,7 @@ def ignored_in(folder: Path) -> frozenset[str]:
         done = subprocess.run(
             ["git", *HARDENED, *argv],
             cwd=folder,
-            env=environment({**_NOBODYS, "GIT_DIR": place, "GIT_WORK_TREE": str(folder)}),
+            env=environment({**_NOBODYS, "GIT_DIR": str(empty), "GIT_WORK_TREE": str(folder)}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             process_group=0,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git.history import HistoryDoor
 from pipeline.git.locks import free
 from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.values import GitError, Signature, SigningError, TreeChange
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
 SIGNING_LIMIT_S: Final = 60.0
 OWN_REFS: Final = "refs/redfirst/"
@@ -46,15 +47,13 @@ class ObjectDoor(HistoryDoor):
         git is told no name of a file: it takes a quoted one for another, and ends one at a line break.
         """
         names: list[str] = []
-        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
-
-        with tempfile.TemporaryDirectory(prefix="redfirst-files-") as place:
+        with scratch_folder("files") as place:
             for name, content in files:
-                (Path(place) / str(len(names))).write_bytes(content)
+                (place / str(len(names))).write_bytes(content)
                 names.append(name)
             stdin = "".join(f"{number}\n" for number in range(len(names))).encode()
             argv = ("hash-object", "-w", "--no-filters", "--stdin-paths")
-            out = self._git(*argv, env=self._at(Path(place)), cwd=Path(place), stdin=stdin)
+            out = self._git(*argv, env=self._at(place), cwd=place, stdin=stdin)
         return dict(zip(names, out.decode().split(), strict=True))
 
     def build_tree(self, base: str, changes: Iterable[TreeChange]) -> str:
@@ -100,26 +99,22 @@ class ObjectDoor(HistoryDoor):
         names = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
         if not names:
             return
-        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
-
-        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
+        with scratch_folder("index") as place:
             self._git(
                 *("--literal-pathspecs", "restore", "--quiet", "--worktree", f"--source={tree}"),
                 *("--pathspec-from-file=-", "--pathspec-file-nul"),
-                env=self._at(folder, Path(place) / "index"),
+                env=self._at(folder, place / "index"),
                 cwd=folder,
                 stdin=names,
             )
 
     def applied(self, tree: str, patch: bytes) -> str | None:
         """Return *tree* with a patch, None where git does not apply it; nothing but objects is written."""
-        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
-
-        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
-            env = self._at(Path(place), Path(place) / "index")
-            self._git("read-tree", tree, env=env, cwd=Path(place))
-            done = self._start(("apply", "--cached", "--whitespace=nowarn", "-"), env, cwd=Path(place), stdin=patch)
-            return None if done.returncode else self._git("write-tree", env=env, cwd=Path(place)).decode().strip()
+        with scratch_folder("index") as place:
+            env = self._at(place, place / "index")
+            self._git("read-tree", tree, env=env, cwd=place)
+            done = self._start(("apply", "--cached", "--whitespace=nowarn", "-"), env, cwd=place, stdin=patch)
+            return None if done.returncode else self._git("write-tree", env=env, cwd=place).decode().strip()
 
     def commit_tree(
         self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None

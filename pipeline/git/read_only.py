@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.git.objects import alternates
 from pipeline.git.repository import Repository
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 
 class UntouchedRepository(Repository):
@@ -44,10 +45,9 @@ class UntouchedRepository(Repository):
         The user's index is copied, never written.
         """
         import shutil  # noqa: PLC0415  (slow to load, and most commands write nothing)
-        import tempfile  # noqa: PLC0415  (the same)
 
-        with tempfile.TemporaryDirectory(prefix="redfirst-index-") as place:
-            index = Path(place) / "index"
+        with scratch_folder("index") as place:
+            index = place / "index"
             if (self.git_dir / "index").exists():
                 shutil.copy2(self.git_dir / "index", index)  # git goes by its time
             env = self._at(self.worktree, index)

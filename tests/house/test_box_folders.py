@@ -33,7 +33,6 @@ FINE: Final = {
     ("languages/go/known_subtests.py", "NamedTemporaryFile"): "the cache, which no box writes",
     ("languages/environments/installed.py", "chmod"): "the view before anything runs in it",
     ("languages/python/environment.py", "glob"): "folders of the host",
-    ("languages/python/environment.py", "TemporaryDirectory"): "no box sees it",
     ("languages/projects/copies.py", "copytree"): "the view before anything runs in it",
     ("languages/javascript/boxed_runner.py", "copytree"): "our own scripts",
     ("languages/python/scratch.py", "copytree"): "our own plugin",

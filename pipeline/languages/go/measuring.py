@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pipeline.boxes.box_folder import private_place
 from pipeline.languages.go import known_subtests, records
 from pipeline.languages.go.boxed_runner import BoxedRunner
 from pipeline.languages.go.command import arguments_of
 from pipeline.languages.go.project import read_project
 from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
@@ -32,7 +32,7 @@ async def run_tests(asked: Measurement) -> Observation:
     """
     deadline = anyio.current_time() + asked.timeout_s
     command, selection = _shown(asked), asked.selection
-    with private_place("redfirst-go-") as place:
+    with scratch_folder("go") as place:
         runner = BoxedRunner.under(place, asked)
         session, completed = await runner.build()
         tail = records.rendered(session)
@@ -67,7 +67,7 @@ async def check_types(asked: Measurement) -> Observation:
         BoxError: the box did not work.
     """
     command = ("go", "test", "-run", "^$", "./...")
-    with private_place("redfirst-go-") as place:
+    with scratch_folder("go") as place:
         session, completed = await BoxedRunner.under(place, asked).build(check=True)
     tail, memory = records.rendered(session), known_subtests.Memory(None)
     project = _project(session, completed, asked)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.boxes.box_folder import private_place
 from pipeline.evidence.observation import Observation, RunState
 from pipeline.languages.javascript import types
 from pipeline.languages.javascript.boxed_runner import BoxedRunner
@@ -19,6 +18,7 @@ from pipeline.languages.javascript.project import files_with_tests, read_project
 from pipeline.languages.javascript.records import Run
 from pipeline.languages.javascript.sources import Sources
 from pipeline.languages.runners.outcomes import shortened
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pipeline.languages.javascript.command import Invocation
@@ -40,7 +40,7 @@ async def run_tests(asked: Measurement) -> Observation:
         return Observation(state=RunState.UNUSABLE, detail=project, command=command)
     sources = Sources.read(asked.view.host, project.names)
     files = files_with_tests(sources.files, invocation.arguments) if invocation.runner == "node" else []
-    with private_place("redfirst-node-") as place:
+    with scratch_folder("node") as place:
         runner = BoxedRunner.under(place, asked)
         jobs = runner.jobs(invocation, files, project.folders_with(invocation.runner, sources.files))
         request = {"do": "test", "jobs": jobs, "per_test_s": asked.per_test_timeout_s}
@@ -59,7 +59,7 @@ async def check_types(asked: Measurement) -> Observation:
     if isinstance(project, str):
         return Observation(state=RunState.UNUSABLE, detail=project)
     sources = Sources.read(asked.view.host, project.names)
-    with private_place("redfirst-node-") as place:
+    with scratch_folder("node") as place:
         runner = BoxedRunner.under(place, asked)
         plan = types.plan(runner, project, sources)
         session, completed = await runner.run({"do": "check", "jobs": plan.jobs})

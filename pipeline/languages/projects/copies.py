@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.boxes.box_folder import private_place
 from pipeline.languages.protocol import Cache, View
 from pipeline.process import Mount
+from pipeline.scratch import scratch_folder
 from pipeline.views.manifest import EntryKind, scan
 from pipeline.views.renames import Traces, watched_folders
 
@@ -39,7 +39,7 @@ def own_views(box: Box, view: View, names: Iterable[str], told: Callable[[Traces
         names: The runners, in the order in which they run.
         told: Hears at the end what was done to each of the copies.
     """
-    with private_place("redfirst-several-") as place, ExitStack() as traced:
+    with scratch_folder("several") as place, ExitStack() as traced:
         views: dict[str, View] = {}
         for name in names:
             if not views:

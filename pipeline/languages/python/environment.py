@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,6 +22,7 @@ from pipeline.languages.protocol import EditableRoot, Environment, Missing
 from pipeline.languages.python import probe
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -237,10 +237,10 @@ async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, 
 
     Such a command runs what the project has, so it is the user's own, or trusted (`config.trust`).
     """
-    with tempfile.TemporaryDirectory(prefix="redfirst-probe-") as folder:
-        answer = Path(folder) / "python"
-        (Path(folder) / "redfirst_probe.py").write_text(_SAYS_WHO, encoding="utf-8")
-        given = probe.cleaned({**environ, "PYTHONPATH": folder, "REDFIRST_PROBE": str(answer)})
+    with scratch_folder("probe") as folder:
+        answer = folder / "python"
+        (folder / "redfirst_probe.py").write_text(_SAYS_WHO, encoding="utf-8")
+        given = probe.cleaned({**environ, "PYTHONPATH": str(folder), "REDFIRST_PROBE": str(answer)})
         argv = (*argv, "-p", "redfirst_probe")
         with anyio.move_on_after(_PROBE_TIMEOUT_S):
             try:

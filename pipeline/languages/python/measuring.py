@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.boxes.box_folder import private_place
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import editable_mounts, editable_paths
 from pipeline.languages.protocol import Selection
@@ -26,6 +25,7 @@ from pipeline.languages.python.scratch import COMPILED, PLUGIN, TEMPORARY, Scrat
 from pipeline.languages.runners import durations
 from pipeline.languages.runners.outcomes import TAIL, shortened
 from pipeline.process import Command, Completed, Mount
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ async def run_tests(asked: Measurement) -> Observation:
     done: set[str] = set()
     output, cache = "", asked.cache
     deadline = anyio.current_time() + asked.timeout_s
-    with private_place("redfirst-tests-") as place:
+    with scratch_folder("tests") as place:
         scratch = Scratch.under(place)
         folders = _places(asked)
         filled: BoxFolder | None = None

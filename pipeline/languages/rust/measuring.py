@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pipeline.boxes.box_folder import private_place
 from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
 from pipeline.languages.rust import project as cargo_project
 from pipeline.languages.rust import records
 from pipeline.languages.rust.boxed_runner import BoxedRunner
 from pipeline.languages.rust.messages import ArtifactLine, Documented, excess, is_done
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
@@ -37,7 +37,7 @@ async def run_tests(asked: Measurement) -> Observation:
     deadline = anyio.current_time() + asked.timeout_s
     command = _shown(asked)
     limited: dict[str, object] = {"do": "test", "per_test_s": asked.per_test_timeout_s}
-    with private_place("redfirst-cargo-") as place:
+    with scratch_folder("cargo") as place:
         runner = BoxedRunner.under(place, asked)
         session, completed = await runner.run({"do": "build"}, asked.timeout_s)
         tail = records.rendered(session)
@@ -84,7 +84,7 @@ async def check_types(asked: Measurement) -> Observation:
         BoxError: the box did not work.
     """
     command = ("cargo", "check", "--workspace", "--tests")
-    with private_place("redfirst-cargo-") as place:
+    with scratch_folder("cargo") as place:
         session, completed = await BoxedRunner.under(place, asked).run({"do": "check"}, asked.timeout_s)
     tail = records.rendered(session)
     project = _project(session, completed, asked)
