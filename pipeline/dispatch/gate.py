@@ -17,7 +17,7 @@ from pipeline.languages import readers
 from pipeline.languages.sources import compile_time
 from pipeline.languages.table import has_part
 from pipeline.policy.area import held_to
-from pipeline.policy.paths import LOCKS, ignored_by, parent, protected, scratch_pattern
+from pipeline.policy.paths import LOCKS, folders_above, ignored_by, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.views.manifest import EntryKind
 
@@ -173,7 +173,7 @@ class _Inspection:
         entry = self.survey.after.get(change.path)
         if entry is None or entry.kind is not EntryKind.FILE:
             return None
-        found = (ignored_by(change.path, self._ignores(folder), folder) for folder in _above(change.path))
+        found = (ignored_by(change.path, self._ignores(folder), folder) for folder in folders_above(change.path))
         return ".gitignore" if next((verdict for verdict in found if verdict is not None), False) else None
 
     def _ignores(self, folder: str) -> bytes:
@@ -182,6 +182,8 @@ class _Inspection:
 
     def _measured(self, change: Change) -> Change:
         regions = self.policy.test_regions
+        if self.policy.area is not None and has_part(change.path, "test_regions"):
+            return replace(change, tests_differ=readers.regions_differ(*self._before_and_after(change.path)))
         if regions is None or change.kind is not ChangeKind.MODIFIED:
             return change
         contents = self._contents(change.path)
@@ -212,12 +214,14 @@ class _Inspection:
 
     def _contents(self, path: str) -> tuple[bytes, bytes] | None:
         """Return what a file was and is, or None if either cannot be read."""
-        old = self.view.pristine(path)
+        old, new = self._before_and_after(path)
+        return (old, new) if old is not None and new is not None else None
+
+    def _before_and_after(self, path: str) -> tuple[bytes | None, bytes | None]:
         try:
-            new = self.view.read(path)
+            return self.view.pristine(path), self.view.read(path)
         except OSError:
-            return None
-        return (old, new) if old is not None else None
+            return self.view.pristine(path), None
 
     def _admit(self, change: Change) -> AdmittedChange | Violation:
         if change.kind is ChangeKind.DELETED:
@@ -285,13 +289,6 @@ class _Inspection:
         outermost = next(new, None)
         entry = self.survey.after.get(outermost) if outermost else None
         return outermost if entry is not None and entry.kind is EntryKind.FOLDER else None
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield the folders above a file, the nearest first, the top (empty) last."""
-    while path:
-        path = parent(path)
-        yield path
 
 
 def _printable(text: str) -> str:

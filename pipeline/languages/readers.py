@@ -103,6 +103,15 @@ def regions_of(source: bytes) -> dict[str, bytes] | Unspliced:
         return Unspliced(f"it {error}")
 
 
+def regions_differ(old: bytes | None, new: bytes | None) -> bool:
+    """Return whether two sources have other test regions; where it is not certain where these are, they have.
+
+    A file that is not there (None) has none.
+    """
+    one, other = (regions_of(text) if text is not None else {} for text in (old, new))
+    return isinstance(one, Unspliced) or isinstance(other, Unspliced) or one != other
+
+
 def splice(tests_from: bytes, production_from: bytes) -> bytes | Unspliced:
     """Return the production of one Rust source with the test regions of another."""
     try:

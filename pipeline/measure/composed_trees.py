@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.git import Entry, TreeChange
-from pipeline.languages.readers import only_test_regions, regions_of, splice
+from pipeline.languages.readers import only_test_regions, regions_differ, splice
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import has_part
 
@@ -88,13 +88,8 @@ def with_other_regions(ctx: HasRepository, old: str, new: str, paths: Iterable[s
 
     A file of which it is not certain where they are counts as one of them.
     """
-
-    def differ(before: bytes | None, after: bytes | None) -> bool:
-        one, other = (regions_of(text) if text is not None else {} for text in (before, after))
-        return isinstance(one, Unspliced) or isinstance(other, Unspliced) or one != other
-
     shared = [path for path in paths if shares_file(path, layout)]
-    return tuple(path for path, before, after in both(ctx, old, new, shared) if differ(before, after))
+    return tuple(path for path, before, after in both(ctx, old, new, shared) if regions_differ(before, after))
 
 
 def with_other_code(

@@ -42,6 +42,8 @@ def judge_area(change: Change, area: tuple[Covering, ...], *, is_test: bool) -> 
     listed = ", ".join(one.text for one in area) or "none"
     if pattern is None:
         return refused("outside-area", f"{path!r} was {change.kind}, but the area is: {listed}")
+    if change.tests_differ:
+        return refused("test-region", f"{path!r} has other tests in it: this role never changes tests, nor adds any")
     if not is_control(path):
         return Ruling(allowed=True, rule="in-area", why=f"{pattern!r} covers {path!r}")
     if any(one.text == path for one in area):

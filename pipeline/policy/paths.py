@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.policy.characters import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _GIT_SHORT_NAMES: Final = frozenset({"git~1", ".git"})
 _OURS: Final = frozenset({".workflow"})
@@ -138,6 +138,13 @@ def is_inside(path: str, folder: str) -> bool:
 def parent(path: str) -> str:
     """Return the folder of `path`, empty at the top."""
     return path.rpartition("/")[0]
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """Yield the folders above a file, the nearest first, the top (empty) last."""
+    while path:
+        path = parent(path)
+        yield path
 
 
 def canonical(part: str) -> str:

@@ -59,6 +59,7 @@ class Change:
         test_regions_only: The content differs only inside regions that are tests (`#[cfg(test)]`), as measured.
         detail: What the scan saw, for the kinds that have no content (`a FIFO`, `Permission denied`).
         region_fault: Where test regions were looked at and something else differs: the sentence that says what.
+        tests_differ: Tests inside of the file, beside its code, are not what they were.
     """
 
     path: str
@@ -67,6 +68,7 @@ class Change:
     test_regions_only: bool = False
     detail: str | None = None
     region_fault: str | None = None
+    tests_differ: bool = False
 
 
 @dataclass(frozen=True)

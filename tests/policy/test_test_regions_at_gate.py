@@ -11,6 +11,7 @@ from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.languages.rust.test_regions import only_test_regions
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.scheduling.patterns import parsed
 from pipeline.views.view import ShadowView
 
 TESTS = TestScope(files=(Grant("tests/it.rs", Action.CREATE),), folders=("tests",))
@@ -70,3 +71,13 @@ def test_the_regions_of_a_file_that_controls_the_build_are_not_for_tests(view: S
     assert violation.rule == "control-file"
     change = Change("build.rs", ChangeKind.MODIFIED, test_regions_only=True)
     assert judge(Writes.TESTS, change, (), TESTS).rule == "control-file"
+
+
+def test_check_14_no_pattern_opens_the_tests_beside_the_code(view: ShadowView) -> None:
+    held = Policy(Writes.TASK, (), TESTS, area=(parsed("**/*"),))
+    assert written(view, "src/lib.rs", BASE.replace("a + b", "a - b"), held).admitted
+    (violation,) = written(view, "src/lib.rs", with_line("#[test] fn more() {}"), held).violations
+    assert violation.rule == "test-region"
+    (view.host / "src/lib.rs").unlink()
+    (violation,) = inspect(view, held).violations
+    assert violation.rule == "test-region", "its tests would be gone"
