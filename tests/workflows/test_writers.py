@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from crashes import KILLED, die_at, problems, repeated_dispatches
 from kit import make_project
 
 if TYPE_CHECKING:
@@ -209,3 +211,41 @@ def test_a_scratch_copy_is_seen_by_nobody_until_its_patch_is_applied_all_or_noth
     assert "`docs/a.md`" not in told, "it is as the other one left it"
     changed = project.git("diff", "--name-only", "HEAD", tree_of(project, "take"))
     assert changed.split() == ["ant.sum", "docs/a.md", "docs/b.md"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.broad(but_first=1)
+def test_check_08_killed_anywhere_comes_to_the_same_trees_and_asks_nothing_twice(seed: int, tmp_path: Path) -> None:
+    """And acceptance check 7: delays, and which of two steps ends first, change nothing of what is written."""
+    rng = random.Random(seed)  # noqa: S311  (a schedule, no secret)
+    project = made(
+        tmp_path,
+        {"id": "one", "agent": "make", "write_set": ["docs/a.md", "*.sum"], "accept": {"regression": True}},
+        {"id": "two", "agent": "make", "write_set": ["docs/b.md"], "review": ["check"]},
+        {"id": "both", "agent": "make", "write_set": ["docs"]},
+        {"id": "last", "agent": "check", "depends_on": ["both"]},
+    )
+    bad = {"docs/a.md": "one\n", "ant.sum": "ant n = n + 1\n"}
+    script = [
+        writes("one", bad, sleep_s=rng.random() / 2),
+        writes("one", {"ant.sum": "ant n = n * 2\n"}, sleep_s=rng.random() / 2),
+        writes("two", {"docs/b.md": "two\n"}, when=asks("two"), sleep_s=rng.random() / 2),
+        review("two", "ACCEPTABLE"),
+        {**reads("both", a="one", b="two"), "files": {"docs/c.md": "both\n"}, "report": DONE},
+        reads("last", a="one", b="two"),
+    ]
+    project.use_script(script, LOOSE)
+    kills, argv = 0, ("run", "r")
+    instants = ("after journal (dispatch_finished|decision)", "(after|before) (journal|replace|git)")
+    while die_at(project, instants[kills % 2], rng.randint(1, 6 if kills % 2 == 0 else 60), *argv) == KILLED:
+        kills, argv = kills + 1, ("resume", "run-r")
+        assert kills < 40, "the run makes no progress"
+    assert kills >= 1
+    assert "completed (done)" in project.redfirst("show", "run-r").stdout
+    assert (repeated_dispatches(project, "run-r"), problems(project)) == ([], [])
+    assert sum(line["kind"] == "dispatch_finished" for line in project.journal("run-r")) == len(script)
+    assert "any/ESCAPE" not in project.rows("run-r")
+    wanted = {"ant.sum": "ant n = n * 2", "docs/a.md": "one", "docs/b.md": "two", "docs/c.md": "both"}
+    tree = tree_of(project, "both")
+    assert {path: project.git("show", f"{tree}:{path}") for path in wanted} == wanted
+    assert set(project.git("diff", "--name-only", "HEAD", tree).split()) == set(wanted)
