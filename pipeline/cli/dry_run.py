@@ -35,7 +35,7 @@ def _lines(found: DryRun) -> list[str]:
     publishes = f" Publishes on {found.branch}." if found.branch else ""
     lines.append(visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written."))
     if not found.runs:
-        lines.append("It cannot be run in this version: of all recipes those can whose steps are phases of an issue.")
+        lines.append("It cannot be run in this version: steps of its own stand beside the phases of an issue.")
     elif not found.trusted:
         lines.append("It is the repository's, and runs after: redfirst trust")
     return lines

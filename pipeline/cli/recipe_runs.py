@@ -90,7 +90,7 @@ def steps_text(document: RecipeDocument) -> str:
     for gate in document.gates:
         lines.append(f"  gate {gate.step}: {several_lines(shortened(gate.question) or 'yes or no')}")
         lines += [f"    read: {near(path)}" for path in gate.read]
-    if document.output:
+    if document.output and document.output.strip():
         lines += ["", document.output.rstrip(), ""]
     lines.append(f"  {document.spent}")
     lines.append(f"  everything is in {near(document.run_dir)}")

@@ -199,12 +199,12 @@ def request_part(prompt: str) -> str:
 
 def _here(document: DispatchDocument, template: Template, *, why: str, extra: str) -> str:
     """Return what is of this dispatch alone."""
-    run = _RUN_ID.fullmatch(document.run_id)
-    issue = run["issue"] if run else document.run_id
+    run = _RUN_ID.fullmatch(document.run_id) if document.issue is not None else None
+    about = f"Issue {run['issue']}" if run else document.run_id
     task = f", task {document.task}" if document.task else ""
     parts = (
         f"# This request: {template.name}",
-        f"Issue {issue}{task}, attempt {document.attempt}.",
+        f"{about}{task}, attempt {document.attempt}.",
         f"Why you are asked now: {why}" if why else "",
         f"Your last answer to this request did not count: {_told(document.reask)}\n\n{_KEPT}" if document.reask else "",
         f"Workspace: `{document.workspace}`",

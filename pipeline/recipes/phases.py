@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from pipeline.recipes.model import Recipe
 
 
+def can_run(recipe: Recipe) -> bool:
+    """Return whether a sound recipe can be run: its steps are all phases of an issue, or none is."""
+    return phases_of(recipe) is not None or all(step.phase is None for step in recipe.steps)
+
+
 def phases_of(recipe: Recipe) -> Phases | None:
     """Return who is asked on the way of an issue, None where a sound recipe has steps that are none of it."""
     if any(step.kind is not Kind.PHASE for step in recipe.steps):

@@ -163,7 +163,7 @@ def planned_graph(recipe: Recipe, values: Mapping[str, str]) -> graph.Plan:
 def _planned(
     step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Mapping[str, str], *, own_split: bool
 ) -> Planned:
-    area = _area(step, step.write_set, values) if step.writes else ()
+    area = tuple(one.text for one in _area(step, step.write_set, values)) if step.writes else ()
     return Planned(
         step.id,
         plan.waves[step.id],
@@ -171,7 +171,7 @@ def _planned(
         who(step, own_split=own_split),
         _asks(step),
         step.depends_on,
-        tuple(pattern.text for pattern in area),
+        area if step.kind is not Kind.FILE_ISSUES else ("TODO",),
         plan.after[step.id],
         _times(step, by_id),
         _dispatches(step, by_id),

@@ -9,7 +9,7 @@ from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
-from pipeline.recipes.phases import phases_of
+from pipeline.recipes.phases import can_run, phases_of
 from pipeline.recipes.plan import Preview, preview
 from pipeline.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Role
@@ -86,7 +86,7 @@ def dry_run(repository: Repository, options: RunOptions) -> DryRun:
     config = read_config(repository, tip, options.flags, options.environ).config
     phases = phases_of(found.recipe)
     asked = sorted({role for step in shown.steps for role in step.asks})
-    publishes = any(step.kind in {"publish", "phase"} for step in shown.steps)
+    publishes = any(step.kind in {"publish", "phase", "file_issues"} for step in shown.steps)
     return DryRun(
         recipe=found,
         inputs=values,
@@ -94,7 +94,7 @@ def dry_run(repository: Repository, options: RunOptions) -> DryRun:
         agents={role: _agent(config, role) for role in asked if role in set(Role)},
         limit=shown.limit if phases is None else config.limits.dispatches + DISPATCHES_PER_TASK,
         branch=repository.branch() if publishes else None,
-        runs=phases is not None,
+        runs=can_run(found.recipe),
         trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
     )
 

@@ -55,6 +55,7 @@ def fields_of(kind: str, role: Role, question: Question | None) -> set[str]:
 def document(kind: str, role: Role, question: Question | None = None, **changed: Any) -> DispatchDocument:
     facts: dict[str, Any] = {
         "run_id": "run-GAL-39@2",
+        "issue": "GAL-39",
         "dispatch": "007-implement-make",
         "step": "implement",
         "phase": "7",

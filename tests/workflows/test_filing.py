@@ -163,3 +163,25 @@ def test_a_branch_is_reviewed_with_its_diff_and_what_is_found_is_filed(tmp_path:
     for of, why in (("featrue", "there is no such branch"), ("main", "it changes nothing"), ("greet.py", "no diff")):
         refused = project.redfirst("run", "review", f"of={of}")
         assert (refused.returncode, why in " ".join(refused.stderr.split())) == (2, True), refused.stderr
+
+
+def test_triage_files_what_a_person_approves(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    parts = {"issues": [{"title": "Refuse an empty name", "labels": ["bug"]}, {"title": "Refuse a blank name"}]}
+    wrong = {"when": {"step": "look.2"}, "report": {"result": "ANSWERED"}}
+    script = [
+        answer("open", "Two.", payload=["GAL-1", "GAL-9"]),
+        answer("look.1", "GAL-1 is two issues.", payload=parts),
+        wrong,
+        wrong,
+    ]
+    project.use_script(script, LOOSE)
+    parked = project.document("run", "triage")
+    assert (parked["_code"], parked["outcome"], parked["reason"]) == (4, "parked", "approval"), parked
+    assert project.git("rev-list", "--count", "main..work") == "0", "nothing is filed before a person says so"
+    done = project.document("approve", "run-triage")
+    assert "outcome" in done, done
+    assert (done["outcome"], done["failed"]) == ("partial", ["look.2"]), "one that failed holds up no other"
+    assert project.git("log", "-1", "--format=%s") == "chore(todo): file 2 issues"
+    assert "GAL-2: Refuse an empty name" in done["output"]
+    assert "labels: [bug]" in (project.root / "TODO/GAL-2.md").read_text()
