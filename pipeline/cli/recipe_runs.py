@@ -10,6 +10,7 @@ import typer
 from pipeline.cli.gate_text import near
 from pipeline.cli.text import print_text, several_lines
 from pipeline.outcomes import Outcome, Reason
+from pipeline.progress import duration
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
@@ -49,14 +50,14 @@ def drive_steps(
 
     with advice_as_typed(here, worktree, run), opened_display() as display:
         ctx = anyio.run(act, display)
-    raise typer.Exit(_tell(ctx, here, as_document=as_document).exit_code)
+    raise typer.Exit(_tell(ctx, here, as_document=as_document, driven=True).exit_code or 0)
 
 
-def _tell(ctx: Words, here: Repository, *, as_document: bool) -> RecipeDocument:
+def _tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
     from pipeline.service.other_worktrees import answers_as_typed, as_typed, text_as_typed  # noqa: PLC0415
     from pipeline.service.recipe_result import recipe_document  # noqa: PLC0415
 
-    found, worktree = recipe_document(ctx), ctx.run.folder.parents[1]
+    found, worktree = recipe_document(ctx, driven=driven), ctx.run.folder.parents[1]
     actions = as_typed(found.safe_next_actions, here, worktree, found.run_id)
     note = text_as_typed(found.note, here, worktree, found.run_id)
     gates = tuple(
@@ -75,16 +76,26 @@ def steps_text(document: RecipeDocument) -> str:
     from pipeline.service.recipe_gates import gates_place  # noqa: PLC0415
     from pipeline.service.recipe_result import counted_checkpoints  # noqa: PLC0415
 
-    how = f"({document.reason.value})"
-    if document.reason is Reason.APPROVAL:
-        how = f"at {gates_place(tuple(gate.step for gate in document.gates))}"
-    lines = [f"{document.run_id}: {document.outcome.value} {how}: {counted_checkpoints(document)}"]
-    if document.note:
+    how = "running" if document.live else "interrupted: the process that drove it is gone"
+    if document.outcome is not None and document.reason is not None:
+        how = f"{document.outcome.value} ({document.reason.value})"
+    if document.outcome is not None and document.reason is Reason.APPROVAL:
+        how = f"{document.outcome.value} at {gates_place(tuple(gate.step for gate in document.gates))}"
+    lines = [f"{document.run_id}: {how}: {counted_checkpoints(document)}"]
+    lines += [f"  now: {one.what}" for one in document.now]
+    if document.note and not document.live:
         lines.append(f"  {several_lines(document.note)}")
     lines += [
         f"  {line.step}: {line.checkpoint.value if line.checkpoint else 'not begun'}"
+        + (f": {several_lines(shortened(line.why))}" if line.why else "")
         for line in document.steps
         if document.outcome is not Outcome.COMPLETED
+    ]
+    lines += [
+        f"  contract {one.name}: {one.provider} provides it, {', '.join(one.consumers) or 'nobody'} relies on it; "
+        f"not kept to by {', '.join(one.open)}"
+        for one in document.seam_obligations
+        if document.outcome is not None
     ]
     lines += [f"  note {note.step}: {several_lines(shortened(note.text))}" for note in document.notes]
     for gate in document.gates:
@@ -92,7 +103,7 @@ def steps_text(document: RecipeDocument) -> str:
         lines += [f"    read: {near(path)}" for path in gate.read]
     if document.output and document.output.strip():
         lines += ["", document.output.rstrip(), ""]
-    lines.append(f"  {document.spent}")
+    lines.append(f"  {duration(document.seconds)}, {document.spent}")
     lines.append(f"  everything is in {near(document.run_dir)}")
     does = {one.command: one.does for gate in document.gates for one in gate.answers}
     for action in document.safe_next_actions:

@@ -127,6 +127,8 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
     "tdd": _loaded("pipeline.verification.results", "TddDocument"),
     "recipe": _recipe,
+    "recipe-result": _loaded("pipeline.service.recipe_result", "RecipeDocument"),
+    "step-outcome": _loaded("pipeline.steps.recipe_documents", "StepOutcome"),
     "event": _event,
     **_reports(),
 }

@@ -153,7 +153,7 @@ def _told(folder: Path) -> RunTold:
     note, steps = line.problem or "", tuple[StepTold, ...]()
     if line.problem is None and is_of_recipe(folder):
         document = recipe_document(ReadRun(RecipeRun.load(folder, driving=False)))
-        recipe, note = str(document.recipe["name"]), document.note
+        recipe, note = document.recipe.name, document.note
         steps = tuple(
             StepTold(step=one.step, checkpoint=one.checkpoint.value if one.checkpoint else None, summary=one.summary)
             for one in document.steps[:MOST_STEPS]

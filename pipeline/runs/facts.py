@@ -21,6 +21,7 @@ from pipeline.runs.spending import spent
 if TYPE_CHECKING:
     from pipeline.routing.state import RunState
     from pipeline.runs.run import Run
+    from pipeline.runs.spending import AnyRun
 
 
 _Number = TypeVar("_Number", int, float)
@@ -114,7 +115,7 @@ def task_words(state: RunState, task: str) -> str:
     return f"task {task}{'' if task == place else f', {place}'} of {len(kept)}"
 
 
-def driven_s(run: Run, now: datetime | None = None) -> float:
+def driven_s(run: AnyRun, now: datetime | None = None) -> float:
     """Return the seconds that processes drove the run: until it parked or they died, and again from its resumption.
 
     Args:

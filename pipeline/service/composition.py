@@ -26,7 +26,7 @@ from pipeline.service.isolation import box_of
 from pipeline.service.new_run import issue_limits, made
 from pipeline.service.orchestrator import drive_issue
 from pipeline.service.ports import build_context, place_of_run
-from pipeline.service.progress import shown
+from pipeline.service.progress import IssueStanding, shown
 from pipeline.service.recipe_choice import issue_recipe
 from pipeline.service.run_config import (
     RunOptions,
@@ -203,7 +203,7 @@ async def finish(ctx: Context, display: Display, interruption: Interruption) -> 
         end_lost(ctx.run.folder.glob("dispatches/*/process.json"))
         ctx.checkout.open(ctx.state.start)
         with interruption.driving(ctx):
-            async with shown(ctx, display):
+            async with shown(IssueStanding(ctx), display):
                 await drive_issue(ctx, STEPS)
         if ctx.state.outcome is None:  # a signal took away what was going on
             ctx.run.decide(stopped(ctx))

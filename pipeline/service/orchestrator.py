@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.dispatch.caches import remove_caches
 from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.engine.loop import drive
 from pipeline.routing.state import Event
@@ -48,6 +49,8 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
     def decided(decision: Decision, event: Event) -> None:
         nonlocal kept
         tell(ctx, decision, event)
+        if event.lane not in ctx.run.state.lanes:
+            remove_caches(ctx.checkout.root / "caches", event.lane)
         if gate_of(ctx.run) == "commit":
             write_summary(ctx, planned=planned_subjects(ctx, start_of(ctx)))
         if (now := trees_of(ctx.run)) != kept:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 
+from pipeline.progress import counted
+from pipeline.recipes.plan import most_dispatches
 from pipeline.routing.lookup import limit_of
 from pipeline.routing.vocabulary import Loop
 from pipeline.runs.activity_file import forget_now, write_now
@@ -19,8 +22,11 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskStatus
 
-    from pipeline.runs.spending import Spent
+    from pipeline.config.budget import Budget
+    from pipeline.progress import Progress
+    from pipeline.runs.spending import AnyRun, Spent
     from pipeline.steps.context import Context
+    from pipeline.steps.recipe_context import RecipeContext
 
 _EACH_S: Final = 1.0
 """How often a display is asked to show how things stand."""
@@ -63,31 +69,45 @@ class Display(Protocol):
         ...
 
 
-class Standing:
+class Standing(abc.ABC):
     """Answers how the run of one driver stands; each part is found out when it is asked for."""
 
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-        self._clock = ctx.progress.clock
+    def __init__(self, run: AnyRun, progress: Progress, budget: Budget) -> None:
+        self.run = run
+        self.progress = progress
+        self._budget = budget
+        self._clock = progress.clock
         self._began = self._step_began = self._clock()
-        self._before_s = driven_s(ctx.run)
-        self._step = ctx.lane.visit
+        self._before_s = driven_s(run)
+        self._step = self.visit
         self._spent = (-1, 0.0, "")
 
     @property
+    @abc.abstractmethod
     def place(self) -> tuple[str, str]:
         """Return phase and step, and the task with its place among all, or nothing."""
-        step, state = self._ctx.lane.step, self._ctx.state
-        if state.beside:
-            return "[6, 7] side by side", beside_words(state)
-        return f"[{step.phase}] {step.value}", task_words(state, state.current) if state.current else ""
+
+    @property
+    @abc.abstractmethod
+    def visit(self) -> int:
+        """Return a number that is another one once the run stands elsewhere."""
+
+    @property
+    @abc.abstractmethod
+    def most(self) -> int | None:
+        """Return how many dispatches the run may ask."""
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Return the loops that were paid from where the run stands, and how much of each."""
+        return ()
 
     @property
     def doing(self) -> tuple[tuple[str, ...], float]:
         """Return what is done in words, nothing while the driver itself works, and for how many seconds."""
-        if self._ctx.lane.visit != self._step:
-            self._step, self._step_began = self._ctx.lane.visit, self._clock()
-        activities = self._ctx.progress.activities
+        if self.visit != self._step:
+            self._step, self._step_began = self.visit, self._clock()
+        activities = self.progress.activities
         began = activities[0].began if activities else self._step_began
         return tuple(each.what for each in activities), self._clock() - began
 
@@ -102,24 +122,78 @@ class Standing:
             doing_s=seconds,
             run_s=self._before_s + self._clock() - self._began,
             spent=self._spent_words(),
-            left=tuple(
-                f"{counter.loop.value.replace('_', ' ')} {counter.spent} of {counter.limit}"
-                for counter in counters_of(self._ctx.run)
-                if counter.holds and counter.loop is not Loop.DISPATCHES and counter.limit is not None
-            ),
+            left=self.left,
         )
 
     def _spent_words(self) -> str:
-        lines, now = len(self._ctx.run.journal.lines), self._clock()
+        lines, now = len(self.run.journal.lines), self._clock()
         if lines != self._spent[0] or now - self._spent[1] >= _AFRESH_S:
-            self._spent = (lines, now, _spent_words(self._ctx, spent(self._ctx.run)))
+            self._spent = (lines, now, _spent_words(self.run, spent(self.run), self.most, self._budget))
         return self._spent[2]
 
 
-def _spent_words(ctx: Context, taken: Spent) -> str:
-    limit = limit_of(ctx.state, Loop.DISPATCHES)
-    parts = [f"{ctx.state.dispatches}{'' if limit is None else f' of {limit}'} dispatches"]
-    budget = ctx.config.budget
+class IssueStanding(Standing):
+    """How a run of an issue stands."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        super().__init__(ctx.run, ctx.progress, ctx.config.budget)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return phase and step, and the task with its place among all, or nothing."""
+        step, state = self._ctx.lane.step, self._ctx.state
+        if state.beside:
+            return "[6, 7] side by side", beside_words(state)
+        return f"[{step.phase}] {step.value}", task_words(state, state.current) if state.current else ""
+
+    @property
+    def visit(self) -> int:
+        """Return the number of its arrival where it stands."""
+        return self._ctx.lane.visit
+
+    @property
+    def most(self) -> int | None:
+        """Return how many dispatches the run may ask."""
+        return limit_of(self._ctx.state, Loop.DISPATCHES)
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Return the loops that were paid from where the run stands, and how much of each."""
+        return tuple(
+            f"{counter.loop.value.replace('_', ' ')} {counter.spent} of {counter.limit}"
+            for counter in counters_of(self._ctx.run)
+            if counter.holds and counter.loop is not Loop.DISPATCHES and counter.limit is not None
+        )
+
+
+class StepsStanding(Standing):
+    """How a run of a recipe's own steps stands: how many of them are over, of those that are known."""
+
+    def __init__(self, ctx: RecipeContext) -> None:
+        self._ctx = ctx
+        super().__init__(ctx.run, ctx.progress, ctx.config.budget)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return how many steps are over, and those that are at work."""
+        run = self._ctx.run
+        names = [name for id_ in run.machine.order for name in run.machine.names(run.state, id_)]
+        return f"{sum(name in run.state.settled for name in names)} of {counted(len(names), 'step')}", ""
+
+    @property
+    def visit(self) -> int:
+        """Return the number of the last arrival of a step."""
+        return self._ctx.run.state.visits
+
+    @property
+    def most(self) -> int | None:
+        """Return how many dispatches the run may ask."""
+        return most_dispatches(len(self._ctx.run.recipe.steps))
+
+
+def _spent_words(run: AnyRun, taken: Spent, limit: int | None, budget: Budget) -> str:
+    parts = [f"{run.state.dispatches}{'' if limit is None else f' of {limit}'} dispatches"]
     if taken.asked and (taken.tokens or not taken.uncounted):
         of = "" if budget.tokens is None else f" of {budget.tokens:,}"
         parts.append(f"{'at least ' if taken.uncounted else ''}{taken.tokens:,}{of} tokens")
@@ -130,25 +204,25 @@ def _spent_words(ctx: Context, taken: Spent) -> str:
 
 
 @contextlib.asynccontextmanager
-async def shown(ctx: Context, display: Display) -> AsyncGenerator[None]:
+async def shown(standing: Standing, display: Display) -> AsyncGenerator[None]:
     """Show how the run stands each second and whenever something begins or ends, while the body drives it.
 
     What is being done is in `now.json` of the run folder meanwhile.
     """
     async with anyio.create_task_group() as group:
-        await group.start(_show, ctx, display)
+        await group.start(_show, standing, display)
         yield
         group.cancel_scope.cancel()
 
 
-async def _show(ctx: Context, display: Display, *, task_status: TaskStatus[None]) -> None:
-    standing = Standing(ctx)
+async def _show(standing: Standing, display: Display, *, task_status: TaskStatus[None]) -> None:
+    run, progress = standing.run, standing.progress
 
     def changed() -> None:
-        write_now(ctx.run.folder, ctx.run.journal.epoch, ctx.progress.activities)
+        write_now(run.folder, run.journal.epoch, progress.activities)
         display.show(standing)
 
-    ctx.progress.changed = changed
+    progress.changed = changed
     changed()
     task_status.started()
     try:
@@ -156,5 +230,5 @@ async def _show(ctx: Context, display: Display, *, task_status: TaskStatus[None]
             await anyio.sleep(_EACH_S)
             display.show(standing)
     finally:
-        ctx.progress.changed = lambda: None
-        forget_now(ctx.run.folder)
+        progress.changed = lambda: None
+        forget_now(run.folder)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.recipes.seams import obligations
+from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import Checkpoint
+from pipeline.runs.activity_file import Doing, read_now
+from pipeline.runs.facts import driven_s
+from pipeline.runs.lease import FileLease
 from pipeline.runs.spending import spent
 from pipeline.service.recipe_gates import StepGate, open_gates
 from pipeline.service.recipe_run import output_of
+from pipeline.service.run_result import RecipeLine
+from pipeline.steps.recipe_outcome import last_decision, summary_of
 
 if TYPE_CHECKING:
     from pipeline.runs.recipe_run import RecipeRun
@@ -24,12 +32,27 @@ class _Document(BaseModel):
 
 
 class StepLine(_Document):
-    """One step, by its name: how it stands, and where what it left is."""
+    """One step, by its name: how it stands and why, and where what it left is.
+
+    `held_by` are the steps because of which it cannot start.
+    """
 
     step: str
+    wave: int
     checkpoint: Checkpoint | None
     summary: str
+    why: str
+    held_by: tuple[str, ...]
     outcome: str | None
+
+
+class SeamLine(_Document):
+    """A contract between steps that not all sides keep to; `open` are those that do not, or have not said so yet."""
+
+    name: str
+    provider: str
+    consumers: tuple[str, ...]
+    open: tuple[str, ...]
 
 
 class Note(_Document):
@@ -40,46 +63,60 @@ class Note(_Document):
 
 
 class RecipeDocument(_Document):
-    """How a run of a recipe stands."""
+    """How a run of a recipe stands. While it is driven, or its driver died, `outcome`, `reason` and code are null."""
 
     schema_: Literal["redfirst.recipe-result/1"] = Field(default="redfirst.recipe-result/1", alias="schema")
     ok: bool
     run_id: str
-    recipe: dict[str, object]
-    outcome: Outcome
-    reason: Reason
-    exit_code: int
+    recipe: RecipeLine
+    live: bool
+    outcome: Outcome | None
+    reason: Reason | None
+    exit_code: int | None
     note: str
     start_commit: str
     steps: tuple[StepLine, ...]
+    waves: tuple[tuple[str, ...], ...]
     usable: tuple[str, ...]
     partial: tuple[str, ...]
     failed: tuple[str, ...]
     held: tuple[str, ...]
     needs_orchestrator: tuple[str, ...]
+    seam_obligations: tuple[SeamLine, ...]
     notes: tuple[Note, ...]
     gates: tuple[StepGate, ...]
     output: str | None
     dispatches: int
+    seconds: float
+    """How long it was driven, all its drivers together."""
     spent: str
+    now: tuple[Doing, ...]
+    """What its driver is doing now."""
     run_dir: str
     safe_next_actions: tuple[str, ...]
 
 
-def recipe_document(ctx: Words) -> RecipeDocument:
-    """Return how the run stands now."""
+def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
+    """Return how the run stands now.
+
+    Args:
+        ctx: The run.
+        driven: Whether it is asked by the driver itself, when it is done.
+    """
     run, state = ctx.run, ctx.run.state
-    outcome, reason = state.outcome or Outcome.CANCELLED, state.reason or Reason.INTERRUPTED
+    live = not driven and FileLease.is_held(run.folder)
+    outcome, reason = (None, None) if live else (state.outcome, state.reason)
     names = [name for id_ in run.machine.order for name in run.machine.names(state, id_)]
     by = {how: tuple(name for name in names if state.settled.get(name) is how) for how in Checkpoint}
     decisions = run.journal.of(DecisionMade)
-    code = exit_code(outcome, reason)
+    code = exit_code(outcome, reason) if outcome is not None and reason is not None else None
     gates = open_gates(run)
-    facts = run.facts.model_dump() if run.facts is not None else {}
+    waves = run.machine.plan.waves
     return RecipeDocument(
-        ok=code == 0,
+        ok=code in {0, None},
         run_id=run.info.run_id,
-        recipe=facts,
+        recipe=RecipeLine.model_validate(run.facts, from_attributes=True),
+        live=live,
         outcome=outcome,
         reason=reason,
         exit_code=code,
@@ -88,17 +125,28 @@ def recipe_document(ctx: Words) -> RecipeDocument:
         steps=tuple(
             StepLine(
                 step=name,
+                wave=waves[run.machine.step_of(name).id],
                 checkpoint=state.settled.get(name),
-                summary=ctx.words_of(name).strip().partition("\n")[0][:200],
+                summary=summary_of(ctx, name),
+                why=why_not_ready(run, name),
+                held_by=_held_by(run, name),
                 outcome=f"steps/{name}/outcome.json" if name in state.settled else None,
             )
             for name in names
+        ),
+        waves=tuple(
+            tuple(name for name in names if waves[run.machine.step_of(name).id] == wave)
+            for wave in sorted({waves[run.machine.step_of(name).id] for name in names})
         ),
         usable=tuple(name for name in names if (how := state.settled.get(name)) is not None and how.is_usable),
         partial=by[Checkpoint.PARTIAL],
         failed=by[Checkpoint.FAILED],
         held=by[Checkpoint.HELD],
         needs_orchestrator=by[Checkpoint.NEEDS_ORCHESTRATOR],
+        seam_obligations=tuple(
+            SeamLine(name=one.seam, provider=one.provider, consumers=one.consumers, open=one.open)
+            for one in obligations(run.machine, state)
+        ),
         notes=tuple(
             Note(step=name, text=ctx.words_of(name).strip())
             for name in names
@@ -107,10 +155,54 @@ def recipe_document(ctx: Words) -> RecipeDocument:
         gates=gates,
         output=None if run.recipe.output is None else output_of(ctx),
         dispatches=state.dispatches,
+        seconds=round(driven_s(run, datetime.now(UTC) if live else None), 3),
         spent=str(spent(run)),
+        now=read_now(run.folder, run.journal.epoch) if live else (),
         run_dir=str(run.folder),
-        safe_next_actions=_actions(run, gates),
+        safe_next_actions=(f"redfirst show {run.info.run_id} --log --follow",) if live else _actions(run, gates),
     )
+
+
+def why_not_ready(run: RecipeRun, name: str) -> str:
+    """Return why a step is over and not ready, in words: of one that is held, what is at the root of it."""
+    checkpoint = run.state.settled.get(name)
+    if checkpoint is None or checkpoint is Checkpoint.READY:
+        return ""
+    if checkpoint is Checkpoint.HELD:
+        return "; ".join(f"{one} {_stands(run, one)}" for one in _roots(run, name))
+    seams = run.state.open_seams.get(name, ())
+    if seams:
+        return f"it does not say that it keeps to {', '.join(seams)}"
+    last = last_decision(run, name)
+    return "" if last is None else ": ".join(filter(None, (last.signal, last.note)))
+
+
+def _held_by(run: RecipeRun, name: str) -> tuple[str, ...]:
+    if run.state.settled.get(name) is not Checkpoint.HELD:
+        return ()
+    return held_by(run.machine, run.state, run.machine.step_of(name))
+
+
+def _roots(run: RecipeRun, name: str) -> tuple[str, ...]:
+    """Return the steps that are not held themselves and because of which one is, directly or not."""
+    found: dict[str, None] = {}
+    open_, seen = [name], set[str]()
+    while open_:
+        for one in _held_by(run, open_.pop(0)):
+            if one not in seen:
+                seen.add(one)
+                if run.state.settled.get(one) is Checkpoint.HELD:
+                    open_.append(one)
+                else:
+                    found[one] = None
+    return tuple(found)
+
+
+def _stands(run: RecipeRun, name: str) -> str:
+    checkpoint = run.state.settled.get(name)
+    why = why_not_ready(run, name)
+    word = f"is {checkpoint.value.replace('_', ' ')}" if checkpoint is not None else "has not begun"
+    return f"{word} ({why})" if why else word
 
 
 def _actions(run: RecipeRun, gates: tuple[StepGate, ...]) -> tuple[str, ...]:

@@ -6,11 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.boxes.orphans import end_lost
+from pipeline.dispatch.caches import remove_caches
 from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.runs.checkout import PrivateCheckout
@@ -24,6 +26,7 @@ from pipeline.service.composition import expected_error
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.ports import place_of_run
+from pipeline.service.progress import StepsStanding, shown
 from pipeline.service.recipe_again import reopening, require_unended
 from pipeline.service.recipe_change import change_of
 from pipeline.service.recipe_choice import pairs
@@ -44,11 +47,12 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.recipes.steps_state import StepsState
+    from pipeline.service.progress import Display
     from pipeline.service.run_config import RunOptions
     from pipeline.steps.recipe_context import RecipeContext, Words
 
 
-async def start(repository: Repository, options: RunOptions, say: Callable[[str], None]) -> RecipeContext:
+async def start(repository: Repository, options: RunOptions, say: Display) -> RecipeContext:
     """Begin a run of a recipe, and drive it until it ends or is parked.
 
     Raises:
@@ -85,7 +89,7 @@ async def start(repository: Repository, options: RunOptions, say: Callable[[str]
             say(f"{run.info.run_id}: {recipe.recipe.name}, {facts}")
             if repository.status():
                 say("    what is not committed is not seen: every step reads the commit you stand on")
-            return await finish(ctx, interruption)
+            return await finish(ctx, say, interruption)
         finally:
             lease.release()
 
@@ -104,7 +108,7 @@ async def go_on(
     repository: Repository,
     folder: Path,
     options: RunOptions,
-    say: Callable[[str], None],
+    say: Display,
     prepare: Callable[[RecipeContext], None] = resume,
     *,
     step: str | None = None,
@@ -143,7 +147,7 @@ async def go_on(
             flags = kept_flags(options.flags, ctx.secrets)
             ctx.go_on = partial(run.resume, sandbox=isolation(loaded.config, box), flags=flags, reopened=again)
             prepare(ctx) if again is None else ctx.go_on()
-            return await finish(ctx, interruption)
+            return await finish(ctx, say, interruption)
         finally:
             lease.release()
 
@@ -169,19 +173,20 @@ def abandon(repository: Repository, folder: Path, environ: Mapping[str, str]) ->
         lease.release()
 
 
-async def finish(ctx: RecipeContext, interruption: Interruption) -> RecipeContext:
+async def finish(ctx: RecipeContext, display: Display, interruption: Interruption) -> RecipeContext:
     """Drive the run; afterwards its ref holds everything and, when it has ended, its checkout is gone."""
     end_lost(ctx.run.folder.glob("dispatches/*/process.json"))
     ctx.checkout.open(ctx.run.info.start_tree)
     _write_outcomes(ctx)
     try:
         with interruption.driving(ctx):
-            await drive(
-                ctx.run,
-                lambda _state, lane: _step(ctx, lane),
-                lambda _decision, event: _tell(ctx, event),
-                ends_all=lambda event: event.signal is StepSignal.ESCAPE,
-            )
+            async with shown(StepsStanding(ctx), display):
+                await drive(
+                    ctx.run,
+                    lambda _state, lane: _step(ctx, lane),
+                    lambda _decision, event: _tell(ctx, event),
+                    ends_all=lambda event: event.signal is StepSignal.ESCAPE,
+                )
     except (UserError, OSError, ExceptionGroup) as error:
         told = expected_error(error, ctx.run.folder)
         if told is None:
@@ -225,6 +230,8 @@ def _tell(ctx: RecipeContext, event: StepEvent) -> None:
     if event.tree is not None:
         keep_recipe_run(ctx.repository, ctx.run)
     _write_outcomes(ctx)
+    if event.lane not in ctx.run.state.lanes:
+        remove_caches(ctx.checkout.root / "caches", event.lane)
     if event.lane == TRUNK or event.signal is StepSignal.CANCELLED:
         return
     how = ctx.run.state.settled.get(event.lane)
@@ -241,4 +248,4 @@ def _write_outcomes(ctx: RecipeContext) -> None:
             write_outcome(ctx, name, checkpoint)
             ctx.told_of[name] = checkpoint
             if checkpoint is Checkpoint.HELD:
-                ctx.say(f"{name}: held, since what it depends on did not come out as it needs it")
+                ctx.say(f"{name}: held by {', '.join(held_by(ctx.run.machine, state, ctx.run.machine.step_of(name)))}")

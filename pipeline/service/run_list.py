@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.runs.claimants import Claimant
-    from pipeline.runs.run import Run
+    from pipeline.runs.spending import AnyRun
     from pipeline.runs.store import Claim
 
 
@@ -134,7 +134,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
 
     if is_of_recipe(folder):
-        return _of_recipe(folder)
+        return _of_recipe(folder, now)
     run = Run.load(folder, driving=False)
     state = run.state
     done, total = progress_of(run)
@@ -167,7 +167,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     )
 
 
-def _of_recipe(folder: Path) -> RunLine:
+def _of_recipe(folder: Path, now: datetime | None) -> RunLine:
     """Return the line of a run that the steps of a recipe drive; each of them counts as a task."""
     from pipeline.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
@@ -195,6 +195,7 @@ def _of_recipe(folder: Path) -> RunLine:
         started_at=run.info.started_at,
         last_at=run.journal.lines[-1].at if run.journal.lines else None,
         age_s=None,
+        driven_s=_driven(run, now),
         cost_usd=taken.cost_usd if taken.asked and not taken.unpriced else None,
         cost_known_usd=taken.cost_usd if taken.asked else None,
         tokens=taken.tokens if taken.asked and not taken.uncounted else None,
@@ -226,7 +227,7 @@ def _unread(folder: Path, why: str, *, live: bool, issue: str | None = None, sta
     )
 
 
-def _driven(run: Run, now: datetime | None) -> int | None:
+def _driven(run: AnyRun, now: datetime | None) -> int | None:
     from pipeline.runs.facts import driven_s  # noqa: PLC0415  (heavy; most lines are kept)
 
     try:

@@ -20,7 +20,9 @@ from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.next_actions import ACTIONS
+from pipeline.service.recipe_result import RecipeDocument
 from pipeline.service.run_result import RunDocument
+from pipeline.steps.recipe_documents import StepOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +77,8 @@ def test_documents_and_lines_of_the_journal() -> None:
         "journal": set(EVENTS),
         "decision": keys_of(DecisionMade),
         "evidence": keys_of(TaskEvidence),
+        "recipe-result": keys_of(RecipeDocument),
+        "step-outcome": keys_of(StepOutcome),
     }
 
 

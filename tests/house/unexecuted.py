@@ -34,6 +34,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst show {}": OF_RECIPES,
     },
     "service/recipe_result.py": {
+        "redfirst show {} --log --follow": "of a run that is driven: runs/next_actions.py says the same, and is typed",
         "redfirst abandon {}": OF_RECIPES,
         "redfirst resume {}": OF_RECIPES,
     },

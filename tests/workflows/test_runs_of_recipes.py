@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import make_project
 
+from pipeline.service.recipe_result import RecipeDocument
+from pipeline.steps.recipe_documents import StepOutcome
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,7 +36,11 @@ LOOSE = 'sandbox = "none"\n'
 def research(project: Project, *argv: str) -> dict[str, Any]:
     done = project.redfirst("run", "research", "topic=$(touch x) {{item}}", "--json", *argv)
     assert done.stdout, done.stderr
-    return {**json.loads(done.stdout), "_code": done.returncode}
+    document: dict[str, Any] = json.loads(done.stdout)
+    for step in RecipeDocument.model_validate_json(done.stdout).steps:
+        outcome = StepOutcome.model_validate(outcome_of(project, step.step))
+        assert (outcome.step, outcome.checkpoint, outcome.wave) == (step.step, step.checkpoint, step.wave)
+    return {**document, "_code": done.returncode}
 
 
 def outcome_of(project: Project, step: str) -> dict[str, Any]:
@@ -55,7 +62,13 @@ def test_a_question_becomes_a_brief(tmp_path: Path) -> None:
     assert not project.git("status", "--porcelain"), "nothing of the user's changed"
     lied = json.loads((folder / "steps/look.2/look.2.json").read_text())
     assert lied["findings"][0]["confidence"] == "uncertain", "the quote is not in the file"
-    assert outcome_of(project, "look.1")["bundle"]["payloads"][0]["schema"] == "findings.v1"
+    one, two = outcome_of(project, "look.1"), outcome_of(project, "look.2")
+    assert (one["wave"], one["dispatches"], one["held_by"]) == (2, ["002-look.1-explore"], [])
+    assert one["bundle"]["payloads"][0]["schema"] == "findings.v1"
+    assert one["bundle"]["verification"][0]["digest"] == one["bundle"]["artifacts"][1]["sha256"]
+    assert (one["bundle"]["limitations"], len(two["bundle"]["limitations"])) == ([], 1), "a quote that is not there"
+    assert document["waves"] == [["angles"], ["look.1", "look.2"], ["doubt"], ["brief"]]
+    assert 0 < one["seconds"] <= document["seconds"]
     shown = project.redfirst("show", "run-research")
     assert "completed (done): 5 ready" in shown.stdout, shown.stderr
     assert "run-research" in project.redfirst("runs").stdout
@@ -73,6 +86,9 @@ def test_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_resume(tmp
     assert document["failed"] == ["look.2"]
     assert document["output"].startswith("# Brief")
     assert outcome_of(project, "look.2")["error"]["kind"] == "malformed"
+    handed = project.root / ".workflow/run-research/dispatches/006-brief-explore/artifacts"
+    given = sorted(path.name for path in handed.rglob("*"))
+    assert ("outcome.json" in given, "look.2.md" in given) == (True, False), "who goes on is told what is missing"
     project.use_script([*script, answer("look.2", "Two.", payload=QUOTED)], LOOSE)
     done = project.redfirst("resume", "--json")
     assert "run-research: the only run here that can go on" in done.stderr
@@ -89,6 +105,8 @@ def test_a_payload_of_another_form_needs_a_person_and_holds_who_depends_on_it(tm
     assert document["needs_orchestrator"] == ["angles"]
     assert document["held"] == ["look", "doubt", "brief"]
     assert outcome_of(project, "look")["held_by"] == ["angles"]
+    shown = project.redfirst("show", "research").stdout
+    assert "brief: held: angles is needs orchestrator (PAYLOAD_INVALID: at /: accepted: array" in shown
     told = outcome_of(project, "angles")["error"]
     assert told["kind"] == "payload_invalid"
     assert "accepted: array" in told["message"]
