@@ -6,7 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003  (typer reads the annotations when the program runs)
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -15,6 +15,7 @@ from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
 from pipeline.routing import diagrams, render, simulation, walk_words
 from pipeline.routing.matrix import GATES
 from pipeline.routing.phases import EVERYBODY
@@ -115,17 +116,28 @@ def simulate(
     tasks that are worked on side by side reports it. The split needs its tasks:
     {signal: DRAFTED, tasks: [{id: "1"}, {id: "2", depends_on: ["1"]}]}. RESUMED resumes a run that is parked.
 
+    Of a recipe with steps of its own an entry is what a step reports: signal, step, items, areas, open_seams, note.
+    Without `step` it is the first that can report; {step: angles, signal: ANSWERED, items: {look: 2}} makes two of
+    the `for_each` step `look`.
+
     Examples:
       echo '[OK, CLAIMED, DRAFTED, NEEDS_WORK]' | redfirst simulate --signals -
 
       redfirst simulate --recipe quick --signals signals.yaml
+
+      redfirst simulate --recipe research --signals steps.yaml
     """
     name = "stdin" if str(signals) == "-" else str(signals)
     gates = _gates(approve)
     text = _read(signals)
+    found = _phases(recipe)
     try:
-        run = Settings(gates=gates, parallel=parallel, phases=_phases(recipe))
-        walk = simulation.simulate(simulation.parse_signals(text), run)
+        if found is None:
+            value, words = _walk_of_steps(recipe, text)
+        else:
+            run = Settings(gates=gates, parallel=parallel, phases=found)
+            walk = simulation.simulate(simulation.parse_signals(text), run)
+            value, words = walk_words.walk_value(walk), walk_words.walk_text(walk)
     except SignalsError as error:
         raise UserError(
             f"{name}: {error}",
@@ -136,9 +148,9 @@ def simulate(
             actions=("redfirst routes", "redfirst simulate --help"),
         ) from error
     if as_document:
-        typer.echo(json.dumps(walk_words.walk_value(walk), indent=2))
+        typer.echo(json.dumps(value, indent=2))
     else:
-        print_text(walk_words.walk_text(walk))
+        print_text(visible(words, keep="\n"))
 
 
 def _gates(words: str) -> frozenset[str]:
@@ -154,18 +166,36 @@ def _gates(words: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _phases(word: str) -> Phases:
-    """Return what a recipe decides of an issue's way.
+def _phases(word: str) -> Phases | None:
+    """Return what a recipe decides of an issue's way; None where it has steps of its own.
 
     Raises:
-        UserError: there is no such recipe, it is not sound, or none for an issue.
+        UserError: there is no such recipe, or it is not sound.
     """
     if word == "issue":
         return EVERYBODY
-    from pipeline.service.recipe_choice import chosen, issue_phases  # noqa: PLC0415  (heavy, and hardly ever needed)
+    from pipeline.recipes.phases import phases_of  # noqa: PLC0415  (heavy, and hardly ever needed)
+    from pipeline.service.recipe_choice import chosen  # noqa: PLC0415  (the same)
     from pipeline.service.recipe_files import library_here  # noqa: PLC0415  (the same)
 
-    return issue_phases(chosen(library_here(), word), word)
+    return phases_of(chosen(library_here(), word).recipe)
+
+
+def _walk_of_steps(word: str, text: str) -> tuple[dict[str, Any], str]:
+    """Return the walk of a recipe of own steps, as a document and for a person.
+
+    Raises:
+        SignalsError: an entry cannot be taken.
+    """
+    from pipeline.recipes import simulation as of_steps  # noqa: PLC0415  (heavy, and hardly ever needed)
+    from pipeline.recipes.machine import RecipeMachine  # noqa: PLC0415  (the same)
+    from pipeline.recipes.plan import inputs_of  # noqa: PLC0415  (the same)
+    from pipeline.service.recipe_choice import chosen  # noqa: PLC0415  (the same)
+    from pipeline.service.recipe_files import library_here  # noqa: PLC0415  (the same)
+
+    recipe = chosen(library_here(), word).recipe
+    walk = of_steps.simulate(text, RecipeMachine(recipe, inputs_of(recipe, {}, complete=False)[0]))
+    return of_steps.walk_value(walk), of_steps.walk_text(walk)
 
 
 def _read(signals: Path) -> str:

@@ -30,6 +30,7 @@ _ASKED_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "tasks": ("test", "make"),
 }
 """Whom a phase asks besides its reviewers; @check judges in `tasks` what is in doubt."""
+NOTE: Final = "a note to a person"
 _PHASE_WORDS: Final[Mapping[str, str]] = {
     "issue": "redfirst claims the issue",
     "plan": "@orchestrator drafts the plan",
@@ -95,7 +96,7 @@ class Preview:
     @property
     def gates(self) -> int:
         """Return for how many answers of a person it waits."""
-        return sum(step.kind == Kind.GATE for step in self.steps)
+        return sum(step.times for step in self.steps if step.kind == Kind.GATE and step.who != NOTE)
 
 
 def inputs_of(
@@ -191,7 +192,7 @@ def who(step: Step, *, own_split: bool = True) -> str:
         case Kind.RUN:
             return " ".join(step.run or ())
         case Kind.GATE:
-            return "a person" if step.gate != "note" else "a note to a person"
+            return "a person" if step.gate != "note" else NOTE
         case Kind.TESTS | Kind.PUBLISH | Kind.FILE_ISSUES:
             return "redfirst"
         case Kind.PHASE:

@@ -146,7 +146,7 @@ def meant_by(names: Iterable[str], listed: Observation) -> tuple[frozenset[str],
 
 def _event(ctx: RecipeContext, shown: Shown) -> StepEvent:
     name, signal = ctx.lane_name, _signal(ctx, shown)
-    said = f"{counted(len(shown.failing), 'test')} of {len(shown.failing) + len(shown.passing)} fail"
+    said = f"{len(shown.failing)} failed, {len(shown.passing)} passed"
     if shown.observation.state is not RunState.COMPLETE:
         said += f", and the run {shown.observation.state.value.replace('_', ' ')}"
     listed = [f"`{one_line(entry)}` {shown.how(entry)}" for entry in shown.not_passing[:_SHOWN]]

@@ -146,3 +146,35 @@ def test_check_20_gates_wait_together_and_a_rejection_asks_no_more_than_needed(t
     request = project.run_folder("run-own") / "steps" / "use" / "request.md"
     assert "the first" not in request.read_text(), "what a person wrote is a file, and not a word of the request"
     assert project.redfirst("approve", "run-own").returncode == 2
+
+
+def test_check_33_simulate_equals_the_run(tmp_path: Path) -> None:
+    project = make(
+        tmp_path,
+        [],
+        {"id": "a", "run": ["true"]},
+        {"id": "b", "run": ["false"]},
+        {"id": "ok", "gate": "approve", "depends_on": ["a"], "back_to": "a"},
+        {"id": "c", "run": ["true"], "depends_on": ["b"]},
+    )
+    for words in (["run", "own"], ["reject", "--feedback", "again"], ["approve"], ["resume"]):
+        assert project.document(*words)["_code"] in {4, 8}
+    entries: list[Any] = []
+    decided: list[dict[str, Any]] = []
+    for line in project.journal("run-own"):
+        said = line["data"]
+        if line["kind"] == "run_resumed":
+            entries.append("RESUMED")
+        elif line["kind"] == "decision" and "lane" in said:
+            event = {key: value for key, value in said["event"].items() if key not in {"lane", "evidence"}}
+            entries.append({**event, "step": said["lane"]})
+            decided.append({key: said[key] for key in ("row", "action", "counters", "signal")} | {"step": said["lane"]})
+    signals = tmp_path / "signals.json"
+    signals.write_text(json.dumps(entries), encoding="utf-8")
+    walk = project.document("simulate", "--recipe", "own", "--signals", str(signals))
+    simulated = [{key: one[key] for key in decided[0]} for one in walk["decisions"] if "row" in one]
+    assert simulated == decided
+    assert "step_unsettled a" in project.redfirst("simulate", "--recipe", "own", "--signals", str(signals)).stdout
+    shown = project.document("show", "run-own")
+    assert (walk["outcome"], walk["exit_code"]) == (shown["outcome"], shown["exit_code"]) == ("partial", 8)
+    assert walk["settled"] == {one["step"]: one["checkpoint"] for one in shown["steps"]}

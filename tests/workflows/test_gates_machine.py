@@ -8,8 +8,10 @@ from workflows.test_machine import begun, recipe, told
 
 from pipeline.outcomes import Outcome, Reason
 from pipeline.recipes.machine import RecipeMachine
+from pipeline.recipes.simulation import simulate, walk_text
 from pipeline.recipes.step_table import BOUNDS, Bound, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
+from pipeline.routing.simulation import SignalsError
 
 NO_ROLE = {"agent": None, "prompt": None}
 GATE = {**NO_ROLE, "gate": "approve"}
@@ -104,3 +106,25 @@ def test_nothing_goes_back_from_a_note() -> None:
 def test_a_step_may_be_called_begin() -> None:
     machine = RecipeMachine(recipe({"id": "begin"}), {})
     assert told(machine, begun(machine), "begin", StepSignal.ANSWERED).outcome is Outcome.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "pointer"),
+    [
+        ("[ANSWERED, {step: each.3, signal: ANSWERED}]", "each.3 reports nothing now; only: list", "/1/step"),
+        ("[APPROVED]", "nothing follows APPROVED at ask", "/0/signal"),
+        ("[{signal: ANSWERD}]", "/signal: Input should be", "/0/signal"),
+        ("[{signal: ANSWERED, itms: {}}]", "/itms: Extra inputs", "/0/itms"),
+        ("OK", "Expected a list", ""),
+    ],
+)
+def test_an_entry_that_cannot_be_taken_is_named_with_what_can(text: str, why: str, pointer: str) -> None:
+    with pytest.raises(SignalsError, match=why) as caught:
+        simulate(text, RecipeMachine(BACK, {}))
+    assert caught.value.pointer == pointer
+
+
+def test_a_walk_says_what_it_waits_for() -> None:
+    walk = simulate("[ANSWERED, {signal: ANSWERED, items: {each: 1}}, ANSWERED]", RecipeMachine(BACK, {}))
+    assert walk.waits_for == ("ok",)
+    assert walk_text(walk).endswith("Outcome: parked (approval), exit 4.\nThe run waits for: ok.")
