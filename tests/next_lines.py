@@ -153,7 +153,8 @@ class Scene:
         said = f"{action}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
         assert done.returncode == promise.code, said
         if promise.then.startswith("$ "):
-            checked = self._shell(promise.then[2:], cwd or self.project.root)
+            there = cwd if cwd is not None and cwd.is_dir() else self.project.root  # it may have been removed
+            checked = self._shell(promise.then[2:], there)
             assert checked.returncode == 0, f"{said}\n{promise.then}: {checked.stdout}{checked.stderr}"
         elif promise.then:
             shown = self.project.document("show", self.run)

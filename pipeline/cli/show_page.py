@@ -81,10 +81,15 @@ def page_of_run(folder: Path, roster: Roster) -> Page:
 
     document = show_run(folder, roster.repository)
     page = page_of(document)
-    if not live and document.landed is not False:  # how it is merged follows from other files
+    if not live and not any(map(_follows_from_work, document.safe_next_actions)):
         text, files = json.dumps(asdict(page)), page_files(folder, roster)
         keep_text("pages", _key(folder, roster), text, files, began=began, most=_MOST_PAGES)
     return page
+
+
+def _follows_from_work(action: str) -> bool:
+    """Return whether a command is advised only as long as no file of a worktree is in its way."""
+    return any(words in action for words in (" merge --", " worktree remove "))
 
 
 def is_kept(folder: Path, roster: Roster) -> bool:
@@ -97,11 +102,11 @@ def _key(folder: Path, roster: Roster) -> tuple[str, ...]:
 
 
 def page_files(folder: Path, roster: Roster) -> list[str]:
-    """Return what the page of a run follows from: its files, and for one in a linked worktree where branches are."""
-    common = roster.repository.common_dir
-    linked = all(run.worktree.git_dir != common for run in roster.runs if run.folder == folder)
-    heads = [*below(str(common / "refs/heads")), *below(str(common / "reftable")), str(common / "packed-refs")]
-    return [*below(str(folder)), *(heads if linked else ())]
+    """Return what the page of a run follows from: its files, where branches are, and where each is checked out."""
+    common, worktrees = roster.repository.common_dir, roster.repository.worktrees()
+    branches = [*below(str(common / "refs/heads")), *below(str(common / "reftable")), str(common / "packed-refs")]
+    heads = [str(common / "worktrees"), *(str(each.git_dir / "HEAD") for each in worktrees)]
+    return [*below(str(folder)), *branches, *heads]
 
 
 def _kept_page(said: dict[str, Any]) -> Page:

@@ -53,10 +53,11 @@ class ReadDoor(SettingsDoor):
             raise GitError(("rev-parse", "--verify", f"{commit}^{{tree}}"), 1, "there is no such tree")
         return tree
 
-    def status(self, *exclude: str) -> tuple[str, ...]:
-        """Return the lines of `git status`, but for paths at or below *exclude*."""
+    def status(self, *exclude: str, ignored: bool = False) -> tuple[str, ...]:
+        """Return the lines of `git status`, but for paths at or below *exclude*; *ignored* adds ignored ones."""
         pathspecs = [f":(exclude,top,literal){path}" for path in exclude]
         shown = ("--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal")
+        shown += ("--ignored",) if ignored else ()
         out = self._git("status", *shown, "--", ":/", *pathspecs)
         return tuple(line.decode(errors="surrogateescape") for line in out.split(b"\0") if line)
 

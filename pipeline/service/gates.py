@@ -30,6 +30,7 @@ from pipeline.service.composition import put_away
 from pipeline.service.gate_edits import check_edits, refuse_removal
 from pipeline.service.orchestrator import undo_edits
 from pipeline.service.ports import build_context, place_of_run
+from pipeline.service.removal import what_stays
 from pipeline.steps import failure
 from pipeline.steps.asking.task_drafts import in_order
 
@@ -215,7 +216,10 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
             for path in failure.abandon(ctx):
                 say(f"{path} was changed meanwhile and is left as it is")
             run.abandon()
-        return put_away(ctx)
+        done = put_away(ctx)
+        if (stays := what_stays(repository, run)) is not None:
+            say(stays)
+        return done
     finally:
         lease.release()
 

@@ -1,10 +1,11 @@
-"""How the commits of a run get from the branch of its worktree to the base: only by a command that was tried."""
+"""How the commits of a run get from its branch to the base: only by a command that was tried (ADR-R165)."""
 
 from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING
 
+from pipeline.outcomes import Outcome
 from pipeline.runs.facts import commits_of
 
 if TYPE_CHECKING:
@@ -15,14 +16,15 @@ if TYPE_CHECKING:
 
 
 def landed(repository: Repository, run: Run) -> bool | None:
-    """Return whether the base has the commits of a run in a linked worktree; None where there is nothing to merge.
+    """Return whether the base has the commits of a run; None where there is nothing to merge.
 
     Args:
         repository: Seen from the worktree of the run.
         run: The run.
     """
-    commits, base = commits_of(run), repository.resolve(f"refs/heads/{run.info.base_branch}")
-    if not commits or base is None or repository.git_dir == repository.common_dir:
+    done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}  # a failed one commits a note
+    commits, base = commits_of(run) if done else (), repository.resolve(f"refs/heads/{run.info.base_branch}")
+    if not commits or base is None:
         return None
     tip = repository.resolve(f"refs/heads/{run.info.branch}")
     if tip is None or not repository.is_ancestor(commits[-1], tip):
@@ -33,7 +35,8 @@ def landed(repository: Repository, run: Run) -> bool | None:
 def landing(repository: Repository, run: Run) -> tuple[str, ...]:
     """Return the command that merges the branch of the run into the base as both are now; none where git would refuse.
 
-    The index and the files of the worktree that has the base are looked at, too.
+    The index and the files of the worktree that has the base are looked at, too; where none has it and it has moved,
+    those of the run's.
     """
     if landed(repository, run) is not False:
         return ()
@@ -42,7 +45,9 @@ def landing(repository: Repository, run: Run) -> tuple[str, ...]:
     fast = repository.is_ancestor(base, tip)
     place = next((each for each in repository.worktrees() if _has(repository.at(each), info.base_branch)), None)
     if place is None:
-        return (f"git fetch . {shlex.quote(f'{info.branch}:{info.base_branch}')}",) if fast else ()
+        if fast:
+            return (f"git fetch . {shlex.quote(f'{info.branch}:{info.base_branch}')}",)
+        return (_switch_and_merge(repository, run),) if repository.merges(base, tip) and not repository.status() else ()
     parted = repository.merge_base(base, tip)
     if parted is None or not (fast or repository.merges(base, tip)):
         return ()
@@ -53,6 +58,12 @@ def landing(repository: Repository, run: Run) -> tuple[str, ...]:
         return ()
     how = "--ff-only" if fast else "--no-edit"
     return (f"git -C {shlex.quote(str(place.path))} merge {how} {shlex.quote(info.branch)}",)
+
+
+def _switch_and_merge(repository: Repository, run: Run) -> str:
+    git = f"git -C {shlex.quote(str(repository.worktree))}"
+    base, branch = shlex.quote(run.info.base_branch), shlex.quote(run.info.branch)
+    return f"{git} switch {base} && {git} merge --no-edit {branch}"
 
 
 def _has(there: Repository, branch: str) -> bool:

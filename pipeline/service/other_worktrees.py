@@ -60,8 +60,8 @@ def as_typed(actions: Iterable[str], here: Repository, worktree: Path, run: str 
     named = [_with_name(action, run, spoken) for action in actions] if run else list(actions)
     if worktree.resolve() != here.worktree.resolve():
         named = [_from_elsewhere(action, shlex.quote(str(worktree))) for action in named]
-    standing = f"git -C {shlex.quote(str(here.worktree))} "
-    return tuple(f"git {each.removeprefix(standing)}" if each.startswith(standing) else each for each in named)
+    standing = f" -C {shlex.quote(str(here.worktree))} "  # nobody has to be told where they stand
+    return tuple(each.replace(standing, " ") for each in named)
 
 
 def text_as_typed(text: str, here: Repository, worktree: Path, run: str = "") -> str:

@@ -14,6 +14,7 @@ from pipeline.runs.gates import OpenGate, gate_of, open_gate
 from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.spending import spent
 from pipeline.service.landing import landing
+from pipeline.service.removal import removal
 from pipeline.steps.asking.reviews import all_last_reviews
 
 if TYPE_CHECKING:
@@ -115,7 +116,11 @@ def run_document(ctx: Context) -> RunDocument:
         follow_ups=intended[-1].data.follow_ups if published and intended else (),
         blockers=state.open_blockers,
         advisory=tuple(line for ledger in ledgers for line in ledger.advice),
-        safe_next_actions=(*safe_next_actions(ctx.run), *landing(ctx.repository, ctx.run)),
+        safe_next_actions=(
+            *safe_next_actions(ctx.run),
+            *landing(ctx.repository, ctx.run),
+            *removal(ctx.repository, ctx.run),
+        ),
         run_dir=str(ctx.run.folder),
         sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),
         usage=UsageLine.model_validate(usage_of(ctx.run), from_attributes=True),

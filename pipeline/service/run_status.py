@@ -26,6 +26,7 @@ from pipeline.service.document_lines import STAGES, dispatch_line, finding_line,
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
 from pipeline.service.landing import landed, landing
 from pipeline.service.other_worktrees import as_typed, gate_as_typed, text_as_typed
+from pipeline.service.removal import removal
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     run = Run.load(folder, driving=False)
     state, info, lines = run.state, run.info, run.journal.lines
     there = seen_from(here, folder)
-    actions = (*safe_next_actions(run, live=live, desks=_desks(there, folder) if live else ()), *landing(there, run))
+    desks = _desks(there, folder) if live else ()
+    actions = (*safe_next_actions(run, live=live, desks=desks), *landing(there, run), *removal(there, run))
     reviews = _reviews(run)
     intended = run.journal.of(PublishIntended)
     return ShowDocument(

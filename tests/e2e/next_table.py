@@ -16,8 +16,11 @@ CLEAN_SOURCES: Final = "$ git diff --quiet HEAD -- greet.sum"
 ON_WORK: Final = '$ test "$(git branch --show-current)" = work'
 ON_OWN: Final = '$ test "$(git branch --show-current)" = gal-1'
 ON_MINE: Final = '$ test "$(git branch --show-current)" = mine'
+REMOVED: Final = Promise(0, "$ test ! -e ../project-gal-1 && ! git rev-parse --quiet --verify gal-1-reject-empty-names")
 TWO_COMMITS: Final = '$ test "$(git rev-list --count main..HEAD)" = 2'
 LANDED: Final = "$ git merge-base --is-ancestor gal-1-reject-empty-names main"
+FETCH: Final = "git fetch . work:main"
+ON_MAIN: Final = Promise(0, "$ git merge-base --is-ancestor work main")
 SENT_BACK: Final = Promise(2, "$ test -f .workflow/run-GAL-1/feedback-1.md")
 """Its next dispatch is one that the script has no answer for."""
 ENDED: Final = "$ test -d .workflow/run-GAL-1@2"
@@ -70,8 +73,26 @@ TABLE: Final[dict[str, Advice]] = {
     ),
     "a gate that waits in a linked worktree": Advice(("service/meant_run.py",), {APPROVE: COMPLETED}),
     "a gate that waits there, rejected": Advice(("service/meant_run.py",), {REJECT: PARKED}),
-    "completed": Advice(FACTS, {"git log --stat COMMIT..work": READS, DIFF: READS}, "completed/done"),
-    "completed on an odd branch": Advice(FACTS, {"git log --stat COMMIT..'a;$b&c'": READS, DIFF: READS}),
+    "completed": Advice(
+        (*FACTS, "service/landing.py"),
+        {"git log --stat COMMIT..work": READS, DIFF: READS, FETCH: ON_MAIN},
+        "completed/done",
+    ),
+    "completed on an odd branch": Advice(
+        FACTS,
+        {
+            "git log --stat COMMIT..'a;$b&c'": READS,
+            DIFF: READS,
+            "git fetch . 'a;$b&c:main'": Promise(0, "$ git merge-base --is-ancestor HEAD main"),
+        },
+    ),
+    "landing where the base has moved and is checked out nowhere": Advice(
+        ("service/landing.py",), {"git switch main && git merge --no-edit work": ON_MAIN}
+    ),
+    "landing there, seen from elsewhere": Advice(
+        ("service/landing.py",),
+        {"git -C 'PLACE/project' switch main && git -C 'PLACE/project' merge --no-edit work": ON_MAIN},
+    ),
     "completed in a linked worktree": Advice(
         ("runs/next_actions.py", "service/other_worktrees.py", "service/landing.py"),
         {
@@ -104,6 +125,25 @@ TABLE: Final[dict[str, Advice]] = {
     ),
     "abandoned": Advice(
         FACTS, {"redfirst explain run-GAL-1": READS, DIFF: READS, AGAIN: Promise(0, TWO_COMMITS)}, "cancelled/abandoned"
+    ),
+    "abandoned in a linked worktree": Advice(
+        (*FACTS, "service/other_worktrees.py", "service/removal.py"),
+        {
+            "redfirst explain run-GAL-1": READS,
+            DIFF: READS,
+            "cd 'PLACE/project-gal-1' && redfirst run GAL-1": Promise(
+                0, "$ test -d ../project-gal-1/.workflow/run-GAL-1@2"
+            ),
+            "git worktree remove 'PLACE/project-gal-1' && git branch -D gal-1-reject-empty-names": REMOVED,
+        },
+        "cancelled/abandoned",
+    ),
+    "abandoned, seen from the worktree that was made": Advice(
+        ("service/removal.py",),
+        {
+            "git -C 'PLACE/project' worktree remove 'PLACE/project-gal-1' && "
+            "git -C 'PLACE/project' branch -D gal-1-reject-empty-names": REMOVED
+        },
     ),
     "loops exhausted": Advice(
         FACTS, {"redfirst explain run-GAL-1": READS, DIFF: READS, AGAIN: Promise(7, ENDED)}, "failed/loops_exhausted"

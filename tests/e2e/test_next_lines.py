@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +18,6 @@ from e2e.next_table import TABLE
 from next_lines import actions_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kit import Project
     from next_lines import Scene
 
@@ -108,6 +107,28 @@ def test_a_branch_whose_name_the_shell_would_read(scene: Scene) -> None:
     scene.each(actions_of(done), TABLE["completed on an odd branch"].lines)
 
 
+def test_landing_of_a_branch_without_a_worktree(scene: Scene) -> None:
+    project = scene.project
+    project.git("worktree", "add", "-q", "--detach", "../other", "main")
+    other = scene.place / "other"
+    assert parked(scene, reason="done")["outcome"] == "completed"
+    assert project.document("show", "GAL-1")["landed"] is False
+
+    def told(cwd: Path | None = None) -> list[str]:
+        return actions_of(json.loads(project.redfirst("show", "GAL-1", "--json", cwd=cwd).stdout))[2:]
+
+    (other / "other.sum").write_text("other n = n\n", encoding="utf-8")
+    for line in ("add -A", "commit -qm other", "update-ref refs/heads/main HEAD"):
+        project.git("-C", str(other), *line.split())
+    scene.each(told(), TABLE["landing where the base has moved and is checked out nowhere"].lines)
+    scene.each(told(other), TABLE["landing there, seen from elsewhere"].lines, cwd=other)
+    project.write({"new.txt": "mine\n"})
+    assert told() == [], "git might not switch"
+    (project.root / "new.txt").unlink()
+    project.git("fetch", "--quiet", ".", "+work:main")
+    assert (told(), project.document("show", "GAL-1")["landed"]) == ([], True)
+
+
 def test_landing(scene: Scene) -> None:
     project = scene.project
     assert parked(scene, "--worktree", reason="done")["outcome"] == "completed"
@@ -140,6 +161,23 @@ def test_a_worktree_that_is_gone(scene: Scene) -> None:
     project = scene.project
     parked(scene, "--worktree", "--approve", "plan")
     there = scene.place / "project-gal-1"
+    with scene.put_back():
+        abandoned = project.document("abandon", "GAL-1")
+        scene.each(actions_of(abandoned), TABLE["abandoned in a linked worktree"].lines)
+        seen = json.loads(project.redfirst("show", "GAL-1", "--json", cwd=there).stdout)
+        scene.each(actions_of(seen)[3:], TABLE["abandoned, seen from the worktree that was made"].lines, cwd=there)
+    with scene.put_back():
+        (there / "new.txt").write_text("mine\n", encoding="utf-8")
+        (there / ".git-ignored").write_text("mine\n", encoding="utf-8")
+        exclude = Path(
+            project.git("-C", str(there), "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
+        )
+        exclude.write_text(".git-ignored\n", encoding="utf-8")
+        project.git("-C", str(there), "commit", "--quiet", "--allow-empty", "--message", "mine")
+        abandoned = project.document("abandon", "GAL-1")
+        assert len(actions_of(abandoned)) == 3
+        why = "gal-1-reject-empty-names has commits that main does not have; not committed: .git-ignored, new.txt"
+        assert f"stay: {why}" in abandoned["_stderr"]
     shutil.rmtree(there)
     for words in (["show", "GAL-1"], ["run", "GAL-1"]):
         scene.each(actions_of(project.document(*words)), TABLE["the claim's worktree is gone"].lines)

@@ -232,7 +232,6 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst doctor": NO_BOX,
     },
     "service/other_worktrees.py": {
-        "cd {} && {}": "the frame around a command; what stands in it is executed",
         "git -C {} ": "the frame around a command; what stands in it is executed",
     },
     "service/patches.py": {
