@@ -32,7 +32,7 @@ from pipeline.recipes.step_table import (
     row_of,
 )
 from pipeline.recipes.steps_state import StepEvent, StepLane, StepsState
-from pipeline.recipes.templates import only_reference
+from pipeline.recipes.templates import listed, only_reference
 from pipeline.scheduling.graph import Posture
 
 if TYPE_CHECKING:
@@ -55,7 +55,17 @@ class RecipeMachine:
 
     def initial(self) -> StepsState:
         """Return the state of a run that has not done anything."""
-        return StepsState(lanes={TRUNK: StepLane(step=At.BEGIN.value, at=At.BEGIN)})
+        return StepsState(lanes={TRUNK: StepLane(step=At.BEGIN.value, at=At.BEGIN)}, counts=self.given)
+
+    @property
+    def given(self) -> dict[str, int]:
+        """Return how many steps each `for_each` over an input becomes."""
+        found = {step.id: only_reference(step.for_each) for step in self.recipe.steps if step.for_each is not None}
+        return {
+            id_: min(len(listed(self.values[source.input])), MOST_ITEMS)
+            for id_, source in found.items()
+            if source is not None and source.input is not None
+        }
 
     def read(self, event: Mapping[str, object]) -> StepEvent:
         """Return an event of the journal.

@@ -40,7 +40,7 @@ class Input(_Part):
     """A value that whoever runs the recipe gives, or its default."""
 
     name: str = Field(pattern=SLUG)
-    type: Literal["text", "path", "issue", "change"] = "text"
+    type: Literal["text", "path", "issue", "issues", "change"] = "text"
     required: bool = False
     default: str | None = None
     description: str = ""

@@ -9,7 +9,7 @@ from typing import Final
 from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
 from pipeline.recipes.phases import phases_of
 from pipeline.recipes.problems import Problem, misspelt
-from pipeline.recipes.templates import Reference, filled, only_reference, references
+from pipeline.recipes.templates import Reference, filled, listed, only_reference, references
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Loop
 from pipeline.scheduling import graph
@@ -174,8 +174,8 @@ def _planned(
         step.depends_on,
         area if step.kind is not Kind.FILE_ISSUES else ("TODO",),
         plan.after[step.id],
-        _times(step, by_id),
-        _dispatches(step, by_id),
+        _times(step, by_id, values),
+        _dispatches(step, by_id, values),
     )
 
 
@@ -246,19 +246,21 @@ def _with(text: str, values: Mapping[str, str]) -> str:
     return filled(text, value)
 
 
-def _times(step: Step, by_id: Mapping[str, Step]) -> int:
+def _times(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str]) -> int:
     if step.for_each is None:
         return 1
     source = only_reference(step.for_each)
+    if source is not None and source.input is not None and (known := listed(values[source.input])):
+        return min(len(known), MOST_ITEMS)
     payload = by_id[source.step].payload if source is not None and source.step is not None else None
     most = payload.get("maxItems") if isinstance(payload, dict) and not (source and source.path) else None
     return min(most, MOST_ITEMS) if isinstance(most, int) else MOST_ITEMS
 
 
-def _dispatches(step: Step, by_id: Mapping[str, Step]) -> int | None:
+def _dispatches(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str]) -> int | None:
     if step.kind in {Kind.PHASE, Kind.RECIPE}:
         return None
     if step.kind is not Kind.AGENT:
         return 0
     asked = max(step.attempts or ATTEMPTS, REVIEWS if step.review else 0)
-    return asked * (1 + len(step.review)) * _ASKED_AGAIN * _times(step, by_id)
+    return asked * (1 + len(step.review)) * _ASKED_AGAIN * _times(step, by_id, values)

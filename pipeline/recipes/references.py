@@ -58,7 +58,7 @@ def of_step(at: str, step: Step, scope: Scope) -> Iterator[Problem]:
     if step.for_each is not None:
         yield from of_text(f"{at}/for_each", step.for_each, Scope(scope.inputs, scope.steps, scope.above))
         if only_reference(step.for_each) is None:
-            yield Problem("wrong_type", f"{at}/for_each", "`for_each` is one placeholder: the list of another step")
+            yield Problem("wrong_type", f"{at}/for_each", "`for_each` is one placeholder: a list")
 
 
 def _payload_alone(at: str, text: str) -> Iterator[Problem]:

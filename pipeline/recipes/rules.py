@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
 from pipeline.recipes.problems import Problem, misspelt
 from pipeline.recipes.references import AREAS, Scope, of_step, of_text
+from pipeline.recipes.templates import only_reference
 from pipeline.scheduling.graph import CycleError, planned
 from pipeline.scheduling.graph import Step as Node
 
@@ -30,7 +31,15 @@ def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
     by_id = {step.id: step for step in recipe.steps}
     inputs = tuple(one.name for one in recipe.inputs)
     above = _ancestors(recipe.steps, by_id)
-    found = [*_names(recipe), *_change(recipe), *_patterns(recipe), *_phases(recipe, above), *_seams(recipe, above)]
+    found = [*_names(recipe), *_change(recipe), *_lists(recipe), *_patterns(recipe)]
+    found += [*_phases(recipe, above), *_seams(recipe, above)]
+        *_names(recipe),
+        *_change(recipe),
+        *_lists(recipe),
+        *_patterns(recipe),
+        *_phases(recipe, above),
+        *_seams(recipe, above),
+    ]
     for number, step in enumerate(recipe.steps):
         at = f"/steps/{number}"
         found += _dependencies(at, step, by_id)
@@ -90,6 +99,16 @@ def _change(recipe: Recipe) -> Iterator[Problem]:
         if step.kinds and step.writes and step.kind is not Kind.FILE_ISSUES:
             message = f"a recipe about a change reads it and files issues, and {step.id!r} would change files"
             yield Problem("reader_writes", f"/steps/{number}", message)
+
+
+def _lists(recipe: Recipe) -> Iterator[Problem]:
+    """Yield each `for_each` over an input that is no list."""
+    types = {one.name: one.type for one in recipe.inputs}
+    for number, step in enumerate(recipe.steps):
+        source = only_reference(step.for_each) if step.for_each is not None else None
+        if source is not None and types.get(source.input or "", "issues") != "issues":
+            message = f"{source.input!r} is no list: `for_each` is over one of another step, or over `type: issues`"
+            yield Problem("wrong_type", f"/steps/{number}/for_each", message)
 
 
 def _dependencies(at: str, step: Step, by_id: Mapping[str, Step]) -> Iterator[Problem]:

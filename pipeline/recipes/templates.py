@@ -102,6 +102,11 @@ def plain_changed(text: str, change: Callable[[str], str]) -> str:
     return said + change(plain + text[end:])
 
 
+def listed(value: str) -> list[str]:
+    """Return the items of an input that is a list of ids: what no id has parts them."""
+    return re.split(r"[\s,]+", value.strip(" ,\n\t")) if value.strip(" ,\n\t") else []
+
+
 def literal(value: str) -> str:
     """Return how a value is written so that nothing in it is a placeholder."""
     return value.replace("{{", "{{{{")

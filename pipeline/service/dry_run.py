@@ -15,6 +15,7 @@ from pipeline.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Role
 from pipeline.service.recipe_choice import chosen, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
+from pipeline.service.recipe_issues import with_issues
 from pipeline.service.run_config import read_config
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def dry_run(repository: Repository, options: RunOptions) -> DryRun:
     tip = repository.resolve("HEAD") or ""
     library = RecipeFiles(repository, tip or None, options.environ)
     found = chosen(library, options.recipe, repository)
-    values = values_of(found, options.recipe, options.given(found.recipe))
+    values = with_issues(repository, found.recipe, values_of(found, options.recipe, options.given(found.recipe)))
     shown = preview(found.recipe, values)
     if not isinstance(shown, Preview):
         raise unsound(options.recipe, found.file, shown)

@@ -85,7 +85,7 @@ def _lists(run: RecipeRun, machine: RecipeMachine, again: Sequence[str]) -> dict
     read = ReadRun(run)
     kept = [id_ for id_ in machine.order if id_ in run.state.settled and id_ not in again and id_ != TRUNK]
     lists = {step: below(read.payload_of(id_), keys) for id_ in kept for step, keys in machine.lists_of(id_)}
-    return {step: len(found) for step, found in lists.items() if isinstance(found, list)}
+    return machine.given | {step: len(found) for step, found in lists.items() if isinstance(found, list)}
 
 
 def _nothing_new(run: RecipeRun, word: str) -> UserError:

@@ -13,6 +13,7 @@ from pipeline.routing.vocabulary import Role
 from pipeline.runs.preconditions import Start, examine_recipe
 from pipeline.service.recipe_choice import chosen, require_trust, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
+from pipeline.service.recipe_issues import with_issues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +35,7 @@ def sound(
     found = chosen(RecipeFiles(repository, repository.resolve("HEAD"), options.environ), word, repository)
     require_trust(found, repository, options.environ)
     require_runnable(found, word)
-    values = values_of(found, word, given(found.recipe))
+    values = with_issues(repository, found.recipe, values_of(found, word, given(found.recipe)))
     planned = preview(found.recipe, values)
     if isinstance(planned, tuple):
         raise unsound(word, found.file, planned)

@@ -14,7 +14,7 @@ from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.machine import TRUNK
 from pipeline.progress import Progress
 from pipeline.recipes.step_table import At
-from pipeline.recipes.templates import filled
+from pipeline.recipes.templates import filled, listed, only_reference
 from pipeline.runs.files import to_json
 from pipeline.steps.context import Learnt
 from pipeline.steps.recipe_items import below
@@ -87,10 +87,14 @@ class Words:
     def item(self) -> JsonValue:
         """Return the item of the step, one of a `for_each`."""
         id_, _, number = self.lane_name.rpartition(".")
-        for source in self.run.machine.steps.values():
-            for step, keys in self.run.machine.lists_of(source.id):
+        over = self.run.machine.steps[id_].for_each if id_ else None
+        source = only_reference(over) if over is not None else None
+        if source is not None and source.input is not None:
+            return listed(self.run.info.inputs[source.input])[int(number) - 1]
+        for each in self.run.machine.steps.values():
+            for step, keys in self.run.machine.lists_of(each.id):
                 if step == id_:
-                    found = below(self.payload_of(source.id), keys)
+                    found = below(self.payload_of(each.id), keys)
                     return found[int(number) - 1] if isinstance(found, list) else None
         return None
 

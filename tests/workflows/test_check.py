@@ -54,6 +54,7 @@ BROKEN: Final[dict[str, list[str]]] = {
         step(f"id: a, agent: make, {ASK}, depends_on: [first], accept: {{tests: first}}"),
         step("id: a, apply_from: first, depends_on: [first]"),
         step('id: a, publish: "{{inputs.topic}}"'),
+        step(f'id: a, agent: check, {ASK}, for_each: "{{{{inputs.topic}}}}"'),
         step('id: a, file_issues: "{{steps.first.output}}", depends_on: [first]'),
         "name: x\ninputs: [{name: a, type: change}, {name: b, type: change}]\nsteps: [{id: a, gate: ask}]\n",
         step(f"id: a, agent: make, {ASK}, accept: {{regression: false}}"),

@@ -166,22 +166,25 @@ def test_a_branch_is_reviewed_with_its_diff_and_what_is_found_is_filed(tmp_path:
 
 
 def test_triage_files_what_a_person_approves(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
+    second = FILES["TODO/GAL-1.md"].replace("GAL-1", "GAL-2").replace("Reject empty names", "Greet twice")
+    closed = second.replace("GAL-2", "GAL-3").replace("status: Todo", "status: Done")
+    listed = FILES["TODO/README.md"] + "- [ ] [GAL-2](GAL-2.md) Greet twice\n- [x] [GAL-3](GAL-3.md) Greet twice\n"
+    tracker = {"TODO/GAL-2.md": second, "TODO/GAL-3.md": closed, "TODO/README.md": listed}
+    project = make_project(tmp_path, {**FILES, **tracker})
     parts = {"issues": [{"title": "Refuse an empty name", "labels": ["bug"]}, {"title": "Refuse a blank name"}]}
     wrong = {"when": {"step": "look.2"}, "report": {"result": "ANSWERED"}}
-    script = [
-        answer("open", "Two.", payload=["GAL-1", "GAL-9"]),
-        answer("look.1", "GAL-1 is two issues.", payload=parts),
-        wrong,
-        wrong,
-    ]
-    project.use_script(script, LOOSE)
+    project.use_script([answer("look.1", "GAL-1 is two issues.", payload=parts), wrong, wrong], LOOSE)
+    assert project.redfirst("run", "triage", "issues=GAL-7").returncode == 2
     parked = project.document("run", "triage")
     assert (parked["_code"], parked["outcome"], parked["reason"]) == (4, "parked", "approval"), parked
+    folder = project.run_folder("run-triage")
+    assert json.loads((folder / "run.json").read_text())["inputs"] == {"issues": "GAL-1 GAL-2"}, (
+        "what is Done is not open"
+    )
+    assert "Read the issue GAL-2 and" in (folder / "steps/look.2/request.md").read_text()
     assert project.git("rev-list", "--count", "main..work") == "0", "nothing is filed before a person says so"
     done = project.document("approve", "run-triage")
-    assert "outcome" in done, done
     assert (done["outcome"], done["failed"]) == ("partial", ["look.2"]), "one that failed holds up no other"
     assert project.git("log", "-1", "--format=%s") == "chore(todo): file 2 issues"
-    assert "GAL-2: Refuse an empty name" in done["output"]
-    assert "labels: [bug]" in (project.root / "TODO/GAL-2.md").read_text()
+    assert "GAL-4: Refuse an empty name" in done["output"]
+    assert "labels: [bug]" in (project.root / "TODO/GAL-4.md").read_text()
