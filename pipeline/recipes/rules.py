@@ -33,13 +33,6 @@ def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
     above = _ancestors(recipe.steps, by_id)
     found = [*_names(recipe), *_change(recipe), *_lists(recipe), *_patterns(recipe)]
     found += [*_phases(recipe, above), *_seams(recipe, above)]
-        *_names(recipe),
-        *_change(recipe),
-        *_lists(recipe),
-        *_patterns(recipe),
-        *_phases(recipe, above),
-        *_seams(recipe, above),
-    ]
     for number, step in enumerate(recipe.steps):
         at = f"/steps/{number}"
         found += _dependencies(at, step, by_id)
