@@ -134,7 +134,10 @@ async def go_on(
         lease = FileLease.take(folder)
         try:
             run = RecipeRun.load(folder, driving=True)
-            require_unended(run)
+            # one that ended while its driver died before it had put everything away: that is done now
+            left = run.state.has_ended and place_of_run(repository, run, options.environ).exists()
+            if not left or step is not None or changed is not None:
+                require_unended(run)
             other = None if changed is None else sound(repository, changed, options, partial(inputs_kept, run.inputs))
             again = reopening(run, step, other)
             flags = options.flags.over(flags_of(run))
@@ -146,7 +149,8 @@ async def go_on(
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
             flags = kept_flags(options.flags, ctx.secrets)
             ctx.go_on = partial(run.resume, sandbox=isolation(loaded.config, box), flags=flags, reopened=again)
-            prepare(ctx) if again is None else ctx.go_on()
+            if not left:
+                prepare(ctx) if again is None else ctx.go_on()
             return await finish(ctx, say, interruption)
         finally:
             lease.release()

@@ -249,3 +249,51 @@ def test_check_08_killed_anywhere_comes_to_the_same_trees_and_asks_nothing_twice
     tree = tree_of(project, "both")
     assert {path: project.git("show", f"{tree}:{path}") for path in wanted} == wanted
     assert set(project.git("diff", "--name-only", "HEAD", tree).split()) == set(wanted)
+
+
+def test_a_list_parts_its_writers_by_their_items(tmp_path: Path) -> None:
+    listed = {"id": "list", "agent": "explore", "payload": {"type": "array", "items": {"type": "string"}}}
+    each = {"for_each": "{{steps.list.payload}}", "write_set": ["{{item}}"], "depends_on": ["list"]}
+    project = made(
+        tmp_path,
+        listed,
+        {"id": "w", "agent": "make", **each},
+        {"id": "behind", "agent": "check", "depends_on": ["w"]},
+    )
+
+    def names(*items: str) -> Entry:
+        return {"when": {"step": "list"}, "report": {"result": "ANSWERED", "output": "o", "payload": items}}
+
+    project.use_script(
+        [
+            names("../x"),
+            names("docs/a.md", "docs/b.md", "docs/a.md"),
+            writes("w.1", {"docs/a.md": "one\n"}),
+            writes("w.2", {"docs/b.md": "two\n"}),
+            {**reads("w.3", b="b"), "files": {"docs/a.md": "three\n"}, "report": DONE},
+            reads("behind", a="three", b="two"),
+        ],
+        LOOSE,
+    )
+    document = ran(project)
+    assert (document["outcome"], document["dispatches"]) == ("completed", 6), document
+    pairs = together(project)
+    assert frozenset({"w.1", "w.2"}) in pairs
+    assert frozenset({"w.1", "w.3"}) not in pairs
+    first = json.loads((project.run_folder("run-r") / "dispatches/001-list-explore/result.json").read_text())
+    assert "a pattern has no empty part, `.` or `..`" in first["complaint"]
+
+
+@pytest.mark.broad
+def test_a_file_and_a_folder_of_one_name_need_a_person(tmp_path: Path) -> None:
+    project = made(
+        tmp_path,
+        {"id": "file", "agent": "make", "write_set": ["?"]},
+        {"id": "folder", "agent": "make", "write_set": ["x/y"]},
+        {"id": "behind", "agent": "check", "depends_on": ["file", "folder"]},
+    )
+    project.use_script([writes("file", {"x": "one\n"}), writes("folder", {"x/y": "two\n"})], LOOSE)
+    document = ran(project)
+    assert document["needs_orchestrator"] == ["behind"], document
+    told = json.loads((project.run_folder("run-r") / "steps/behind/outcome.json").read_text())["error"]
+    assert (told["kind"], "x/y of another one" in told["message"]) == ("collision", True)
