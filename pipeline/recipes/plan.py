@@ -19,9 +19,7 @@ from pipeline.scheduling.patterns import EVERYTHING, Pattern, fault, parsed
 ATTEMPTS: Final = 2
 """How often a step is asked, unless it says otherwise."""
 REVIEWS: Final = 3
-"""How often a step that is reviewed is asked."""
-_ASKED_AGAIN: Final = 2
-"""Each dispatch may be asked a second time where its answer does not count."""
+"""How often the work of a step is reviewed."""
 MOST_ITEMS: Final = 100
 """The most steps that a `for_each` becomes."""
 _ASKED_IN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -262,5 +260,6 @@ def _dispatches(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str]
         return None
     if step.kind is not Kind.AGENT:
         return 0
-    asked = max(step.attempts or ATTEMPTS, REVIEWS if step.review else 0)
-    return asked * (1 + len(step.review)) * _ASKED_AGAIN * _times(step, by_id, values)
+    reviews, reviewers = (REVIEWS, len(step.review)) if step.review else (1, 0)
+    asked = (step.attempts or ATTEMPTS) + reviews - 1  # each way back from a review is one more
+    return (asked + (reviews + 1) * reviewers) * _times(step, by_id, values)  # of reviewers one is asked again

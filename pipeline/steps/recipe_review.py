@@ -105,6 +105,7 @@ class _Review:
         names.append(
             self.ctx.write_json(self._name(self.ctx.lane.visit), record.model_dump(mode="json", by_alias=True))
         )
+        names += [name for name in self.ctx.run.artifacts if name.startswith(f"{self.folder}/accept-")][-1:]
         evidence = (*names, *(evidence_of(one) for one in (check, simplify) if one is not None))
         return StepEvent(signal=_signal(outcome, ledger), note=_note(outcome, ledger), evidence=evidence)
 

@@ -30,7 +30,7 @@ def test_check_04_problems_are_told_to_people_and_programs(tmp_path: Path) -> No
     told = project.redfirst("recipes", "show", str(good), "code=src")
     assert told.returncode == 0
     assert "3. fix: @make, reviewed by @check\n   sees cause\n   may write src\n" in told.stdout
-    assert told.stdout.endswith("At most 16 dispatches of 80, 1 gate. Nobody was asked.\n")
+    assert told.stdout.endswith("At most 11 dispatches of 80, 1 gate. Nobody was asked.\n")
     refused = json.loads(project.redfirst("recipes", "show", str(bad), "--json").stdout)
     assert refused["error"]["kind"] == "recipe_invalid"
     assert refused["error"]["details"]["problems"][0]["rule"] == "unknown_role"
@@ -116,7 +116,7 @@ def test_check_02_a_dry_run_asks_nobody_and_writes_nothing(tmp_path: Path) -> No
     steps = {step["id"]: step for step in document["steps"]}
     assert [step["wave"] for step in steps.values()] == [1, 2, 3, 4, 5]
     assert (steps["fix"]["sees"], steps["fix"]["writes"]) == (["cause"], ["src"])
-    assert (document["dispatches"]["most"], document["gates"], document["branch"]) == (16, 1, "work")
+    assert (document["dispatches"]["most"], document["gates"], document["branch"]) == (11, 1, "work")
     assert (document["runs"], document["inputs"]) == (True, {"tests": "all", "code": "src"})
     unseen = json.loads(project.redfirst("run", "mine", "issue=gal-1", "--dry-run", "--json").stdout)
     assert (unseen["runs"], unseen["trusted"]) == (True, False)

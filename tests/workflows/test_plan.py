@@ -28,7 +28,7 @@ def test_order_areas_and_the_most_dispatches_of_the_examples() -> None:
         ("angles", 1, 1), ("look", 2, 6), ("doubt", 3, 1), ("brief", 4, 1),
     ]  # fmt: skip
     assert [(step.id, step.writes) for step in fix.steps if step.writes] == [("fix", ("**/*",)), ("ship", ("**/*",))]
-    assert (fix.dispatches, fix.limit) == (16, 80)
+    assert (fix.dispatches, fix.limit) == (11, 80)
 
 
 def test_writers_whose_areas_meet_wait_and_the_patterns_are_named() -> None:
@@ -80,3 +80,17 @@ def test_a_thousand_steps_are_planned_in_the_time_that_reading_them_takes() -> N
     began = time.process_time()
     assert isinstance(preview(recipe, {}), Preview)
     assert time.process_time() - began < max(4 * bare, 2.0), "a bound against growth, not a benchmark"
+
+
+def test_an_item_may_be_a_path_so_that_others_wait_for_all_below_its_folder() -> None:
+    each = 'for_each: "{{steps.list.payload}}", depends_on: [list]'
+    text = HEAD + (
+        "  - {id: list, agent: check, prompt: p, payload: {type: array}}\n"
+        f'  - {{id: w, agent: make, prompt: p, {each}, write_set: ["docs/{{{{item}}}}.md"]}}\n'
+        "  - {id: inside, agent: make, prompt: p, write_set: [docs/a/b.md]}\n"
+        "  - {id: beside, agent: make, prompt: p, write_set: [src]}\n"
+    )
+    steps = {step.id: step for step in shown(text).steps}
+    assert steps["w"].writes == ("docs/**/*",)
+    assert [found.earlier for found in steps["inside"].after] == ["w"]
+    assert not steps["beside"].after
