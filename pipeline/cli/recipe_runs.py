@@ -103,6 +103,8 @@ def steps_text(document: RecipeDocument) -> str:
         lines += [f"    read: {near(path)}" for path in gate.read]
     if document.output and document.output.strip():
         lines += ["", document.output.rstrip(), ""]
+    if document.commits:
+        lines.append(f"  on the branch: {', '.join(commit[:12] for commit in document.commits)}")
     lines.append(f"  {duration(document.seconds)}, {document.spent}")
     lines.append(f"  everything is in {near(document.run_dir)}")
     does = {one.command: one.does for gate in document.gates for one in gate.answers}

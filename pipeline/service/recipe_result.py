@@ -14,6 +14,7 @@ from pipeline.recipes.seams import obligations
 from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.runs.activity_file import Doing, read_now
+from pipeline.runs.events import Published
 from pipeline.runs.facts import driven_s
 from pipeline.runs.lease import FileLease
 from pipeline.runs.spending import spent
@@ -86,6 +87,8 @@ class RecipeDocument(_Document):
     notes: tuple[Note, ...]
     gates: tuple[StepGate, ...]
     output: str | None
+    commits: tuple[str, ...]
+    """What is on the branch by now, in order."""
     dispatches: int
     seconds: float
     """How long it was driven, all its drivers together."""
@@ -154,6 +157,7 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
         ),
         gates=gates,
         output=None if run.recipe.output is None else output_of(ctx),
+        commits=tuple(commit for line in run.journal.of(Published) for commit in line.data.commits),
         dispatches=state.dispatches,
         seconds=round(driven_s(run, datetime.now(UTC) if live else None), 3),
         spent=str(spent(run)),

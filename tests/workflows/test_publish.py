@@ -117,3 +117,31 @@ def test_what_breaks_a_test_is_not_published_and_refusals_come_before_anybody_is
     outcome = json.loads((project.run_folder("run-tidy") / "steps/ship/outcome.json").read_text())
     assert "test_greets_by_name passed and fails now" in outcome["error"]["message"]
     assert project.untouched_since(start)
+
+
+def test_a_run_publishes_several_times_each_on_what_it_published_before(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    text = """name: tidy
+steps:
+  - {id: seen, agent: check, payload: findings.v1, prompt: Wrong?}
+  - {id: code, agent: make, write_set: [notes.txt], review: [check], prompt: Begin.}
+  - {id: first, publish: "docs: begin", depends_on: [code]}
+  - {id: file, file_issues: "{{steps.seen.payload}}", depends_on: [seen, first]}
+  - {id: more, agent: make, write_set: [notes.txt], review: [check], depends_on: [file], prompt: Go on.}
+  - {id: second, publish: "docs: go on", depends_on: [more]}
+"""
+    (project.home / "tidy.yaml").write_text(text, encoding="utf-8")
+    found = {
+        "when": {"step": "seen"},
+        "report": {"result": "ANSWERED", "output": "One.", "payload": {"findings": [{"claim": "No notes"}]}},
+    }
+    more = {**FINE, "when": {**FINE["when"], "step": "more"}}
+    script = [found, change("code", "notes.txt", "One.\n"), FINE, change("more", "notes.txt", "One.\nTwo.\n"), more]
+    project.use_script(script, LOOSE)
+    document = project.document("run", str(project.home / "tidy.yaml"))
+    assert (document["outcome"], len(document["commits"])) == ("completed", 3), document
+    assert project.git("log", "--reverse", "--format=%s", "main..work").splitlines() == [
+        "docs: begin", "chore(todo): file GAL-2", "docs: go on",
+    ]  # fmt: skip
+    assert (project.root / "notes.txt").read_text() == "One.\nTwo.\n"
+    assert problems(project) == []
