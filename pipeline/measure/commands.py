@@ -35,7 +35,14 @@ def program_for(ctx: MeasurementContext, word: str, kit: Kit | None) -> Program:
 
 
 async def run_in_copy(
-    ctx: MeasurementContext, folder: Path, program: Program, words: Sequence[str], kit: Kit | None, *, timeout_s: float
+    ctx: MeasurementContext,
+    folder: Path,
+    program: Program,
+    words: Sequence[str],
+    kit: Kit | None,
+    *,
+    timeout_s: float,
+    shapes: bool = False,
 ) -> tuple[Completed, str, str]:
     """Return how a command ended, and what it printed (its output, its errors), without secrets.
 
@@ -46,6 +53,7 @@ async def run_in_copy(
         words: Its arguments.
         kit: The project's tools; None where it has none.
         timeout_s: How long it may take.
+        shapes: Whether what only looks like a key counts as a secret, too.
 
     Raises:
         UnmeasurableError: the box does not work.
@@ -62,7 +70,7 @@ async def run_in_copy(
     )
     with working_box():
         completed = await ctx.box.run(command)
-    said = (redact(each, ctx.secrets, shapes=False) for each in (completed.stdout, completed.stderr))
+    said = (redact(each, ctx.secrets, shapes=shapes) for each in (completed.stdout, completed.stderr))
     output, errors = (each.decode(errors="replace").replace(f"{workspace}/", "") for each in said)
     return completed, output, errors
 

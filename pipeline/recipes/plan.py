@@ -9,6 +9,8 @@ from typing import Final
 from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
 from pipeline.recipes.phases import phases_of
 from pipeline.recipes.problems import Problem, misspelt
+from pipeline.recipes.step_table import BOUNDS as STEP_BOUNDS
+from pipeline.recipes.step_table import Bound
 from pipeline.recipes.templates import Reference, filled, listed, only_reference, references
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Loop
@@ -173,8 +175,15 @@ def _planned(
         area if step.kind is not Kind.FILE_ISSUES else ("TODO",),
         plan.after[step.id],
         _times(step, by_id, values),
-        _dispatches(step, by_id, values),
+        _dispatches(step, by_id, values, _rounds(step, by_id, plan)),
     )
+
+
+def _rounds(step: Step, by_id: Mapping[str, Step], plan: graph.Plan) -> int:
+    """Return how often a step is done at most: a person may send it, or what stands before it, back."""
+    back = [one.back_to for one in by_id.values() if one.back_to is not None]
+    above = {step.id, *plan.before(step.id)} if back else set[str]()
+    return 1 + STEP_BOUNDS[Bound.HUMAN][0] * sum(one in above for one in back)
 
 
 def _asks(step: Step) -> tuple[str, ...]:
@@ -255,11 +264,12 @@ def _times(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str]) -> 
     return min(most, MOST_ITEMS) if isinstance(most, int) else MOST_ITEMS
 
 
-def _dispatches(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str]) -> int | None:
+def _dispatches(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str], rounds: int) -> int | None:
     if step.kind in {Kind.PHASE, Kind.RECIPE}:
         return None
     if step.kind is not Kind.AGENT:
         return 0
     reviews, reviewers = (REVIEWS, len(step.review)) if step.review else (1, 0)
     asked = (step.attempts or ATTEMPTS) + reviews - 1  # each way back from a review is one more
-    return (asked + (reviews + 1) * reviewers) * _times(step, by_id, values)  # of reviewers one is asked again
+    once = asked + (reviews + 1) * reviewers  # of reviewers one is asked again
+    return once * _times(step, by_id, values) * rounds

@@ -107,6 +107,7 @@ def approve(ctx: RecipeContext, step: str | None, given: Mapping[str, str]) -> N
             actions=(gate.answers[0].command,),
         )
     ctx.go_on()
+    ctx.say(f"{gate.step}: approved")
     ctx.run.answer_gate("approved", recipe_gate.approved(ctx.seen_from(gate.step), answer), _hashes(ctx, gate))
 
 
@@ -123,6 +124,9 @@ def reject(ctx: RecipeContext, step: str | None, feedback: str) -> None:
     number = len(ctx.run.journal.of(GateAnswered)) + 1
     event = recipe_gate.rejected(ctx.seen_from(gate.step), feedback, number)
     ctx.run.answer_gate("rejected", event, _hashes(ctx, gate))
+    to = ctx.run.machine.step_of(gate.step).back_to
+    again = to is not None and gate.step not in ctx.run.state.settled
+    ctx.say(f"{gate.step}: rejected -> {f'{to} and what is behind it are done again' if again else 'failed'}")
 
 
 def require_no_gate(run: RecipeRun) -> None:

@@ -60,7 +60,7 @@ async def _ended(ctx: RecipeContext, words: tuple[str, ...]) -> tuple[Completed,
         with ctx.copies.lent(ctx.base) as folder, ctx.progress.doing(what) as took:
             program = _program(ctx, folder, words[0], kit)
             limit = ctx.step.timeout_s or _TIMEOUT_S
-            found = await run_in_copy(ctx, folder, program, words[1:], kit, timeout_s=limit)
+            found = await run_in_copy(ctx, folder, program, words[1:], kit, timeout_s=limit, shapes=True)
     ctx.say(f"    {what}: {_how(found[0])} ({took})")
     return found
 

@@ -67,6 +67,14 @@ def test_check_29_a_value_is_one_word_of_a_command_and_stays_text(tmp_path: Path
     assert "no-such-program on PATH was not found" in left(project, "none")
 
 
+def test_a_command_that_reaches_the_repository_ends_the_run(tmp_path: Path) -> None:
+    hook = tmp_path / "project" / ".git" / "hooks" / "post-commit"
+    project = make(tmp_path, [], {"id": "out", "run": ["sh", "-c", f"mkdir -p {hook.parent}; echo true > {hook}"]})
+    document = project.document("run", "own")
+    assert (document["outcome"], document["reason"], document["_code"]) == ("failed", "escape", 6)
+    assert "hooks/post-commit" in document["note"]
+
+
 def test_check_34_no_failing_test_leaves_nothing_to_do(tmp_path: Path) -> None:
     project = make(
         tmp_path,

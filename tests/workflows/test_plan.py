@@ -31,6 +31,17 @@ def test_order_areas_and_the_most_dispatches_of_the_examples() -> None:
     assert (fix.dispatches, fix.limit) == (11, 80)
 
 
+def test_what_a_person_may_send_back_counts_and_a_note_is_no_gate() -> None:
+    text = HEAD + (
+        "  - {id: aside, agent: check, prompt: p, attempts: 1}\n"
+        "  - {id: draft, agent: check, prompt: p, attempts: 1}\n"
+        "  - {id: tell, gate: note, depends_on: [draft]}\n"
+        "  - {id: ok, gate: approve, depends_on: [draft], back_to: draft}\n"
+    )
+    assert {step.id: step.dispatches for step in shown(text).steps} == {"aside": 1, "draft": 6, "tell": 0, "ok": 0}
+    assert shown(text).gates == 1
+
+
 def test_writers_whose_areas_meet_wait_and_the_patterns_are_named() -> None:
     text = HEAD + (
         '  - {id: one, agent: make, prompt: p, write_set: ["{{inputs.code}}"]}\n'
