@@ -62,15 +62,23 @@ def explain(
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
+    from pipeline.cli.recipe_runs import decisions_text  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
     from pipeline.service.explanation import explain_run  # noqa: PLC0415  (the same)
+    from pipeline.service.recipe_explanation import explain_steps  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     here = Repository.find(Path.cwd())
-    document = explain_run(find(Roster(here), name), here, last=last)
+    folder = find(Roster(here), name)
     width = terminal_width(sys.stdout)
+    if is_of_recipe(folder):
+        of_steps = explain_steps(folder, last=last)
+        print_document(of_steps) if as_document else print_text(decisions_text(of_steps, whole=verbose or last))
+        return
+    document = explain_run(folder, here, last=last)
     if as_document:
         print_document(document)
     else:

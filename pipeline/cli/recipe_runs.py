@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.service.progress import Display
+    from pipeline.service.recipe_explanation import RecipeExplainDocument
     from pipeline.service.recipe_result import RecipeDocument
     from pipeline.steps.recipe_context import RecipeContext, Words
 
@@ -111,6 +112,29 @@ def steps_text(document: RecipeDocument) -> str:
     for action in document.safe_next_actions:
         lines += [f"  next: {action}", *([f"          {does[action]}"] if action in does else [])]
     return "\n".join(lines)
+
+
+def decisions_text(document: RecipeExplainDocument, *, whole: bool) -> str:
+    """Return why a run stands as it does, for a person: the steps that are not ready, then the decisions.
+
+    Args:
+        document: The run.
+        whole: Every decision with its row; else those of steps that did not come out at once.
+    """
+    how = f"{document.outcome.value} ({document.reason.value})" if document.outcome and document.reason else "running"
+    lines = [f"{document.run_id}: {how}"]
+    lines += [f"  {one.step}: {one.checkpoint}: {several_lines(shortened(one.why))}" for one in document.steps]
+    for one in document.decisions:
+        if not whole and not one.note and not one.paid and not one.exhausted:
+            continue
+        said = f": {several_lines(shortened(one.note))}" if one.note else ""
+        lines.append(f"{one.number}. {one.step or 'begin'}: {one.signal}{said}")
+        lines += [f"   paid {bound.partition('@')[0]} {count}" for bound, count in one.paid.items()]
+        lines += [f"   used up: {bound.partition('@')[0]}" for bound in one.exhausted]
+        lines += [f"   rule {one.row}", *(f"   then {then}" for then in one.then)] if whole else []
+    if not whole:
+        lines.append(f"every decision: redfirst explain {document.run_id} -v")
+    return visible_lines("\n".join(lines))
 
 
 def shortened(text: str) -> str:

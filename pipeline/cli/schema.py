@@ -128,6 +128,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "tdd": _loaded("pipeline.verification.results", "TddDocument"),
     "recipe": _recipe,
     "recipe-result": _loaded("pipeline.service.recipe_result", "RecipeDocument"),
+    "recipe-explain": _loaded("pipeline.service.recipe_explanation", "RecipeExplainDocument"),
     "step-outcome": _loaded("pipeline.steps.recipe_documents", "StepOutcome"),
     "event": _event,
     **_reports(),

@@ -105,6 +105,9 @@ def test_a_payload_of_another_form_needs_a_person_and_holds_who_depends_on_it(tm
     assert document["needs_orchestrator"] == ["angles"]
     assert document["held"] == ["look", "doubt", "brief"]
     assert outcome_of(project, "look")["held_by"] == ["angles"]
+    told_why = project.redfirst("explain", "research").stdout
+    assert "brief: held: angles is needs orchestrator (PAYLOAD_INVALID" in told_why, told_why
+    assert "rule ask/PAYLOAD_INVALID" in project.redfirst("explain", "research", "-v").stdout
     shown = project.redfirst("show", "research").stdout
     assert "brief: held: angles is needs orchestrator (PAYLOAD_INVALID: at /: accepted: array" in shown
     told = outcome_of(project, "angles")["error"]
