@@ -51,7 +51,9 @@ class RecipeMachine:
         self.steps = {step.id: step for step in recipe.steps}
         self.plan = planned_graph(recipe, values)
         self.order = self.plan.order
-        self.after = {id_: tuple(one.earlier for one in conflicts) for id_, conflicts in self.plan.after.items()}
+        self.waits = {
+            step.id: (*step.depends_on, *(one.earlier for one in self.plan.after[step.id])) for step in recipe.steps
+        }
 
     def initial(self) -> StepsState:
         """Return the state of a run that has not done anything."""

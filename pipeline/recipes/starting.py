@@ -33,26 +33,35 @@ _FIRST: Final[Mapping[Kind, At]] = {
 
 
 def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list[tuple[str, dict[str, str]]]]:
-    """Return the state with every step at work that may be, and what is to be said of it."""
+    """Return the state with every step at work that may be, and what is to be said of it.
+
+    All steps are looked at after each event, of which there may be a thousand: what cannot begin costs next to nothing.
+    """
     effects: list[tuple[str, dict[str, str]]] = []
+    room = machine.recipe.max_concurrency - _at_work(state)
     for id_ in machine.order:  # in this order each step stands behind what it waits for
         step = machine.steps[id_]
-        how = _waits(machine, state, step)
-        if how == "waits":
+        if step.for_each is None and (id_ in state.settled or id_ in state.lanes):
+            continue
+        if not all(_is_over(machine, state, one) for one in machine.waits[id_]):
+            continue
+        is_held = bool(step.depends_on or step.requires) and bool(held_by(machine, state, step))
+        if not (is_held or room > 0 or step.kind is Kind.GATE):
             continue
         for name in machine.names(state, id_):
             if name in state.settled or name in state.lanes:
                 continue
-            if how == "held":
+            if is_held:
                 state = replace(state, settled={**state.settled, name: Checkpoint.HELD})
                 effects.append(("step_held", {"step": name}))
             elif any(one not in state.settled for one in siblings_before(machine, state, name)):
                 continue
-            elif step.kind is Kind.GATE or _at_work(state) < machine.recipe.max_concurrency:
+            elif step.kind is Kind.GATE or room > 0:
                 visits = state.visits + 1
                 gate = None if step.gate == "note" else step.gate  # a note waits for nobody
                 lane = StepLane(step=id_, at=_FIRST[step.kind], visit=visits, gate=gate)
                 state = replace(state, lanes={**state.lanes, name: lane}, visits=visits)
+                room -= gate is None
                 effects.append(("step_started", {"step": name}))
     return state, effects
 
@@ -69,13 +78,10 @@ def ended(state: StepsState) -> StepsState:
     return replace(state, outcome=Outcome.PARTIAL, reason=Reason.STEPS_OPEN)
 
 
-def _waits(machine: RecipeMachine, state: StepsState, step: Step) -> str:
-    """Return whether a step waits, may start (`ready`), or never can (`held`)."""
-    if any(name not in state.settled for one in machine.after[step.id] for name in machine.names(state, one)):
-        return "waits"
-    if any(name not in state.settled for one in step.depends_on for name in machine.names(state, one)):
-        return "waits"
-    return "held" if held_by(machine, state, step) else "ready"
+def _is_over(machine: RecipeMachine, state: StepsState, id_: str) -> bool:
+    if machine.steps[id_].for_each is None:
+        return id_ in state.settled
+    return all(name in state.settled for name in machine.names(state, id_))
 
 
 def held_by(machine: RecipeMachine, state: StepsState, step: Step) -> tuple[str, ...]:
