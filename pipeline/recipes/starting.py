@@ -43,10 +43,11 @@ def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list
         step = machine.steps[id_]
         if step.for_each is None and (id_ in state.settled or id_ in state.lanes):
             continue
-        if not all(_is_over(machine, state, one) for one in machine.waits[id_]):
+        waits = machine.waits[id_]
+        if waits and not all(_is_over(machine, state, one) for one in waits):
             continue
         is_held = bool(step.depends_on or step.requires) and bool(held_by(machine, state, step))
-        if not (is_held or room > 0 or step.kind is Kind.GATE):
+        if not (is_held or room > 0 or step.gate is not None):
             continue
         for name in machine.names(state, id_):
             if name in state.settled or name in state.lanes:
@@ -56,7 +57,7 @@ def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list
                 effects.append(("step_held", {"step": name}))
             elif any(one not in state.settled for one in siblings_before(machine, state, name)):
                 continue
-            elif step.kind is Kind.GATE or room > 0:
+            elif step.gate is not None or room > 0:
                 visits = state.visits + 1
                 gate = None if step.gate == "note" else step.gate  # a note waits for nobody
                 lane = StepLane(step=id_, at=_FIRST[step.kind], visit=visits, gate=gate)
