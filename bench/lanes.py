@@ -4,6 +4,8 @@ Each agent sleeps; measurements cost next to nothing (`tests/languages/sums`). B
 so that a busy machine slows both, and must come to the same tree. What is asked before and after the tasks is asked in
 both: by the recipe `quick` one draft and one review, by `issue` four rounds before and one after. Where agents are all
 that takes time, three tasks come to 0.50 and 0.64. Figures are medians.
+
+With `--writers 8` it is a recipe of so many steps that write side by side, as a ratio to the same with one of them.
 """
 
 from __future__ import annotations
@@ -70,6 +72,38 @@ def measured(recipe: str, options: argparse.Namespace) -> None:
     )
 
 
+def seconds_of_writers(folder: Path, count: int, seconds: float) -> float:
+    """Return how long a recipe takes of so many steps that each write a file of their own."""
+    story = import_module("workflows.test_writers")
+    folder.mkdir()
+    steps = [{"id": f"w{number}", "agent": "make", "write_set": [f"docs/{number}.md"]} for number in range(count)]
+    project = story.made(folder, *steps, max_concurrency=count)
+    entries = [story.writes(f"w{number}", {f"docs/{number}.md": "x\n"}, sleep_s=seconds) for number in range(count)]
+    project.use_script(entries, story.LOOSE)
+    began = time.monotonic()
+    done = project.redfirst("run", "r")
+    took = time.monotonic() - began
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return took
+
+
+def measured_writers(options: argparse.Namespace) -> None:
+    """Print the figures of writers side by side."""
+    pairs: list[tuple[float, float]] = []
+    for _ in range(options.rounds):
+        with tempfile.TemporaryDirectory() as place:
+            one = seconds_of_writers(Path(place) / "one", 1, options.seconds)
+            pairs.append((one, seconds_of_writers(Path(place) / "many", options.writers, options.seconds)))
+    ratios = [pair[1] / pair[0] for pair in pairs]
+    one, many = (statistics.median(pair[at] for pair in pairs) for at in (0, 1))
+    print(
+        f"{options.writers} writers of {options.seconds:g} s: {many:.1f} s, one {one:.1f} s, "
+        f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+        flush=True,
+    )
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -77,8 +111,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--tasks", type=int, default=3, choices=range(2, 6))
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each agent takes")
     parser.add_argument("--recipes", default="quick,issue")
+    parser.add_argument("--writers", type=int, default=0, help="measure a recipe of so many writers instead")
     options = parser.parse_args(argv)
     sys.path[:0] = [str(ROOT / "tests")]
+    if options.writers:
+        measured_writers(options)
+        return
     for recipe in options.recipes.split(","):
         measured(recipe, options)
 
