@@ -66,7 +66,7 @@ def test_of_one_name_the_repositorys_counts_once_it_is_committed(tmp_path: Path)
     assert {one["name"]: one["ok"] for one in listed if one["origin"] == "user"} == {
         "broken": False, "mine": False, "triage": True,
     }  # fmt: skip
-    assert "1. open:" in project.redfirst("recipes", "show", "builtin:triage").stdout
+    assert "1. look:" in project.redfirst("recipes", "show", "builtin:triage").stdout
     assert "the recipe is called 'other', and its file 'mine'" in project.redfirst("recipes", "lint", "mine").stdout
     uncommitted = {".redfirst/recipes/late.yaml": ASKS.format("late", "Late.")}
     project.write(uncommitted)
