@@ -18,7 +18,7 @@ from pipeline.runs.run_ref import drop_publication
 from pipeline.steps.publication.bases import Blocked, choose
 from pipeline.steps.publication.commits import assisted_by, message_of, signature
 from pipeline.steps.publication.moving import intend, is_published, move
-from pipeline.steps.publication.publisher import intended, note_published
+from pipeline.steps.publication.publisher import intended, note_published, under_way
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -57,7 +57,7 @@ async def put_on_branch(
     """
     moved_on = ""
     for _ in range(_TRIES):
-        tried = intended(ctx)
+        tried, first = intended(ctx), not under_way(ctx)
         if not tried and ctx.stopping != "no":
             return _stopped(ctx)
         if not tried or not is_published(ctx, tried[-1].commits[-1]):
@@ -71,7 +71,7 @@ async def put_on_branch(
                 refused = _intended(ctx, base, made)
                 if refused is not None:
                     return refused
-            refusal = move(ctx, intended(ctx)[-1].commits[-1], base, first=not tried)
+            refusal = move(ctx, intended(ctx)[-1].commits[-1], base, first=first)
             if refusal is not None and refusal.signal is Signal.TIP_MOVED:
                 moved_on = refusal.note
                 continue

@@ -145,3 +145,15 @@ steps:
     ]  # fmt: skip
     assert (project.root / "notes.txt").read_text() == "One.\nTwo.\n"
     assert problems(project) == []
+
+
+def test_what_a_dead_driver_left_half_published_goes_when_another_result_is_published(tmp_path: Path) -> None:
+    better = change("code", "greet.py", GREET_DONE.replace("a name is needed", "who is it?"))
+    project = project_with(tmp_path, [*SCRIPT, better, FINE])
+    assert die_at(project, "after git read-tree -m", 1, "run", "tidy", "what=Check names") == KILLED
+    assert (project.root / "greet.py").read_text() == GREET_DONE
+    done = project.document("resume", "run-tidy", "--step", "code")
+    assert done["outcome"] == "completed", done
+    assert project.git("rev-list", "--count", "main..work") == "1"
+    assert "who is it?" in project.git("show", "work:greet.py")
+    assert project.git("status", "--porcelain") == ""

@@ -12,7 +12,7 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended, PublishMoving
 from pipeline.runs.run_ref import keep_publication
-from pipeline.steps.publication.publisher import intended
+from pipeline.steps.publication.publisher import under_way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def intend(ctx: Publisher, commits: Sequence[str], follow_ups: Sequence[str], ba
     With the first ones it also says that the user's files hold nothing of them: version 0.1.0 says nothing.
     """
     journal = ctx.run.journal
-    first = not intended(ctx)
+    first = not under_way(ctx)
     keep_publication(ctx.repository, ctx.run, commits[-1])
     more = {"base": base, "publication": ctx.publication}
     said = {"commits": tuple(commits), "follow_ups": tuple(follow_ups)}

@@ -39,6 +39,13 @@ def intended(ctx: Publisher) -> list[PublishIntended]:
     return [line.data for line in ctx.run.journal.of(PublishIntended) if line.data.publication == ctx.publication]
 
 
+def under_way(ctx: Publisher) -> bool:
+    """Return whether the run began to publish something that it has not brought to its end, this or another time."""
+    begun = ctx.run.journal.of(PublishIntended)
+    ended = {line.data.publication for line in ctx.run.journal.of(Published)}
+    return bool(begun) and begun[-1].data.publication not in ended
+
+
 def since(ctx: Publisher) -> str:
     """Return the commit that others may have committed on since: where the run began, or what it published last."""
     info, repository = ctx.run.info, ctx.repository
