@@ -12,7 +12,7 @@ from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import ISSUE_ROLES
+from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 from pipeline.service.doctor_document import Check
 from pipeline.views.overlay import overlay_works
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
 
 
-async def box_of(config: Config) -> ProvableBox:
-    """Return the box that a run with this configuration uses.
+async def box_of(config: Config, roles: Sequence[Role] = ISSUE_ROLES) -> ProvableBox:
+    """Return the box that a run with this configuration uses, which asks these roles.
 
     Raises:
         UserError: no box holds here, or the one that is asked for cannot keep the network of a role.
     """
     box = await open_box(config.sandbox.value)
-    refuse_networks(config, box.networks, box.name)
+    refuse_networks(config, box.networks, box.name, roles)
     return box
 
 
-def refuse_networks(config: Config, networks: frozenset[str], box: str) -> None:
-    """Return when the box can keep the network of every role.
+def refuse_networks(config: Config, networks: frozenset[str], box: str, roles: Sequence[Role] = ISSUE_ROLES) -> None:
+    """Return when the box can keep the network of each of these roles.
 
     Raises:
         UserError: it cannot.
     """
-    for role in ISSUE_ROLES:
+    for role in roles:
         network = config.agent(role).reaches
         if network not in networks:
             raise UserError(
@@ -52,15 +52,15 @@ def refuse_networks(config: Config, networks: frozenset[str], box: str) -> None:
             )
 
 
-def isolation(config: Config, box: ProvableBox) -> dict[str, str]:
-    """Return what isolates the agents of a run; journal, summary and JSON say it, and who may reach the network."""
-    networks = sorted({config.agent(role).reaches.value for role in ISSUE_ROLES})
-    facts = {"sandbox": box.name, "network": ", ".join(networks)}
+def isolation(config: Config, box: ProvableBox, roles: Sequence[Role] = ISSUE_ROLES) -> dict[str, str]:
+    """Return what isolates the agents of a run that asks these roles, and who may reach the network."""
+    networks = sorted({config.agent(role).reaches.value for role in roles})
+    facts = {"sandbox": box.name, "network": ", ".join(networks) or "none"}
     if box.owner is not None:
         facts["user"] = str(box.owner)
     if box.name == "none":
         facts["NOTHING WAS ISOLATED"] = "as configured; the network above is what was asked for, not what was kept"
-    if out := [f"@{role}" for role in ISSUE_ROLES if config.agent(role).reaches is Network.OPEN]:
+    if out := [f"@{role}" for role in roles if config.agent(role).reaches is Network.OPEN]:
         facts["OPEN NETWORK"] = f"for {', '.join(out)}: what they can read they can send anywhere"
     return facts
 

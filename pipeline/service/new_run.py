@@ -11,6 +11,7 @@ from pipeline.dispatch.roles import prompts_hash
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.engine.journal import stamp, utc_now
 from pipeline.routing.state import PARALLEL
+from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.files import disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.run import KeptRun
@@ -21,7 +22,7 @@ from pipeline.service.run_config import config_hash, limits_of
 from pipeline.service.run_flags import kept_config, kept_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pipeline.boxes.box import ProvableBox
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.recipes.model import Recipe
+    from pipeline.routing.vocabulary import Role
     from pipeline.service.recipe_choice import Chosen
     from pipeline.service.run_config import RunOptions
 
@@ -46,6 +48,7 @@ def made(
     box: ProvableBox,
     recipe: Chosen,
     values: Mapping[str, str],
+    roles: Sequence[Role] = ISSUE_ROLES,
     **facts: Any,
 ) -> _RunT:
     """Make a run in its folder, under its lease.
@@ -59,6 +62,7 @@ def made(
         box: What isolates its agents.
         recipe: What it is of.
         values: The values of the recipe's inputs.
+        roles: Who is asked.
         facts: What run.json says of this kind of run alone.
 
     Raises:
@@ -82,7 +86,7 @@ def made(
     own = state_of_run(state_folder(options.environ), repository, info.run_id)
     with disk(own):
         own.mkdir(mode=0o700, parents=True, exist_ok=True)  # says that the run is ours, also after a crash
-    run = kind.create(folder, info, sandbox=isolation(config, box))
+    run = kind.create(folder, info, sandbox=isolation(config, box, roles))
     run.write_artifact(RECIPE, recipe.document(values))
     return run
 

@@ -10,6 +10,7 @@ from pipeline.runs.recipe_run import WORKFLOW, RecipeRun
 from pipeline.service import new_run
 from pipeline.service.ports import dispatcher_of, place_of_run, toolchain_of
 from pipeline.service.recipe_choice import steps_of
+from pipeline.service.recipe_start import roles_of
 from pipeline.service.run_config import config_hash
 from pipeline.steps.recipe_context import RecipeContext
 
@@ -47,6 +48,7 @@ def made(
         box,
         recipe,
         values,
+        roles_of(recipe.recipe),
         workflow=WORKFLOW,
         workflow_hash=config_hash(repr((ROWS, ANY))),
         branch=begin.branch,

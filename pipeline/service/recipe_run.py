@@ -76,7 +76,7 @@ async def start(repository: Repository, options: RunOptions, say: Display) -> Re
             partial(require_programs, loaded.config, options.environ, roles),
         )
         change = change_of(repository, recipe.recipe, values, tip, options.base or loaded.config.base)
-        box = await box_of(loaded.config)
+        box = await box_of(loaded.config, roles)
         await interruption.checkpoint()
         folder = workflow_folder(repository) / next_name(repository, recipe.recipe.name)
         with disk(folder):
@@ -85,7 +85,7 @@ async def start(repository: Repository, options: RunOptions, say: Display) -> Re
         try:
             run = made(repository, folder, options, recipe, values, loaded.config, begin, change, box)
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
-            facts = ", ".join(f"{key} {value}" for key, value in isolation(ctx.config, box).items())
+            facts = ", ".join(f"{key} {value}" for key, value in isolation(ctx.config, box, roles).items())
             say(f"{run.info.run_id}: {recipe.recipe.name}, {facts}")
             if repository.status():
                 say("    what is not committed is not seen: every step reads the commit you stand on")
@@ -145,10 +145,10 @@ async def go_on(
             roles = roles_of(run.recipe if other is None else other[0].recipe)
             require_usable(repository, loaded, options.environ, roles)
             require_programs(loaded.config, options.environ, roles)
-            box = await box_of(loaded.config)
+            box = await box_of(loaded.config, roles)
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
             flags = kept_flags(options.flags, ctx.secrets)
-            ctx.go_on = partial(run.resume, sandbox=isolation(loaded.config, box), flags=flags, reopened=again)
+            ctx.go_on = partial(run.resume, sandbox=isolation(loaded.config, box, roles), flags=flags, reopened=again)
             if not left:
                 prepare(ctx) if again is None else ctx.go_on()
             return await finish(ctx, say, interruption)

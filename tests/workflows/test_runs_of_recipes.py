@@ -117,7 +117,16 @@ def test_a_payload_of_another_form_needs_a_person_and_holds_who_depends_on_it(tm
 
 def test_what_cannot_be_run_yet_is_refused_before_anything(tmp_path: Path) -> None:
     project = make_project(tmp_path)
+    project.use_script([], LOOSE)
     for words, why in (
+        (
+            [
+                "research",
+                "topic=x",
+                *("--set", "agents.explore.network=model", "--set", "agents.explore.provider=ollama"),
+            ],
+            '@explore has network = "model", which the box none',
+        ),
         (["research"], "the input 'topic' is required"),
         (["research", "topic=x", "angle=y"], "there is no input 'angle'"),
     ):
@@ -138,3 +147,36 @@ def test_a_run_is_given_up(tmp_path: Path) -> None:
     assert (refused.returncode, f"run-research in {project.root}" in refused.stderr) == (2, True), refused.stderr
     assert "cancelled (abandoned)" in project.redfirst("abandon", "run-research", cwd=elsewhere).stdout
     assert project.redfirst("resume", "run-research").returncode == 2
+
+
+SEAMS = """name: site
+steps:
+  - {id: api, agent: explore, prompt: "What does greet promise?", provides: [greeting]}
+  - {id: page, agent: check, depends_on: [api], accepts: partial, requires: [greeting], prompt: "What calls it?"}
+"""
+
+
+def test_check_18_an_open_contract_holds_who_requires_it_and_is_told(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (tmp_path / "site.yaml").write_text(SEAMS)
+    broken = [{"name": "greeting", "honoured": False, "note": "empty names pass"}]
+    kept = [{"name": "greeting", "honoured": True}]
+    silent, script = answer("api", "It says hello."), [answer("api", "It says hello.", seams=broken)]
+    project.use_script([silent, *script], LOOSE)
+    document = project.document("run", "../site.yaml")
+    assert (document["_code"], document["partial"], document["held"]) == (8, ["api"], ["page"]), document["_stderr"]
+    (seam,) = document["seam_obligations"]
+    assert seam == {"name": "greeting", "provider": "api", "consumers": ["page"], "open": ["api", "page"]}
+    steps = project.run_folder("run-site") / "steps"
+    assert "`greeting`: this step provides it." in (steps / "api/request.md").read_text()
+    assert "`seams` says nothing of greeting" in document["_stderr"] + json.dumps(project.journal("run-site"))
+    bundle = json.loads((steps / "api/outcome.json").read_text())["bundle"]
+    assert (bundle["dependent_safe"], bundle["seams"]) == (False, [{"name": "greeting", "state": "not_honoured"}])
+    assert bundle["limitations"] == ["greeting: empty names pass"]
+    shown = project.redfirst("show", "site").stdout
+    assert "page: held: api is partial (it does not say that it keeps to greeting)" in shown
+    assert "contract greeting: api provides it, page relies on it; not kept to by api, page" in shown
+    again = [answer("api", "It refuses empty names.", seams=kept), answer("page", "The page.", seams=kept)]
+    project.use_script([silent, *script, *again], LOOSE)
+    document = project.document("resume", "site")
+    assert (document["_code"], document["seam_obligations"]) == (0, []), document["_stderr"]
