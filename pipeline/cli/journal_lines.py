@@ -68,7 +68,8 @@ def follow(folder: Path, emit: Callable[[str], None]) -> None:
 def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of event)
     match line.data:
         case RunStarted() as said:
-            return f"{said.run_id} of {said.issue} from {said.start_commit[:12]}{_box(said.sandbox)}"
+            of = f" of {said.issue}" if said.issue is not None else ""
+            return f"{said.run_id}{of} from {said.start_commit[:12]}{_box(said.sandbox)}"
         case RunResumed() as said:
             was = said.was or "its driver died"
             return f"epoch {line.epoch} on {line.host}, at {said.step} (was: {was}){_box(said.sandbox)}"

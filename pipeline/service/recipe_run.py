@@ -238,10 +238,18 @@ def _tell(ctx: RecipeContext, event: StepEvent) -> None:
         remove_caches(ctx.checkout.root / "caches", event.lane)
     if event.lane == TRUNK or event.signal is StepSignal.CANCELLED:
         return
-    how = ctx.run.state.settled.get(event.lane)
-    followed = how.value if how is not None else "asked again"
     note = f": {event.note}" if event.note else ""
-    ctx.say(f"{event.lane}: {event.signal.value}{note} -> {followed}")
+    ctx.say(f"{event.lane}: {event.signal.value}{note} -> {_followed(ctx.run.state, event.lane)}")
+
+
+def _followed(state: StepsState, name: str) -> str:
+    """Return what became of a step, in words: how it stands, or where it goes on."""
+    how, lane = state.settled.get(name), state.lanes.get(name)
+    if how is not None:
+        return how.value
+    if state.outcome is not None:
+        return state.outcome.value
+    return "asked again" if lane is None or lane.at is At.ASK else lane.at.value
 
 
 def _write_outcomes(ctx: RecipeContext) -> None:

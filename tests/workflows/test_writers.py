@@ -167,6 +167,7 @@ def test_what_was_written_is_measured_and_reviewed_and_asked_again_with_what_fai
     assert given(project, "007-w-simplify") == {"request", "diff", "changes"}
     told = (project.run_folder("run-r") / "dispatches/002-w-make/artifacts/measured/measured.md").read_text()
     assert "passed before: `all.check::ant0` fails: ant 0 is 1, not 0" in told
+    assert "w: MET -> review\n" in document["_stderr"]
     rows = project.rows("run-r")
     assert rows[1:-1] == [
         "ask/ANSWERED",
@@ -252,7 +253,8 @@ def test_check_08_killed_anywhere_comes_to_the_same_trees_and_asks_nothing_twice
 
 
 def test_a_list_parts_its_writers_by_their_items(tmp_path: Path) -> None:
-    listed = {"id": "list", "agent": "explore", "payload": {"type": "array", "items": {"type": "string"}}}
+    form = {"type": "array", "items": {"type": "string"}}
+    listed = {"id": "list", "agent": "explore", "payload": form, "review": ["check"]}
     each = {"for_each": "{{steps.list.payload}}", "write_set": ["{{item}}"], "depends_on": ["list"]}
     project = made(
         tmp_path,
@@ -268,6 +270,7 @@ def test_a_list_parts_its_writers_by_their_items(tmp_path: Path) -> None:
         [
             names("../x"),
             names("docs/a.md", "docs/b.md", "docs/a.md"),
+            review("list", "ACCEPTABLE"),
             writes("w.1", {"docs/a.md": "one\n"}),
             writes("w.2", {"docs/b.md": "two\n"}),
             {**reads("w.3", b="b"), "files": {"docs/a.md": "three\n"}, "report": DONE},
@@ -276,7 +279,8 @@ def test_a_list_parts_its_writers_by_their_items(tmp_path: Path) -> None:
         LOOSE,
     )
     document = ran(project)
-    assert (document["outcome"], document["dispatches"]) == ("completed", 6), document
+    assert (document["outcome"], document["dispatches"]) == ("completed", 7), document
+    assert given(project, "003-list-check") == {"request", "answer"}
     pairs = together(project)
     assert frozenset({"w.1", "w.2"}) in pairs
     assert frozenset({"w.1", "w.3"}) not in pairs
