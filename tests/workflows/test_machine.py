@@ -157,7 +157,6 @@ def test_a_reviewer_that_fails_is_asked_again_and_not_the_writer() -> None:
 
 
 def test_check_10_writers_whose_areas_meet_never_overlap_also_within_a_list() -> None:
-    """And acceptance check 11: without a `write_set` a writer may change everything."""
     parted = {"id": "w", "agent": "make", "depends_on": ["a"], "for_each": "{{steps.a.payload}}"}
     areas = (("src/a",), ("src/b",), ("src/*",), ("src/a/x",))
     machine = RecipeMachine(recipe({"id": "a"}, {**parted, "write_set": ["{{item}}"]}, max_concurrency=9), {})
@@ -169,9 +168,13 @@ def test_check_10_writers_whose_areas_meet_never_overlap_also_within_a_list() ->
     assert state.due(()) == ("w.2", "w.4")
     assert (before(machine, state, "w.3"), before(machine, state, "w.4")) == (("a", "w.1", "w.2"), ("a", "w.1"))
 
-    machine = RecipeMachine(recipe({"id": "a"}, parted, {"id": "z", "agent": "make"}, max_concurrency=9), {})
-    state = told(machine, begun(machine), "a", StepSignal.ANSWERED, w=3)
-    assert state.due(()) == ("w.1",)
+
+def test_check_11_writers_without_a_write_set_go_one_by_one_and_check_09_readers_overlap() -> None:
+    each = {"depends_on": ["a"], "for_each": "{{steps.a.payload}}"}
+    writers = {"id": "w", "agent": "make", **each}, {"id": "z", "agent": "make", "depends_on": ["a"]}
+    machine = RecipeMachine(recipe({"id": "a"}, *writers, {"id": "r", **each}, max_concurrency=9), {})
+    state = told(machine, begun(machine), "a", StepSignal.ANSWERED, w=3, r=2)
+    assert state.due(()) == ("w.1", "r.1", "r.2")
 
 
 def test_going_on_writes_again_what_rests_on_files_that_are_written_again_and_nothing_else() -> None:
