@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.lowlevel
 import pytest
-from crashes import spawn
+from crashes import Bell, spawn
 from kit import FILES, REDFIRST, make_project
 from terminal import INTERRUPT, OnTerminal, Screen, Terminal
 
@@ -268,6 +268,24 @@ def test_a_terminal_shows_what_is_measured_and_since_when(tmp_path: Path, column
     assert not [line for line in Screen(columns).feed(program.text).lines if " | " in line]
     assert not (project.run_folder() / "now.json").exists()
     assert "\n  now  " not in project.redfirst("show").stdout
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_how_many_steps_of_a_recipe_are_over_and_who_is_at_work(tmp_path: Path) -> None:
+    project, bell = make_project(tmp_path), Bell(tmp_path)
+    asleep = bell.sleeper({"when": {"step": "angles"}, "report": {"result": "ANSWERED", "output": "x"}})
+    project.use_script([asleep], 'sandbox = "none"\n')
+    words = ["run", "research", "topic=x", *bell.flags]
+    program = OnTerminal.start([str(REDFIRST), *words], project.root, project.environment(), 80)
+    program.wait_for(lambda text: "0 of 4 steps | 0:01 angles: @explore" in text)
+    shown = project.redfirst("show", "research").stdout
+    assert "run-research: running: 4 not begun\n  now: angles: @explore" in shown
+    assert "next: redfirst show run-research --log --follow" in shown
+    assert project.document("show", "research")["outcome"] is None
+    program.type(INTERRUPT)
+    program.type(INTERRUPT)
+    assert program.end() == 130
+    assert not [line for line in Screen(80).feed(program.text).lines if " | " in line]
 
 
 @pytest.mark.slow

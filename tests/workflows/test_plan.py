@@ -1,15 +1,23 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 from workflows.test_check import EXAMPLES, HEAD
 
+from pipeline.config.layers import Flags
+from pipeline.config.load import load
+from pipeline.dispatch.roles import data_folder
 from pipeline.recipes.check import checked
 from pipeline.recipes.drawing import mermaid
 from pipeline.recipes.plan import Preview, inputs_of, preview
 from pipeline.recipes.templates import Reference, filled
+from pipeline.service.new_run import issue_limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def shown(text: str, **given: str) -> Preview:
@@ -105,3 +113,13 @@ def test_an_item_may_be_a_path_so_that_others_wait_for_all_below_its_folder() ->
     assert steps["w"].writes == ("docs/**/*",)
     assert [found.earlier for found in steps["inside"].after] == ["w"]
     assert not steps["beside"].after
+
+
+def test_how_many_tasks_are_side_by_side_is_said_by_the_user_or_else_by_the_recipe(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    text = (data_folder("commands") / "issue.yaml").read_text()
+    issue, two = checked(text)[0], checked(f"{text}max_concurrency: 2\n")[0]
+    for recipe, values, beside in ((issue, (), 1), (two, (), 2), (two, ("limits.parallel=4",), 4)):
+        assert recipe is not None
+        loaded = load(tmp_path, environ=environ, flags=Flags.parse(values, ()))
+        assert issue_limits(loaded, recipe)["parallel"] == beside
