@@ -126,7 +126,9 @@ def _seam(run: RecipeRun, name: str, seam: str, said: Mapping[str, object]) -> S
 
 
 def summary_of(ctx: Words, name: str) -> str:
-    """Return what a step says of itself, in its first line."""
+    """Return what a step says of itself, in its first line; of one that is still to be done nothing."""
+    if ctx.run.state.settled.get(name, Checkpoint.HELD) is Checkpoint.HELD:  # what lies there is of before
+        return ""
     return ctx.words_of(name).strip().partition("\n")[0][:_LINE]
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from workflows.test_check import rules, step
 from workflows.test_machine import begun, recipe, told
 
+from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Outcome, Reason
 from pipeline.recipes.machine import RecipeMachine
 from pipeline.recipes.simulation import simulate, walk_text
-from pipeline.recipes.step_table import BOUNDS, Bound, Checkpoint, StepSignal
+from pipeline.recipes.step_table import BOUNDS, ROWS, Bound, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.routing.simulation import SignalsError
 
-NO_ROLE = {"agent": None, "prompt": None}
-GATE = {**NO_ROLE, "gate": "approve"}
+NO_ROLE: dict[str, Any] = {"agent": None, "prompt": None}
+GATE: dict[str, Any] = {**NO_ROLE, "gate": "approve"}
 BACK = recipe(
     {"id": "aside"},
     {"id": "list", "payload": {"type": "array"}},
@@ -128,3 +134,31 @@ def test_a_walk_says_what_it_waits_for() -> None:
     walk = simulate("[ANSWERED, {signal: ANSWERED, items: {each: 1}}, ANSWERED]", RecipeMachine(BACK, {}))
     assert walk.waits_for == ("ok",)
     assert walk_text(walk).endswith("Outcome: parked (approval), exit 4.\nThe run waits for: ok.")
+
+
+@given(st.integers(0, 10_000))
+def test_every_run_ends_whatever_persons_and_measurements_say(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  (a graph)
+    ids = [f"s{number}" for number in range(chance.randint(1, 6))]
+    kinds: tuple[dict[str, Any], ...] = (
+        {},
+        {**NO_ROLE, "run": ["true"], "otherwise": chance.choice([None, "nothing-to-do"])},
+        GATE,
+        {**GATE, "gate": "note"},
+    )
+    steps: list[dict[str, Any]] = []
+    for at, id_ in enumerate(ids):
+        above = chance.sample(ids[:at], chance.randint(0, min(at, 2)))
+        kind = chance.choice(kinds)
+        back = {"back_to": above[0]} if above and kind.get("gate") == "approve" and chance.random() < 0.7 else {}
+        steps.append({"id": id_, "depends_on": above, **kind, **back})
+    machine = RecipeMachine(recipe(*steps), {})
+    state, taken = begun(machine), 0
+    while state.outcome is None or state.outcome is Outcome.PARKED:
+        gates = [name for name, lane in state.lanes.items() if lane.gate]
+        lane = chance.choice([*(state.due(()) if state.outcome is None else ()), *gates])
+        accepted = [signal for at, signal in ROWS if at is state.lanes[lane].at]
+        state = told(machine, state, lane, chance.choice(accepted))
+        taken += 1
+        assert taken < 2_000, "a person can send back only so often"
+    assert state.lanes.keys() <= {TRUNK, *ids}
