@@ -11,6 +11,7 @@ from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
+from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
 from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import At, Checkpoint, StepSignal
@@ -101,6 +102,8 @@ def resume(ctx: RecipeContext) -> None:
         UserError: only a person's answer takes it further.
     """
     require_no_gate(ctx.run)
+    if ctx.run.state.reason is Reason.ENVIRONMENT:
+        forget_cache(ctx)
     ctx.go_on()
 
 
