@@ -9,6 +9,7 @@ from typing import Final
 from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
 from pipeline.recipes.phases import phases_of
 from pipeline.recipes.problems import Problem, misspelt
+from pipeline.recipes.publishing import unreviewed
 from pipeline.recipes.step_table import BOUNDS as STEP_BOUNDS
 from pipeline.recipes.step_table import Bound
 from pipeline.recipes.templates import Reference, filled, listed, only_reference, references
@@ -130,7 +131,7 @@ def inputs_of(
 
 
 def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Problem, ...]:
-    """Return how a sound recipe would run with these inputs, or the patterns that they make unsound."""
+    """Return how a sound recipe would run with these inputs, or what of it they make unsound."""
     problems = [
         Problem("bad_pattern", f"/steps/{number}/{key}/{place}", f"{text!r} with these inputs: {why}")
         for number, step in enumerate(recipe.steps)
@@ -142,6 +143,8 @@ def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Proble
         return tuple(problems)
     by_id = {step.id: step for step in recipe.steps}
     plan = planned_graph(recipe, values)
+    if beside := tuple(unreviewed(recipe, plan)):
+        return beside
     own_split = any(step.phase == "split" for step in recipe.steps)
     steps = [_planned(by_id[id_], by_id, plan, values, own_split=own_split) for id_ in plan.order]
     phases = phases_of(recipe)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
 from pipeline.recipes.problems import Problem, misspelt
+from pipeline.recipes.publishing import is_looked_at, writes_files
 from pipeline.recipes.references import AREAS, Scope, of_step, of_text
 from pipeline.recipes.templates import only_reference
 from pipeline.scheduling.graph import CycleError, planned
@@ -175,10 +176,7 @@ def _targets(at: str, step: Step, by_id: Mapping[str, Step], above: Mapping[str,
     if step.kinds == (Kind.PUBLISH,):
         for name in sorted(above[step.id]):
             writer = by_id[name]
-            source = by_id.get(writer.apply_from or "")
-            own = (writer,) if source is None else (writer, source)
-            is_writer = source is not None or (writer.agent == "make" and writer.workspace_mode != "scratch")
-            if is_writer and not any(one.accept or one.review for one in own):
+            if writes_files(writer) and not is_looked_at(writer, by_id):
                 message = f"{step.id!r} publishes what {name!r} wrote, which nobody reviews and nothing measures"
                 yield Problem("unreviewed_writer", at, message)
 

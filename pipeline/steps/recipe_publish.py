@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.recipes.model import Kind
+from pipeline.recipes.publishing import going_along
 from pipeline.recipes.step_table import Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.reports.markdown import bullets, sections
@@ -103,10 +104,11 @@ def _after(ctx: RecipeContext) -> str:
 
 
 def _writers(ctx: RecipeContext, publishing: Iterable[str]) -> list[str]:
-    """Return the names of all steps that these depend on, in order."""
+    """Return the names of all steps that these depend on, and of what those were written over, in order."""
     machine = ctx.run.machine
     above = {id_ for one in publishing for id_ in machine.ancestors(one)}
-    return [name for id_ in machine.order if id_ in above for name in machine.names(ctx.run.state, id_)]
+    along = going_along(machine.steps, machine.plan, above)
+    return [name for id_ in along for name in machine.names(ctx.run.state, id_)]
 
 
 def _told(ctx: RecipeContext, done: PublishIntended | None) -> StepEvent:

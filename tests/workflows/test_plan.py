@@ -12,7 +12,8 @@ from pipeline.config.load import load
 from pipeline.dispatch.roles import data_folder
 from pipeline.recipes.check import checked
 from pipeline.recipes.drawing import mermaid
-from pipeline.recipes.plan import Preview, inputs_of, preview
+from pipeline.recipes.plan import Preview, inputs_of, planned_graph, preview
+from pipeline.recipes.publishing import going_along
 from pipeline.recipes.templates import Reference, filled
 from pipeline.service.new_run import issue_limits
 
@@ -123,3 +124,21 @@ def test_how_many_tasks_are_side_by_side_is_said_by_the_user_or_else_by_the_reci
         assert recipe is not None
         loaded = load(tmp_path, environ=environ, flags=Flags.parse(values, ()))
         assert issue_limits(loaded, recipe)["parallel"] == beside
+
+
+def test_what_a_published_step_was_written_over_is_published_too_and_has_to_be_looked_at() -> None:
+    text = HEAD + (
+        "  - {id: under, agent: make, prompt: p, write_set: [src]}\n"
+        "  - {id: aside, agent: make, prompt: p, write_set: [docs]}\n"
+        "  - {id: over, agent: make, prompt: p, write_set: [src/a.py], review: [check]}\n"
+        '  - {id: ship, publish: "fix: x", depends_on: [over]}\n'
+    )
+    recipe, problems = checked(text)
+    assert recipe is not None, problems
+    found = preview(recipe, {"topic": "", "code": "src"})
+    assert isinstance(found, tuple)
+    assert [(problem.rule, "'under'" in problem.message) for problem in found] == [("unreviewed_writer", True)]
+    recipe, _ = checked(text.replace("write_set: [src]}", "write_set: [src], review: [check]}"))
+    assert recipe is not None
+    plan = planned_graph(recipe, {})
+    assert going_along({step.id: step for step in recipe.steps}, plan, {"over"}) == ("under", "over")
