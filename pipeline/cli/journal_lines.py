@@ -72,7 +72,7 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"{said.run_id}{of} from {said.start_commit[:12]}{_box(said.sandbox)}"
         case RunResumed() as said:
             was = said.was or "its driver died"
-            return f"epoch {line.epoch} on {line.host}, at {said.step} (was: {was}){_box(said.sandbox)}"
+            return f"epoch {line.epoch} on {line.host}, at {said.step} (was: {was}){_again(said)}{_box(said.sandbox)}"
         case ClaimTaken(issue=issue):
             return issue
         case DispatchStarted() as said:
@@ -123,6 +123,14 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"{said.branch}: {_commits(said.commits)}"
         case _:
             raise LookupError(line.kind)
+
+
+def _again(said: RunResumed) -> str:
+    again = said.reopened
+    if again is None:
+        return ""
+    recipe = "; by another recipe" if again.workflow else ""
+    return f"{recipe}; done again: {', '.join(again.steps) or 'nothing'}"
 
 
 def _dispatch_started(said: DispatchStarted) -> str:

@@ -146,18 +146,18 @@ def error_of(last: DecisionMade | None, checkpoint: Checkpoint) -> StepError | N
 
 def seconds_of(run: RecipeRun, name: str) -> float:
     """Return for how many seconds a step was worked on, by the journal; what no driver was there for does not count."""
-    took, began = 0.0, None
+    took, began = 0.0, ""
     for line in run.journal.lines:
-        moment = datetime.fromisoformat(line.at)
         data = line.data
         if isinstance(data, DispatchStarted) and data.lane == name:
-            began = moment if began is None else began
+            began = began or line.at
         elif isinstance(data, StepStarted) and data.step == name:
-            began = moment
+            began = line.at
         elif isinstance(data, RunResumed | RunParked):
-            began = None
-        elif isinstance(data, StepSettled) and data.step == name and began is not None:
-            took, began = took + (moment - began).total_seconds(), None
+            began = ""
+        elif isinstance(data, StepSettled) and data.step == name and began:
+            took += (datetime.fromisoformat(line.at) - datetime.fromisoformat(began)).total_seconds()
+            began = ""
     return took
 
 

@@ -70,6 +70,7 @@ def test_checks_21_and_22_a_recipe_is_pinned_until_the_run_goes_on_with_another(
     ended = project.redfirst("resume", "mine", "--step", "look")
     assert (ended.returncode, f"redfirst run {mine} tone=short" in ended.stderr) == (2, True), ended.stderr
     assert "completed (done)" in project.redfirst("show", "mine").stdout, "folding gives the same"
+    assert "by another recipe; done again: judge, tell, each" in project.redfirst("show", "mine", "--log").stdout
 
 
 def test_a_step_is_done_again_with_all_that_saw_it(tmp_path: Path) -> None:

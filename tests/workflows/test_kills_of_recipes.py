@@ -64,7 +64,7 @@ def test_check_8_kills_change_nothing_and_nobody_finished_is_asked_again(seed: i
     assert (said["outcome"], said["output"], said["dispatches"] - 6 <= 3 * kills) == ("completed", "All told.\n", True)
     assert kills >= 1
     assert (repeated_dispatches(project, RUN), problems(project)) == ([], [])
-    ready = {"checkpoint": "ready", "signal": "ANSWERED", "held_by": []}
+    ready: dict[str, Any] = {"checkpoint": "ready", "signal": "ANSWERED", "held_by": []}
     assert came_out(project) == {
         "angles": {**ready, "summary": "Three.", "wave": 1},
         "beside": {**ready, "summary": "Nothing.", "wave": 1},
