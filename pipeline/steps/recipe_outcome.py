@@ -94,7 +94,7 @@ def _bundle(ctx: RecipeContext, name: str, checkpoint: Checkpoint, last: Decisio
     files = tuple(LeftFile(path=path, sha256=_sha256(ctx, path)) for path in ctx.left(name))
     payload = f"steps/{name}/{name}.json"
     digests = {one.path: one.sha256 for one in files}
-    form = step.payload if isinstance(step.payload, str) else "inline" if step.payload else "test_evidence.v1"
+    form = step.payload if isinstance(step.payload, str) else "test_evidence.v1" if step.tests else "inline"
     verified = [Verified(by="redfirst", what=f"payload: {form}", digest=digests[payload])] if payload in digests else []
     for path in last.evidence if last is not None and checkpoint.is_usable else ():
         found = [one for one in run.records.values() if path == f"dispatches/{one.dispatch}/result.json"]

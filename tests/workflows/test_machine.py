@@ -70,8 +70,7 @@ def test_an_empty_list_is_ready() -> None:
     assert state.due(()) == ("doubt",)
 
 
-def test_one_that_fails_leaves_a_half_that_is_used_and_only_it_is_asked_again() -> None:
-    """Acceptance check 15."""
+def test_check_15_one_that_fails_leaves_a_half_that_is_used_and_only_it_is_asked_again() -> None:
     machine = RecipeMachine(RESEARCH, {})
     end = walked(machine, look_2=StepSignal.TIMED_OUT)
     assert (end.outcome, end.reason) == (Outcome.PARTIAL, Reason.STEPS_OPEN)
@@ -81,8 +80,7 @@ def test_one_that_fails_leaves_a_half_that_is_used_and_only_it_is_asked_again() 
     assert told(machine, again, "look.2", StepSignal.ANSWERED).outcome is Outcome.COMPLETED
 
 
-def test_who_takes_only_what_is_ready_is_held_with_all_behind_it() -> None:
-    """Acceptance check 16."""
+def test_check_16_who_takes_only_what_is_ready_is_held_with_all_behind_it() -> None:
     machine = RecipeMachine(recipe({"id": "a"}, {"id": "b", "depends_on": ["a"]}, {"id": "c", "depends_on": ["b"]}), {})
     state, decision = machine.advance(begun(machine), StepEvent(signal=StepSignal.UNSURE, lane="a"))
     assert state.settled == {"a": Checkpoint.PARTIAL, "b": Checkpoint.HELD, "c": Checkpoint.HELD}

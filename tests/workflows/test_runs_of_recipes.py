@@ -75,8 +75,7 @@ def test_a_question_becomes_a_brief(tmp_path: Path) -> None:
     assert "step look.2: ready" in project.redfirst("show", "--log", "run-research").stdout
 
 
-def test_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_resume(tmp_path: Path) -> None:
-    """Acceptance check 15."""
+def test_check_15_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_resume(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     wrong = {"when": {"step": "look.2"}, "report": {"result": "ANSWERED"}}
     script = [ANGLES, answer("look.1", "One.", payload=QUOTED), wrong, wrong, DOUBT, BRIEF]
@@ -96,8 +95,7 @@ def test_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_resume(tmp
     assert (again["outcome"], done.returncode, again["dispatches"]) == ("completed", 0, 7)
 
 
-def test_a_payload_of_another_form_needs_a_person_and_holds_who_depends_on_it(tmp_path: Path) -> None:
-    """Acceptance checks 16 and 17."""
+def test_checks_16_and_17_a_payload_of_another_form_needs_a_person_and_holds_who_depends_on_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     bad = answer("angles", "Two.", payload={"angles": 2})
     project.use_script([bad, bad], LOOSE)
