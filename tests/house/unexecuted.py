@@ -38,6 +38,9 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst abandon {}": OF_RECIPES,
         "redfirst resume {}": OF_RECIPES,
     },
+    "cli/recipe_runs.py": {
+        "redfirst explain {} -v": OF_RECIPES,
+    },
     "service/recipe_gates.py": {
         "redfirst approve {}": OF_GATES,
         'redfirst approve {} {}="..."': OF_GATES,
