@@ -184,8 +184,10 @@ def issue_phases(found: Chosen, word: str) -> Phases:
     if phases is not None:
         return phases
     show = f"redfirst recipes show {shlex.quote(word)}"
+    is_mixed = any(step.kind is Kind.PHASE for step in found.recipe.steps)
+    why = "has steps of its own beside the phases of an issue, and cannot be run in this version"
     raise UserError(
-        f"The recipe {found.recipe.name} cannot be run in this version: of its steps only phases of an issue can be. "
+        f"The recipe {found.recipe.name} {why if is_mixed else 'works on no issue, and is run without one'}. "
         f"What it would do: {show}",
         Reason.USAGE,
         path=found.file.path,

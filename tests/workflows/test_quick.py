@@ -248,12 +248,12 @@ def test_check_21_a_recipe_that_is_edited_while_its_run_is_parked_is_the_one_it_
     assert (done.document["outcome"], done.document["recipe"]) == ("completed", parked.document["recipe"])
 
 
-def test_a_recipe_that_cannot_be_run_yet_says_so_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_recipe_that_works_on_no_issue_says_so_before_anything_is_written(tmp_path: Path) -> None:
     project = sums(tmp_path)
     project.use_script([])
     before = project.git("rev-parse", "HEAD")
     done = project.redfirst("run", "GAL-1", "--recipe", "research")
     assert done.returncode == 2
-    assert "The recipe research cannot be run in this version" in done.stderr
+    assert "The recipe research works on no issue, and is run without one" in done.stderr
     assert project.untouched_since(before)
     assert not (project.root / ".workflow").exists()
