@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from pipeline.recipes.seams import obligations
 from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent, StepsState
+from pipeline.scheduling.patterns import parsed
 
 ANSWERS = (StepSignal.ANSWERED, StepSignal.UNSURE, StepSignal.CANNOT_PROCEED, StepSignal.QUESTIONS)
 
@@ -189,7 +191,7 @@ def test_going_on_writes_again_what_rests_on_files_that_are_written_again_and_no
 
 @given(st.integers(0, 10_000))
 def test_time_decides_nothing_and_every_run_ends(seed: int) -> None:
-    """Which of the steps at work reports first changes nothing of what comes out."""
+    """Which of the steps at work reports first changes nothing of what comes out, nor of what each step sees."""
     chance = random.Random(seed)  # noqa: S311  (a graph)
     ids = [f"s{number}" for number in range(chance.randint(1, 8))]
     steps = [
@@ -197,6 +199,7 @@ def test_time_decides_nothing_and_every_run_ends(seed: int) -> None:
             "id": id_,
             "depends_on": chance.sample(ids[:at], chance.randint(0, min(at, 2))),
             "accepts": chance.choice(["ready", "partial"]),
+            **chance.choice([{}, {"agent": "make", "write_set": chance.choice([["a"], ["a/b"], ["c"], ["*/b"]])}]),
         }
         for at, id_ in enumerate(ids)
     ]
@@ -204,14 +207,20 @@ def test_time_decides_nothing_and_every_run_ends(seed: int) -> None:
     answers = {id_: chance.choice(ANSWERS) for id_ in ids}
     ends: list[tuple[object, ...]] = []
     for order in range(2):
-        state, steps_taken = begun(machine), 0
+        state, steps_taken, sees = begun(machine), 0, dict[str, set[str]]()
         while state.outcome is None:
+            at_work = [machine.steps[name].write_set or () for name in state.lanes if name != TRUNK]
+            assert not any(
+                parsed(a).meets(parsed(b)) for one, two in combinations(at_work, 2) for a in one for b in two
+            )
+            ready = {name for name, how in state.settled.items() if how is Checkpoint.READY}
+            sees |= {name: ready & {*before(machine, state, name)} for name in state.lanes if name != TRUNK}
             lane = random.Random(order * 7919 + steps_taken).choice(state.due(()))  # noqa: S311  (a schedule)
             state = told(machine, state, lane, answers[lane])
             steps_taken += 1
             assert steps_taken <= 2 * len(ids)
         assert state.lanes.keys() == {TRUNK}
-        ends.append((state.outcome, dict(sorted(state.settled.items()))))
+        ends.append((state.outcome, dict(sorted(state.settled.items())), dict(sorted(sees.items()))))
     assert ends[0] == ends[1]
 
 
