@@ -67,10 +67,11 @@ async def _ended(ctx: RecipeContext, words: tuple[str, ...]) -> tuple[Completed,
 
 async def _kit(ctx: RecipeContext) -> Kit | None:
     """Return the tools of the project's tests, None where it has none: a command may need nothing of them."""
-    try:
-        return await kit_of(ctx)
-    except UnmeasurableError:
-        return None
+    async with ctx.looking:
+        try:
+            return await kit_of(ctx)
+        except UnmeasurableError:
+            return None
 
 
 def _program(ctx: RecipeContext, folder: Path, word: str, kit: Kit | None) -> Program:

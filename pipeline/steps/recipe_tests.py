@@ -11,7 +11,7 @@ from pipeline.evidence.compare import failing, passed
 from pipeline.evidence.observation import RunState
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import SEVERAL
-from pipeline.measure.measuring import UnmeasurableError, measure
+from pipeline.measure.measuring import UnmeasurableError, environment, measure
 from pipeline.measure.outcome_words import seen
 from pipeline.process import BoxError
 from pipeline.progress import counted
@@ -53,6 +53,8 @@ async def run(ctx: RecipeContext) -> StepEvent:
     """Measure the tests of the step; return whether they show what it expects."""
     names = names_of(ctx, ctx.step)
     try:
+        async with ctx.looking:
+            await environment(ctx)
         return await _measured(ctx, names)
     except (UnmeasurableError, BoxError) as error:
         return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
