@@ -66,6 +66,7 @@ class Step(_Part):
     recipe: str | None = None
     with_: Mapping[str, str] | None = Field(default=None, alias="with")
     phase: Literal["issue", "plan", "split", "tasks", "review", "publish"] | None = None
+    given: Mapping[str, Any] | None = None
     apply_from: str | None = None
     file_issues: str | tuple[str, ...] | None = None
     publish: str | None = None
@@ -153,7 +154,7 @@ KEYS: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.TESTS: _ANY | {"tests", "expect", "otherwise", "timeout_s"},
     Kind.GATE: _ANY | {"gate", "prompt", "back_to"},
     Kind.RECIPE: _ANY - {"for_each", "provides", "requires"} | {"recipe", "with"},
-    Kind.PHASE: _ANY | {"phase", "review"},
+    Kind.PHASE: _ANY | {"phase", "review", "given"},
     Kind.APPLY_FROM: _ANY | {"apply_from", "accept"},
     Kind.FILE_ISSUES: _ANY | {"file_issues"},
     Kind.PUBLISH: _ANY | {"publish"},

@@ -27,4 +27,5 @@ def phases_of(recipe: Recipe) -> Phases | None:
         split=reviewers.get("split", ()),
         result=reviewers["review"],
         own_split="split" in reviewers,
+        given=any(step.given is not None for step in recipe.steps),
     )

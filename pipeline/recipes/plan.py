@@ -207,7 +207,9 @@ def who(step: Step, *, own_split: bool = True) -> str:
             return "redfirst"
         case Kind.PHASE:
             said = _PHASE_WORDS[step.phase or ""]
-            if step.phase == "plan" and not own_split:
+            if step.given is not None:
+                said = "the plan and its tasks are given; @orchestrator drafts what comes back"
+            elif step.phase == "plan" and not own_split:
                 said = "@orchestrator drafts plan and tasks"
             return said + _reviewed(step)
         case Kind.RECIPE:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from pipeline.recipes.given import of_given
 from pipeline.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
 from pipeline.recipes.problems import Problem, misspelt
 from pipeline.recipes.publishing import is_looked_at, writes_files
@@ -37,6 +38,7 @@ def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
     for number, step in enumerate(recipe.steps):
         at = f"/steps/{number}"
         found += _dependencies(at, step, by_id)
+        found += of_given(at, step, inputs)
         found += _kind(at, step)
         found += _targets(at, step, by_id, above)
         scope = Scope(inputs, tuple(by_id), above[step.id], has_item=step.for_each is not None)

@@ -42,9 +42,9 @@ class Marker:
         return plain_changed(text, lambda plain: self._marked(place, plain))
 
     def value(self, place: str, value: object) -> object:
-        """Return a value of lists and mappings with placeholders in its texts."""
+        """Return a value of lists and mappings, as it reads, with placeholders in its texts."""
         if isinstance(value, str):
-            return self.text(place, value)
+            return self.text(place, literal(value))
         if isinstance(value, Mapping):
             known = cast("Mapping[str, object]", value)
             return {key: self.value(f"{place}/{key}", one) for key, one in known.items()}

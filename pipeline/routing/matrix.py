@@ -62,7 +62,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 
     Row(P.SPLIT, S.DRAFTED, Goto(P.REVIEW_SPLIT), "orchestrator", "task files written"),
     Row(P.SPLIT, S.DRAFTED, NextTask(), "orchestrator", "fix tasks need no split review", Given.FIX_TASKS),
-    Row(P.SPLIT, S.ONE_TASK, NextTask(), "harness", "the plan came with its one task, which was reviewed with it"),
+    Row(P.SPLIT, S.ONE_TASK, NextTask(), "harness", "the plan came with its task or tasks, reviewed with it"),
     Row(P.SPLIT, S.NOT_ASKED, NextTask(), "recipe", "the recipe has no split of its own: the plan came with its tasks"),
     Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
 

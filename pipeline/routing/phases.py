@@ -21,12 +21,14 @@ class Phases:
         split: Who reviews the split.
         result: Who reviews the result.
         own_split: Whether the split is a draft of its own; else the plan brings its tasks.
+        given: Whether the recipe brings the first plan along, with its tasks, so that nobody is asked for them.
     """
 
     plan: tuple[Role, ...] = ASKS[Step.REVIEW_PLAN]
     split: tuple[Role, ...] = ASKS[Step.REVIEW_SPLIT]
     result: tuple[Role, ...] = ASKS[Step.FINAL_REVIEW]
     own_split: bool = True
+    given: bool = False
 
     def __post_init__(self) -> None:
         """Refuse reviews that only advise, and a result that nobody reviews."""
@@ -48,8 +50,9 @@ class Phases:
 
         A plan that is reviewed brings its one task along, which is reviewed with it.
         """
-        split = 1 + len(self.split) if self.own_split and not self.plan else 0
-        return 1 + len(self.plan) + split + len((Step.WRITE_TESTS, Step.IMPLEMENT)) + len(self.result)
+        draft = 0 if self.given else 1
+        split = draft + len(self.split) if self.own_split and not self.plan else 0
+        return draft + len(self.plan) + split + len((Step.WRITE_TESTS, Step.IMPLEMENT)) + len(self.result)
 
     @property
     def _reviewers(self) -> Mapping[Step, tuple[Role, ...]]:

@@ -18,7 +18,7 @@ from pipeline.routing.actions import Again, LeaveOut
 from pipeline.routing.lookup import limit_of, signals_of
 from pipeline.routing.machine import MatrixMachine, advance
 from pipeline.routing.matrix import MATRIX
-from pipeline.routing.state import Event, NewTask, RunState, Settings, Trees
+from pipeline.routing.state import Event, MatrixLane, NewTask, RunState, Settings, Trees
 from pipeline.routing.state_changes import DRAFTS
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.routing.words import step_words
@@ -165,9 +165,14 @@ def dispatches_due(decision: Decision, before: RunState, after: RunState) -> int
     if isinstance(decision.action, Again):
         return 1
     new = [lane for lane in after.lanes.values() if lane.visit > before.visits]
-    return sum(
-        0 if lane.step is Step.SPLIT and after.passes_split else len(after.phases.slots(lane.step)) for lane in new
-    )
+    return sum(0 if _is_taken(lane, after) else len(after.phases.slots(lane.step)) for lane in new)
+
+
+def _is_taken(lane: MatrixLane, state: RunState) -> bool:
+    """Return whether what would be drafted is there already."""
+    if lane.step is Step.PLAN:
+        return state.phases.given and lane.via is None
+    return lane.step is Step.SPLIT and state.passes_split
 
 
 def _event(state: RunState, number: int, entry: Entry) -> Event:

@@ -12,6 +12,8 @@ from pipeline.routing.phases import EVERYBODY, Phases
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.safe_names import BareName, BranchName, ObjectName, SessionName, Timestamp
 
+RECIPE: Final = "recipe.json"
+"""The file of a run that says what recipe it is of, as it was when it began."""
 HIDDEN: Final = "(hidden)"
 """What stands where a value is not kept."""
 

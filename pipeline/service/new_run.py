@@ -13,11 +13,10 @@ from pipeline.engine.journal import stamp, utc_now
 from pipeline.routing.state import PARALLEL
 from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.files import disk
-from pipeline.runs.info import RunInfo
+from pipeline.runs.info import RECIPE, RunInfo
 from pipeline.runs.run import KeptRun
 from pipeline.runs.store import state_of_run
 from pipeline.service.isolation import isolation
-from pipeline.service.recipe_choice import RECIPE
 from pipeline.service.run_config import config_hash, limits_of
 from pipeline.service.run_flags import kept_config, kept_flags
 

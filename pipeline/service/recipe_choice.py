@@ -14,6 +14,7 @@ from pipeline.config.trust import Widening
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.recipes.check import checked_source
+from pipeline.recipes.given import given_of
 from pipeline.recipes.model import Kind
 from pipeline.recipes.phases import phases_of
 from pipeline.recipes.plan import inputs_of
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from pipeline.routing.phases import Phases
     from pipeline.service.run_config import RunOptions
 
-RECIPE: Final = "recipe.json"
-"""The file of a run that says what recipe it is of, as it was when it began."""
 SCHEMA: Final = "redfirst.recipe/1"
 _WHY: Final = "agents are asked what this recipe of the repository says, and may write what it names"
 
@@ -116,6 +115,9 @@ def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tu
     require_trust(found, repository, options.environ)
     phases = issue_phases(found, options.recipe)
     values = values_of(found, options.recipe, options.given(found.recipe))
+    _, wrong = given_of(found.recipe, values)
+    if wrong:
+        raise unsound(options.recipe, found.file, wrong)
     return ChosenForIssue(found.file, found.recipe, found.theirs, phases), values
 
 

@@ -20,6 +20,8 @@ from pipeline.reports.markdown import front_matter_end
 from pipeline.runs.files import write_atomic
 from pipeline.runs.recipe_run import RecipeRun, is_of_recipe
 from pipeline.runs.roster import Roster
+from pipeline.runs.run import Run
+from pipeline.service.issue_saving import issue_recipe_text
 from pipeline.service.recipe_files import FOLDER, Origin, RecipeFile, files_here
 from pipeline.trees import read_regular
 from pipeline.yaml_text import YamlError, read, text_or_null
@@ -118,7 +120,10 @@ def save_run(place: Place, repository: Repository, run: str, wanted: Mapping[str
     """
     folder = Roster(repository).find(run).folder
     if not is_of_recipe(folder):
-        raise UserError(f"{folder.name} works on an issue: its recipe is one of redfirst already.", Reason.USAGE)
+        text, places, wrong = issue_recipe_text(Run.load(folder, driving=False), place.name, wanted)
+        if wrong:
+            raise _refused(f"{folder.name} cannot be saved with these inputs", Reason.INPUT_INVALID, wrong)
+        return _put(place, text, places)
     made = RecipeRun.load(folder, driving=False)
     recipe, places, wrong = with_inputs(made.recipe, made.inputs, wanted)
     if wrong:

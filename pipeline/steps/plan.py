@@ -16,8 +16,9 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
 from pipeline.runs.drafts import PLAN, redraft, task_file
+from pipeline.runs.plans import BOTH
 from pipeline.steps.asking.dispatches import ask
-from pipeline.steps.asking.drafts import BOTH, draft_artifacts, hygiene_evidence
+from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence
 from pipeline.steps.asking.task_drafts import accepted, ids_line, lint_tasks, tasks_of_plan
 from pipeline.steps.asking.words import baseline_md
 
@@ -28,8 +29,12 @@ if TYPE_CHECKING:
 
 async def run(ctx: Context) -> Event:
     """Return DRAFTED with plan.md written, HYGIENE with the list of problems, or a failed dispatch."""
+    baseline = ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))
+    given = as_given(ctx)
+    if given is not None:
+        return _drafted(ctx, given, 1, "given", ())
     artifacts = draft_artifacts(ctx)
-    artifacts["baseline"] = [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))]
+    artifacts["baseline"] = [baseline]
     if ctx.lane.via is not None:
         artifacts["previous_plan"] = [ctx.path(PLAN)]
     if ctx.lane.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
@@ -47,20 +52,28 @@ async def run(ctx: Context) -> Event:
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
         return answer
-    report = _plan(answer.report)
+    number = answer.result.dispatch[:3]
+    attempt = ctx.run.records[int(number)].attempt
+    return _drafted(ctx, _plan(answer.report), attempt, number, (answer.evidence,))
+
+
+def _drafted(
+    ctx: Context, report: PlanReport | PlanAndTasks, attempt: int, number: str, evidence: tuple[str, ...]
+) -> Event:
+    """Write a draft, and return what came of it; `number` is that of its dispatch."""
     tasks = accepted(tasks_of_plan(ctx, report))
     title = tracker.in_tree(ctx.repository, ctx.state.start).read(ctx.issue).title
-    text = plan_md(report, ctx.issue, title, ctx.run.records[int(answer.result.dispatch[:3])].attempt)
+    text = plan_md(report, ctx.issue, title, attempt)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
     problems = [*lint_plan(text, files=report.files, existing=existing), *(lint_tasks(ctx, tasks) if tasks else ())]
     names = redraft(ctx.run, {PLAN: text, **{task_file(task.id): task_md(task) for task in tasks}})
     signal = drafted(problems)
     if signal is Signal.HYGIENE:
-        return hygiene_evidence(ctx, "plan", problems, answer)
+        return hygiene_evidence(ctx, "plan", problems, number)
     many = f", {counted(len(tasks), 'task')}" if isinstance(report, PlanAndTasks) else ""
     brought = many or (", one task" if tasks else "")
     note = f"{counted(len(report.files), 'file')}{brought}"
-    return Event(signal=signal, note=note, evidence=(*names, answer.evidence))
+    return Event(signal=signal, note=note, evidence=(*names, *evidence))
 
 
 def _plan(report: Report) -> PlanReport | PlanAndTasks:

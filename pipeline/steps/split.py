@@ -16,7 +16,7 @@ from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking.dispatches import ask
-from pipeline.steps.asking.drafts import REFUSED, draft_artifacts, hygiene_evidence, planned
+from pipeline.steps.asking.drafts import REFUSED, as_given, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.asking.task_drafts import CUT, accepted, ids_line, lint_tasks, new_tasks, tasks_of, tasks_of_plan
 
@@ -32,6 +32,10 @@ async def run(ctx: Context) -> Event:
         return _taken(ctx, Signal.NOT_ASKED, accepted(tasks_of_plan(ctx, planned(ctx))), "drafted with the plan")
     if ctx.state.may_take_the_plans_task and (tasks := accepted(tasks_of_plan(ctx, planned(ctx)))):
         return _taken(ctx, Signal.ONE_TASK, tasks, "reviewed with the plan")
+    given = as_given(ctx)
+    if given is not None:
+        tasks = accepted(tasks_of(ctx, SplitReport(tasks=given.tasks)))
+        return _taken(ctx, Signal.DRAFTED, tasks, "given with the recipe")
     artifacts = draft_artifacts(ctx)
     artifacts["plan"] = [ctx.path("plan.md")]
     artifacts["baseline"] = [ctx.path("evidence/baseline.md")]
@@ -59,7 +63,7 @@ async def run(ctx: Context) -> Event:
     if drafted(problems) is Signal.HYGIENE:
         folder = f"{REFUSED}{answer.result.dispatch[:3]}"
         drafts = [ctx.write(f"{folder}/{task_file(task.id)}", task_md(task)) for task in tasks]
-        return hygiene_evidence(ctx, "split", problems, answer, drafts)
+        return hygiene_evidence(ctx, "split", problems, answer.result.dispatch[:3], drafts)
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
     return Event(
         signal=Signal.DRAFTED,

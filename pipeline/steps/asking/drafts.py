@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Signal, Step
-from pipeline.runs.files import to_json
+from pipeline.routing.vocabulary import Loop, Signal
+from pipeline.runs import plans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from pipeline.reports.drafts import PlanAndTasks, PlanReport
     from pipeline.reports.problems import Problem
-    from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
 
 
@@ -38,26 +37,24 @@ def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
 
 
 def hygiene_evidence(
-    ctx: Context, what: str, problems: Sequence[Problem], answer: Answer, drafts: Sequence[str] = ()
+    ctx: Context, what: str, problems: Sequence[Problem], number: str, drafts: Sequence[str] = ()
 ) -> Event:
-    """Return HYGIENE with the problems as an artifact: rule, line, sentence; `drafts` are what they were found in."""
+    """Return HYGIENE with the problems as an artifact: rule, line, sentence; `drafts` are what they were found in.
+
+    `number` tells the file from those of other drafts.
+    """
     lines = bullets(f"{p.severity} {p.rule}, line {p.line}: {p.message}" for p in problems)
     text = f"# Dispatch hygiene: this {what} cannot be handed to anybody yet\n\n{lines}\n"
-    name = ctx.write(f"reviews/hygiene-{what}-{answer.result.dispatch[:3]}.md", text)
+    name = ctx.write(f"reviews/hygiene-{what}-{number}.md", text)
     first = next((p for p in problems if p.severity == "error"), problems[0])
     return Event(signal=Signal.HYGIENE, note=f"{first.rule}: {first.message}", evidence=(name, *drafts))
 
 
-BOTH: Final = "plan-and-tasks"
-"""The kind of a draft of plan and split in one."""
-
-
 def planned(ctx: Context) -> PlanReport | PlanAndTasks:
     """Return the report that plan.md was rendered from: the last draft that counted."""
-    found = [r for r in ctx.run.records.values() if r.step == Step.PLAN.value and r.dispatch in ctx.run.results]
-    counted = [record for record in found if ctx.run.results[record.dispatch].signal is None]
-    if not counted:
-        raise LookupError("there is no plan yet")
-    report = ctx.run.results[counted[-1].dispatch].report
-    kind = PlanAndTasks if counted[-1].kind == BOTH else PlanReport
-    return kind.model_validate_json(to_json(report, pretty=False))
+    return plans.planned(ctx.run)
+
+
+def as_given(ctx: Context) -> PlanAndTasks | None:
+    """Return the plan that the recipe brings along, where it is what counts here: nothing has come back yet."""
+    return plans.as_given(ctx.run) if ctx.lane.via is None else None
