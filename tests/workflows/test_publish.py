@@ -51,6 +51,7 @@ def project_with(tmp_path: Path, script: list[Entry]) -> Project:
     return project
 
 
+@pytest.mark.broad
 def test_what_was_written_is_one_commit_whenever_the_driver_dies(tmp_path: Path) -> None:
     project = project_with(tmp_path, SCRIPT)
     start = project.git("rev-parse", "work")
@@ -147,6 +148,7 @@ steps:
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_what_a_dead_driver_left_half_published_goes_when_another_result_is_published(tmp_path: Path) -> None:
     better = change("code", "greet.py", GREET_DONE.replace("a name is needed", "who is it?"))
     project = project_with(tmp_path, [*SCRIPT, better, FINE])
