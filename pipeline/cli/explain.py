@@ -137,11 +137,12 @@ def _head(line: DecisionLine) -> str:
 
 
 def _reasons(line: DecisionLine) -> list[tuple[str, str]]:
+    is_said = line.note in [dispatch.complaint for dispatch in line.dispatches]
     return [
         *(("before", visible(text)) for text in line.before),
         *(("asked", text) for dispatch in line.dispatches for text in dispatch_text(dispatch)),
         *(("measured", _tests_text(tests)) for tests in line.tests),
-        *([("signal", several_lines(line.note))] if line.note else []),
+        *([("signal", several_lines(line.note))] if line.note and not is_said else []),
         *(("found", visible(text)) for text in line.facts if text != line.note),
         ("rule", _rule(line)),
         *(("counts", str(counter)) for counter in line.paid),

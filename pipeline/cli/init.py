@@ -137,7 +137,7 @@ def _chosen(
                     "npm install -g @anthropic-ai/claude-code && redfirst init",
                     "redfirst init --agent human   # do the work yourself, with the same gate",
                     "redfirst init --agent command   # a program of your own",
-                    f"redfirst init --agent NAME   # for one that you will install: {', '.join(names())}",
+                    f"redfirst init --agent NAME   # for one that you will install: {', '.join(_others())}",
                     "redfirst demo   # see the whole way with scripted agents",
                 ),
             )
@@ -153,6 +153,10 @@ def _chosen(
             details={"accepted": list(names())},
         )
     return chosen
+
+
+def _others() -> tuple[str, ...]:
+    return tuple(name for name in names() if name not in {HUMAN, COMMAND})
 
 
 def _refuse_second(repository: Repository, again: str) -> None:
@@ -271,8 +275,9 @@ def _same(agent: str | None, model: str | None, argv: str | None, *, tracker: bo
 def _text(document: dict[str, Any]) -> str:
     if not document["written"]:
         return str(document["text"]).rstrip("\n")
-    others = [name for name in document["found"] if name != document["agent"]]
-    lines = [f"wrote {visible(document['path'])} for {document['agent']} (also here: {', '.join(others) or 'nothing'})"]
+    others = [name for name in document["found"] if name not in {document["agent"], HUMAN}]
+    also = f" (also here: {', '.join(others)})" if others else ""
+    lines = [f"wrote {visible(document['path'])} for {document['agent']}{also}"]
     lines += ["made TODO/"] if document["tracker"] else []
     lines += [f"write {each} there, without the #" for each in document["to_write"]]
     return "\n".join([*lines, "next:", *(f"  {step}" for step in document["next"])])

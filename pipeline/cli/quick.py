@@ -120,14 +120,14 @@ def _end(error: BaseException) -> NoReturn:
 
 def _runs(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:
     from pipeline.cli.runs_text import document_text, runs_text, stays_s  # noqa: PLC0415  (each needs its own)
-    from pipeline.cli.text import fitted  # noqa: PLC0415  (the same)
+    from pipeline.cli.text import fitted, terminal_width  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import list_runs  # noqa: PLC0415  (the same)
 
     document = list_runs(repository)
     if as_json:
         return (document_text(document), ""), [], 0  # it has ages in seconds
     alright = all(line.problem is None for line in document.runs)
-    return (fitted(runs_text(document)), ""), [], stays_s(document) if alright else 0
+    return (fitted(runs_text(document, terminal_width(sys.stdout))), ""), [], stays_s(document) if alright else 0
 
 
 def _issue_ready(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:

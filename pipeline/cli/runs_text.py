@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.text import print_text
+from pipeline.cli.text import print_text, terminal_width, wrapped
 from pipeline.git import Repository
 from pipeline.outcomes import Outcome
 from pipeline.policy.characters import visible
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
+_WHERE: Final = 3
+"""The column that says where a run stands, or why it ended."""
+_GAP: Final = 2
+_WIDEST: Final = 10_000
 _COLOURS: Final[dict[str, Colour]] = {
     "running": "cyan",
     Outcome.COMPLETED: "green",
@@ -47,8 +52,11 @@ def age_words(seconds: int | None) -> str:
     return f"{seconds}s"
 
 
-def runs_text(document: RunsDocument) -> str:
-    """Return the list for a person; `*` marks a run that a process drives now."""
+def runs_text(document: RunsDocument, width: int | None = None) -> str:
+    """Return the list for a person; `*` marks a run that a process drives now.
+
+    Where it is wider than *width*, where a run stands goes on in the next lines.
+    """
     if not document.runs:
         return "No runs in this repository yet. Start one: redfirst run ISSUE"
     worktrees = worktree_labels(line.worktree for line in document.runs)
@@ -66,10 +74,15 @@ def runs_text(document: RunsDocument) -> str:
     )
     rows = [(*_row(line), *((worktrees[line.worktree],) if several else ())) for line in document.runs]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    too_wide = max(sum(widths) + _GAP * (len(widths) - 1) - (width or _WIDEST), 0)
+    widths[_WHERE] = max(widths[_WHERE] - too_wide, len(head[_WHERE]))
     shown = [_aligned(head, widths)]
     for line, row in zip(document.runs, rows, strict=True):
         colour = _COLOURS.get(line.status)
-        shown.append(_aligned(row, widths).replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
+        first, *more = wrapped(row[_WHERE], widths[_WHERE], hang=0)
+        aligned = _aligned((*row[:_WHERE], first, *row[_WHERE + 1 :]), widths)
+        shown.append(aligned.replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
+        shown += [f"{'':{sum(widths[:_WHERE]) + _GAP * _WHERE}}{part}" for part in more]
         shown += [f"   {visible(line.problem)}"] if line.problem is not None else []
     return "\n".join([*shown, _total(document.runs)])
 
@@ -143,7 +156,7 @@ def print_runs(*, as_document: bool) -> None:
     if as_document:
         echo(document_text(document))
     else:
-        print_text(runs_text(document))
+        print_text(runs_text(document, terminal_width(sys.stdout)))
 
 
 def document_text(document: RunsDocument) -> str:

@@ -100,7 +100,8 @@ def wrapped(line: str, width: int | None, *, hang: int | None = None) -> list[st
         if piece.isspace():
             gap = piece
         elif begun and _columns(lines[-1] + gap + piece) > width:
-            lines.append(lead + piece)
+            room = width - _columns(piece)  # less than the indent: a path that fits in no other way
+            lines.append((lead[:room] if room >= 0 else lead) + piece)
         else:
             lines[-1] += (gap if begun else "") + piece
         begun = True

@@ -21,9 +21,14 @@ _TOLD: Final = 20
 
 
 def did_you_mean(word: str, accepted: Sequence[str]) -> str | None:
-    """Return the accepted word that is nearest to *word*, if one is near."""
-    near = get_close_matches(word, accepted, n=1)
-    return near[0] if near else None
+    """Return the accepted word that is nearest to *word*, if one is near; of keys in one table only the end counts."""
+    table, _, last = word.rpartition(".")
+    beside = [each for each in accepted if table and each.rpartition(".")[0] == table]
+    if not beside:
+        return next(iter(get_close_matches(word, accepted, n=1)), None)
+    near = get_close_matches(last, [each.rpartition(".")[2] for each in beside], n=1)
+    elsewhere = [each for each in accepted if each.rpartition(".")[2] == last]
+    return next((f"{table}.{each}" for each in near), next(iter(elsewhere), None))
 
 
 def refusal(error: ValidationError, origin_of: Callable[[tuple[str, ...]], Origin]) -> UserError:

@@ -80,7 +80,7 @@ class SettingsDoor(Door):
         found = self._answers("var", "GIT_AUTHOR_IDENT")
         if found is None:
             raise UserError(
-                "git does not know who commits. Set it: git config user.name ... and git config user.email ...",
+                "git does not know who commits.",
                 Reason.CONFIG,
                 actions=("git config user.name NAME", "git config user.email ADDRESS"),
             )

@@ -57,6 +57,8 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     """
     _check_named(repository, issue)
     start = _start(repository, issue, base)
+    if start.branch == start.base_branch:  # what is advised then would find the issue claimed
+        refuse_claimed(repository, issue, ours=ours)
     check_all(
         partial(_check_branch, repository, start, issue, f"redfirst run {issue} --worktree"),
         partial(runs_folder, repository),

@@ -73,12 +73,21 @@ def _none_here(command: str, repository: Repository, fits: Callable[[AnyRun], bo
     elsewhere = [place for place in roster.runs if place.worktree.path != roster.here and _fits(place.folder, fits)]
     names = [roster.spoken(place.folder) for place in elsewhere]
     there = "; ".join(f"{name} in {place.worktree.path}" for name, place in zip(names, elsewhere, strict=True))
-    said = f"In another one: {there}." if names else "Name one."
+    driven = [] if names else [roster.spoken(place.folder) for place in roster.runs if FileLease.is_held(place.folder)]
+    further = f". In another one: {there}." if names else ", and none of another one."
+    if driven:
+        further = (
+            f" and at rest. Driven now: {', '.join(driven)}. Watch it, or end it with Ctrl-C where it was started."
+        )
     return UserError(
-        f"No run of this worktree {words}. {said}",
+        f"No run of this worktree {words}{further}",
         Reason.USAGE,
         details={"runs": names},
-        actions=tuple(_named(command, name) for name in names) or ("redfirst runs",),
+        actions=(
+            *(_named(command, name) for name in names),
+            *(f"redfirst show {name} --log --follow" for name in driven),
+        )
+        or ("redfirst runs",),
     )
 
 

@@ -1,4 +1,4 @@
-"""How the worktree and the branch of an abandoned run are removed: where nothing else goes with them (ADR-R192)."""
+"""How a worktree that no run needs any more is removed with its branch: where nothing else goes too (ADR-R192)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.outcomes import Reason
 from pipeline.runs.store import WORKFLOW, run_names
+from pipeline.service.landing import landed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,13 +20,17 @@ _SHOWN: Final = 5
 
 
 def removal(repository: Repository, run: Run) -> tuple[str, ...]:
-    """Return the command that removes the worktree and the branch; none where git would refuse or something be lost.
+    """Return the command that removes the worktree and the branch of a run that was abandoned, or has landed.
+
+    There is none where git would refuse, or something be lost.
 
     Args:
         repository: Seen from the worktree of the run.
         run: The run.
     """
-    if not _is_left(repository, run) or any(_in_the_way(repository, run)):
+    is_linked = repository.git_dir != repository.common_dir
+    is_over = run.state.reason is Reason.ABANDONED or landed(repository, run) is True
+    if not (is_linked and is_over) or any(_in_the_way(repository, run)):
         return ()
     main = f"git -C {shlex.quote(str(repository.main_checkout))}"
     place, branch = shlex.quote(str(repository.worktree)), shlex.quote(run.info.branch)
@@ -34,12 +39,8 @@ def removal(repository: Repository, run: Run) -> tuple[str, ...]:
 
 def what_stays(repository: Repository, run: Run) -> str | None:
     """Return, in words, what keeps the worktree and the branch of an abandoned run; None where nothing does."""
-    reasons = list(_in_the_way(repository, run)) if _is_left(repository, run) else []
+    reasons = list(_in_the_way(repository, run)) if repository.git_dir != repository.common_dir else []
     return f"the worktree {repository.worktree} and its branch stay: {'; '.join(reasons)}" if reasons else None
-
-
-def _is_left(repository: Repository, run: Run) -> bool:
-    return run.state.reason is Reason.ABANDONED and repository.git_dir != repository.common_dir
 
 
 def _in_the_way(repository: Repository, run: Run) -> Iterator[str]:

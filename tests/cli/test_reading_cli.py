@@ -178,6 +178,12 @@ def test_runs_are_listed_newest_first_with_where_they_stand(repository: Reposito
     ]
     assert text[-1] == "3 runs, 1m16s of work, at least 1.75 USD"
     assert max(map(len, text)) <= 80
+    narrow = runs_text(list_runs(repository, now=ticking()()), 66).splitlines()
+    assert [line.split() for line in narrow[2:4]] == [
+        ["run-GAL-40", "parked", "at", "gate", "plan", "0/0", "6s", "-", "0s"],
+        ["(1", "of", "1)"],
+    ]
+    assert max(map(len, narrow)) <= 66
     assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41", "run-GAL-40", "run-GAL-39"]
 
 
@@ -522,6 +528,7 @@ def test_a_rejected_write_is_explained_by_path_rule_and_reason(repository: Repos
     lines = paragraph(ask("explain", "GAL-39", "-v"), "write-tests task 1: VIOLATION from @test")
     assert "refused src/\\x1b]0;owned\\x07\\u202eevil.py, rule not-a-test: @test may write test files only" in lines
     assert "dropped as scratch: __pycache__" in lines
+    assert sum("These changes are not yours to make." in line for line in lines) == 1, "it is said once"
     assert "rule any/VIOLATION: a change outside the role's policy: restored, told, asked again (any dispatch)" in lines
     assert "counts reask 1 of 1 (@test)" in lines
     assert "then the same agent is asked again, told why: write-tests, task 1" in lines

@@ -26,7 +26,7 @@ PATH = "/home/somebody/state/redfirst/runs/0123456789abcdef/run-GAL-39/tree"
         ("  one two three four five", ["  one two three four", "    five"]),
         ("- one two three four five", ["- one two three four", "  five"]),
         (f"see {PATH}, please", ["see", f"  {PATH},", "  please"]),
-        ("look at it with redfirst show GAL-1", ["look at it with", "  redfirst show GAL-1"]),
+        ("look at it with redfirst show GAL-1", ["look at it with", " redfirst show GAL-1"]),
         ("look: git -C /w log A..B", ["look:", "  git -C /w log A..B"]),
         ("say redfirst issue new to file one", ["say", "  redfirst issue new", "  to file one"]),
         ("run this: redfirst show, twice", ["run this:", "  redfirst show,", "  twice"]),
@@ -35,6 +35,7 @@ PATH = "/home/somebody/state/redfirst/runs/0123456789abcdef/run-GAL-39/tree"
         ("\x1b[32mone two three\x1b[0m four", ["\x1b[32mone two three\x1b[0m four"]),
         ("a    b    c    d    e    f", ["a    b    c    d", "  e    f"]),
         ("look (redfirst show), then go on", ["look", "  (redfirst show),", "  then go on"]),
+        ("one two: path/of/19--columns", ["one two:", " path/of/19--columns"]),
         ("tests: 1 passed (0.4 s)", ["tests: 1 passed", "  (0.4 s)"]),
     ],
 )

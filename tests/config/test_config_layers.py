@@ -313,9 +313,14 @@ def test_a_flag_without_equals_is_a_usage_error() -> None:
 
 @pytest.mark.parametrize(
     ("flags", "near"),
-    [(Flags(values={"limit.seam": "1"}), "limits.seam"), (Flags(agents={"tests": "command"}), "test")],
+    [
+        (Flags(values={"limit.seam": "1"}), "limits.seam"),
+        (Flags(values={"limits.foo": "1"}), None),
+        (Flags(values={"limits.cost_usd": "1"}), "budget.cost_usd"),
+        (Flags(agents={"tests": "command"}), "test"),
+    ],
 )
-def test_a_flag_for_an_unknown_key_or_role_names_a_near_one(tmp_path: Path, flags: Flags, near: str) -> None:
+def test_a_flag_for_an_unknown_key_or_role_names_a_near_one(tmp_path: Path, flags: Flags, near: str | None) -> None:
     with pytest.raises(UserError) as caught:
         read(tmp_path, flags=flags)
     assert caught.value.details["did_you_mean"] == near

@@ -109,6 +109,9 @@ TABLE: Final[dict[str, Advice]] = {
         ("service/landing.py",), {"git merge --no-edit gal-1-reject-empty-names": Promise(0, LANDED)}
     ),
     "no such task": Advice(("service/patches.py",), {SHOW: READS}),
+    "the objects of a run are gone": Advice(
+        ("service/patches.py",), {SHOW: READS, "redfirst explain run-GAL-1": READS}
+    ),
     "an ended run is approved": Advice(("service/composition.py",), {SHOW: READS}),
     "an abandoned run is approved": Advice(("service/composition.py",), {AGAIN: Promise(0, TWO_COMMITS), SHOW: READS}),
     "an ended run is abandoned": Advice(("service/gates.py",), {"redfirst runs": READS}),
@@ -406,6 +409,7 @@ OUTCOMES: Final[dict[str, Advice]] = {
     ),
     "live": Advice(FACTS, {"redfirst desk run-GAL-1 --role orchestrator": READS, WATCH: READS}),
     "driven": Advice(("runs/lease.py",), {WATCH: READS, "kill PID": Promise(0, "cancelled/interrupted")}),
+    "driven, and no run is named": Advice(("service/meant_run.py",), {WATCH: READS}),
     "claimed by a live run": Advice(("runs/claimants.py",), {SHOW: READS, WATCH: READS}),
     "the page of a run": Advice(("cli/show_text.py",), {"redfirst show run-GAL-1 -v": READS}),
     "why in short": Advice(("cli/explain.py",), {"redfirst explain run-GAL-1 -v": READS}),

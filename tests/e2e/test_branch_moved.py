@@ -129,6 +129,8 @@ def test_where_both_change_the_same_lines_no_recipe_is_printed(tmp_path: Path) -
     document = project.document("resume", "GAL-1", "--onto", "HEAD")
     assert (document["_code"], document["error"]["kind"]) == (2, "branch_moved"), document
     assert "greet.sum" in document["error"]["message"]
+    assert document["error"]["safe_next_actions"][0] == "redfirst diff run-GAL-1"
+    assert "+greet n = n * 2" in project.redfirst("diff", "run-GAL-1").stdout
     assert len(project.journal()) == before
 
 

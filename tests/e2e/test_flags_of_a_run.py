@@ -143,6 +143,8 @@ def test_flags_in_a_run_folder_that_was_not_made_here_are_shown_and_never_obeyed
     refused = project.document("approve", "GAL-1")
     assert (refused["_code"], refused["error"]["kind"]) == (2, "untrusted"), refused
     assert "--set agents.backend=scripted" in refused["error"]["message"]
+    assert refused["error"]["safe_next_actions"] == ["redfirst show run-GAL-1"]
+    assert "GAL-1" in project.redfirst("show", "run-GAL-1").stdout
     assert project.journal() == before
     script = flags[-1].partition("=")[2]
     again = project.document("approve", "GAL-1", "--set", "agents.backend=scripted", "--set", f"agents.script={script}")

@@ -86,6 +86,9 @@ def test_from_the_main_checkout(scene: Scene) -> None:
     rejected = project.document("reject", "--feedback", "no")
     scene.each(actions_of(rejected), TABLE["a gate that waits there, rejected"].lines)
     scene.each(actions_of(project.document("run", "GAL-1")), TABLE["claimed in a linked worktree"].lines)
+    project.git("switch", "--quiet", "main")
+    assert tuple(actions_of(project.document("run", "GAL-1"))) == tuple(TABLE["claimed in a linked worktree"].lines)
+    project.git("switch", "--quiet", "work")
     listed = project.redfirst("issue", "show", "GAL-1").stderr
     scene.within(listed, TABLE["a list of issues that are claimed"].lines)
     there = scene.place / "project-gal-1"
@@ -152,7 +155,7 @@ def test_landing(scene: Scene) -> None:
     assert told() == [], "it would conflict"
     project.git("reset", "--quiet", "--hard", "main~2")
     project.git("merge", "--quiet", "gal-1-reject-empty-names")
-    assert told() == []
+    assert told() == [f"git worktree remove '{there}' && git branch -D gal-1-reject-empty-names"]
     assert project.document("show", "GAL-1")["landed"] is True
 
 
@@ -196,6 +199,11 @@ def test_ended(scene: Scene) -> None:
     scene.each(actions_of(project.document("abandon", "GAL-1")), TABLE["an ended run is abandoned"].lines)
     scene.each(actions_of(project.document("show", "run-GAL-9")), TABLE["unknown run"].lines)
     scene.each(actions_of(project.document("diff", "--task", "9")), TABLE["no such task"].lines)
+    record = project.run_folder() / "run.json"
+    kept = record.read_text(encoding="utf-8")
+    record.write_text(kept.replace(json.loads(kept)["start_tree"], "1" * 40), encoding="utf-8")
+    scene.each(actions_of(project.document("diff", "GAL-1")), TABLE["the objects of a run are gone"].lines)
+    record.write_text(kept, encoding="utf-8")
     shutil.rmtree(project.run_folder())
     scene.each([advice_of_doctor(project, "leftovers")], TABLE["the ref of a run that is gone"].lines)
 

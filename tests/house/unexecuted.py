@@ -9,7 +9,7 @@ DESK: Final = (
     "at a desk: tests/e2e/test_human_roles.py and tests/cli/test_hand_in_cli.py work there with these commands"
 )
 NETWORK: Final = "what it installs comes from the network"
-NO_BOX: Final = "a machine on which no box holds: doctor is what says so, and reads only"
+NO_BOX: Final = "a machine on which no box holds: nothing that a test may change brings it about"
 DEMO: Final = "tests/e2e/test_demo.py runs the demo"
 TRUST: Final = "it asks at a terminal: tests/cli/test_trust_cli.py answers there"
 LISTED: Final = "a command that an agent may run, no advice"
@@ -139,7 +139,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git worktree": 'the start of the command that the situation "bare" types',
     },
     "git/settings.py": {
-        "git does not know who commits. Set it: git config user.name ... and git config user.email ...": SENTENCE,
+        "git does not know who commits.": SENTENCE,
     },
     "git/values.py": {
         "git {} ended with {}: {}": SENTENCE,
@@ -214,9 +214,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "service/in_the_way.py": {
         "git stash": 'the start of the command that the situation "what puts it away" types',
-        "redfirst diff {}": (
-            "files that cannot be merged: test_branch_moved.py brings it about and types no diff; diff reads only"
-        ),
+        "redfirst diff {}": "files that cannot be merged: tests/e2e/test_branch_moved.py types it",
     },
     "service/init_config.py": {
         "redfirst config show": (
@@ -239,21 +237,18 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "service/patches.py": {
         "git no longer has the objects of {} ({}): its ref {} {}. Reports, evidence and journal are still in {}.": (
-            "objects that git has pruned: what it names reads records alone"
+            SENTENCE
         ),
-        "redfirst explain {}": "objects that git has pruned: what it names reads records alone",
     },
     "service/recipe_choice.py": {
-        "redfirst recipes list": "of a recipe of the repository: tests/workflows/test_quick.py; it reads only",
+        "redfirst recipes list": "of a recipe of the repository: tests/workflows/test_quick.py types it",
         "redfirst trust": "of a recipe of the repository: tests/workflows/test_quick.py allows one with --yes",
     },
     "service/run_config.py": {
         "redfirst does not run inside one of its own agents (REDFIRST_DEPTH is set).": SENTENCE,
     },
     "service/run_flags.py": {
-        "redfirst show {}": (
-            "a run folder of a stranger: tests/e2e/test_flags_of_a_run.py brings it about; show reads only"
-        ),
+        "redfirst show {}": "a run folder of a stranger: tests/e2e/test_flags_of_a_run.py types it",
     },
     "service/verification_ports.py": {
         "redfirst doctor": "tests that broke out of their box: only a broken box brings it about",

@@ -227,6 +227,8 @@ def test_check_28_who_builds_on_a_recipe_of_the_repository_trusts_that_one(tmp_p
     assert project.run("--recipe", "mine")["error"]["kind"] == "untrusted"
     lying = project.run("--recipe", "./other.yaml")["error"]
     assert (lying["kind"], "commit it as .redfirst/recipes/NAME.yaml" in lying["message"]) == ("untrusted", True)
+    assert lying["safe_next_actions"] == ["redfirst recipes list"]
+    assert "ours" in project.redfirst("recipes", "list").stdout
     elsewhere = project.home / "elsewhere.yaml"
     elsewhere.write_text(again.replace("again", "elsewhere"))
     assert "asks for more than it may take" in project.run("--recipe", str(elsewhere))["error"]["message"]
