@@ -143,10 +143,13 @@ def _issue_ready(repository: Repository, *, as_json: bool) -> tuple[tuple[str, s
 def _show(repository: Repository, name: str | None) -> tuple[tuple[str, str], list[str], float]:
     from pipeline.cli.show_page import is_kept, page_files, page_of_run, page_text  # noqa: PLC0415  (the same)
     from pipeline.cli.text import fitted, terminal_width  # noqa: PLC0415  (the same)
+    from pipeline.policy.characters import visible  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
-    from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import find, running_beside  # noqa: PLC0415  (the same)
 
     roster = Roster(repository)
     folder = find(roster, name)
     text = fitted(page_text(page_of_run(folder, roster), terminal_width(sys.stdout)))
-    return (text, ""), page_files(folder, roster), float("inf") if is_kept(folder, roster) else 0
+    others = "\n".join(f"also running: {other}" for other in (running_beside(roster, folder) if name is None else ()))
+    stays = is_kept(folder, roster) and not others
+    return (text, fitted(visible(others), err=True)), page_files(folder, roster), float("inf") if stays else 0

@@ -27,7 +27,8 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _BULLET: Final = re.compile(r"(?P<indent> *)(?P<bullet>(?:[-*]|->|\d+\.) +)?")
 _VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s,;()]+)"""
 _PROGRAM: Final = (
-    rf"(?:redfirst (?:issue|agents|tdd|config) [a-z-]+|(?:redfirst|git(?: -C {_VALUE})?) [a-z-]+|cd|chmod)"
+    rf"(?:redfirst (?:issue|agents|tdd|config) [a-z-]+|redfirst [a-z-]+|git(?: -C {_VALUE})?(?: worktree)? [a-z-]+"
+    r"|cd|chmod)"
 )
 _ARGUMENT: Final = rf"""(?:--?[\w-]+(?:[= ]{_VALUE})?|"[^"]*"|'[^']*'|[^\s,;()]*[^a-z\s,;()][^\s,;()]*)"""
 _COMMAND: Final = re.compile(rf"`[^`]+`|(?<![\w./-]){_PROGRAM}(?: && {_PROGRAM}| {_ARGUMENT})*")

@@ -85,6 +85,12 @@ def test_a_run_that_is_driven_is_never_shown_as_it_was(project: Project) -> None
     assert "running" in project.redfirst("show").stdout
     lease.release()
     assert "interrupted" in shown(project)
+    project.git("worktree", "add", "--quiet", "--detach", "../other")
+    beside = FileLease.take(stories.interrupted(Repository.find(project.root.parent / "other")).folder)
+    for _ in range(2):
+        assert project.redfirst("show").stderr.startswith("also running: other/run-GAL-39")
+    beside.release()
+    assert project.redfirst("show").stderr == ""
 
 
 @pytest.mark.broad

@@ -35,6 +35,10 @@ PATH = "/home/somebody/state/redfirst/runs/0123456789abcdef/run-GAL-39/tree"
         ("\x1b[32mone two three\x1b[0m four", ["\x1b[32mone two three\x1b[0m four"]),
         ("a    b    c    d    e    f", ["a    b    c    d", "  e    f"]),
         ("look (redfirst show), then go on", ["look", "  (redfirst show),", "  then go on"]),
+        (
+            "- git -C /w worktree remove /w && git -C /w branch -D b",
+            ["- git -C /w worktree remove /w && git -C /w branch -D b"],
+        ),
         ("one two: path/of/19--columns", ["one two:", " path/of/19--columns"]),
         ("tests: 1 passed (0.4 s)", ["tests: 1 passed", "  (0.4 s)"]),
     ],
