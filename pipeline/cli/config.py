@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -139,8 +140,12 @@ def set_value(
     if done.overruled_by:
         print_text(visible(f"note: {done.overruled_by} says something else, and that counts"))
     if not user:
-        then = ", then: redfirst trust" if done.needs_trust else ""
-        print_text(f"next: commit it; a run takes what is committed{then}")
+        print_text("a run takes what is committed")
+        file = shlex.quote(os.path.relpath(done.path))
+        following = [f"git add {file} && git commit -m 'configure redfirst'"]
+        following += ["redfirst trust"] if done.needs_trust else []
+        for command in following:
+            print_text(visible(f"next: {command}"))
 
 
 def _of_key(loaded: Loaded, key: str) -> dict[str, dict[str, Any]]:

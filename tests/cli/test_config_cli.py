@@ -175,7 +175,7 @@ def test_what_a_run_would_refuse_is_not_written(
 
 @pytest.mark.usefixtures("worktree")
 def test_a_value_that_widens_reminds_of_trust() -> None:
-    assert "then: redfirst trust" in config("set", "agents.env.TOKEN", "x")
+    assert "next: redfirst trust" in config("set", "agents.env.TOKEN", "x")
     assert "trust" not in config("set", "limits.seam", "3")
 
 

@@ -449,6 +449,10 @@ SET_UP: Final[dict[str, Advice]] = {
     ),
     "configured, and the tracker is broken": Advice(("cli/init.py",), {"redfirst issue lint": Promise(2)}),
     "only shown": Advice(("cli/init.py",), {"redfirst init --agent command --argv 'echo '\"'\"'a b'\"'\"''": _WRITTEN}),
+    "a value was set": Advice(
+        ("cli/config.py",),
+        {"git add redfirst.toml && git commit -m 'configure redfirst'": Promise(0, "$ git diff --quiet HEAD")},
+    ),
     "not trusted yet": Advice(("cli/config.py",), {"redfirst trust": Promise(2)}),
     "not trusted, and run": Advice(
         ("config/trust.py",), {"redfirst trust   # shows these values, and asks": Promise(2)}

@@ -9,7 +9,7 @@ import pytest
 from e2e.next_scene import FILES
 from e2e.next_table import SET_UP
 from kit import make_project
-from next_lines import Scene, actions_of
+from next_lines import Scene, actions_of, advised
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +61,8 @@ def test_a_program_of_one_s_own_from_its_configuration_to_a_run(scene: Scene) ->
     scene.each(untrusted["safe_next_actions"], SET_UP["not trusted, and run"].lines)
     scene.within(project.redfirst("trust").stderr, SET_UP["no terminal to trust at"].lines)
     scene.in_turn(steps[2:], dict(lines[2:]))
+    said = project.redfirst("config", "set", "limits.seam", "2").stdout
+    scene.each(advised(said), SET_UP["a value was set"].lines)
     second = project.document("init", "--agent", "human")
     scene.each(actions_of(second), SET_UP["configured already"].lines)
     assert actions_of(project.document("init")) == actions_of(second), "a bare one would find no agent"
