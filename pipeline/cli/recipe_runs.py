@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.service.progress import Display
     from pipeline.service.recipe_explanation import RecipeExplainDocument
-    from pipeline.service.recipe_result import RecipeDocument
+    from pipeline.service.recipe_result import RecipeDocument, StepLine
     from pipeline.steps.recipe_context import RecipeContext, Words
 
 _SHOWN: Final = 1_000
@@ -86,9 +86,9 @@ def steps_text(document: RecipeDocument) -> str:
     lines += [f"  now: {one.what}" for one in document.now]
     if document.note and not document.live:
         lines.append(f"  {several_lines(document.note)}")
+    waiting = {gate.step for gate in document.gates}
     lines += [
-        f"  {line.step}: {line.checkpoint.value if line.checkpoint else 'not begun'}"
-        + (f": {several_lines(shortened(line.why))}" if line.why else "")
+        f"  {line.step}: {_standing(line, waiting)}" + (f": {several_lines(shortened(line.why))}" if line.why else "")
         for line in document.steps
         if document.outcome is not Outcome.COMPLETED
     ]
@@ -112,6 +112,12 @@ def steps_text(document: RecipeDocument) -> str:
     for action in document.safe_next_actions:
         lines += [f"  next: {action}", *([f"          {does[action]}"] if action in does else [])]
     return "\n".join(lines)
+
+
+def _standing(line: StepLine, waiting: set[str]) -> str:
+    if line.checkpoint is None:
+        return "waits for you" if line.step in waiting else "not begun"
+    return line.checkpoint.value
 
 
 def decisions_text(document: RecipeExplainDocument, *, whole: bool) -> str:

@@ -128,6 +128,7 @@ def test_check_20_gates_wait_together_and_a_rejection_asks_no_more_than_needed(t
     assert "at gates which, ok" in project.redfirst("runs").stdout
     shown = project.redfirst("show").stdout
     assert "  next: redfirst reject run-own --step ok --feedback" in shown
+    assert "  which: waits for you\n" in shown
     assert "does draft again, from your feedback, then which, ok, use" in shown
     for words, why in (
         (["approve"], "waits at gates which, ok. Say which one is answered"),
