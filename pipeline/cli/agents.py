@@ -58,8 +58,8 @@ def list_roles(as_document: AsDocument = False) -> None:
         return
     for spec in specs:
         shell = "shell" if spec.shell else "no shell"
-        typer.echo(f"{spec.name:<13} writes {spec.writes:<8} {shell:<9} {', '.join(spec.kinds)}")
-        print_text(f"{'':<13} {spec.description}")
+        print_text(f"{spec.name}: writes {spec.writes}, {shell}; {', '.join(spec.kinds)}")
+        print_text(f"  {spec.description}")
 
 
 @app.command()

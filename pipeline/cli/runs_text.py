@@ -30,6 +30,8 @@ _WHERE: Final = 3
 """The column that says where a run stands, or why it ended."""
 _GAP: Final = 2
 _WIDEST: Final = 10_000
+_ALL: Final = 9
+"""How many columns there are with that of the worktree."""
 _COLOURS: Final[dict[str, Colour]] = {
     "running": "cyan",
     Outcome.COMPLETED: "green",
@@ -73,6 +75,8 @@ def runs_text(document: RunsDocument, width: int | None = None) -> str:
         *(("WORKTREE",) if several else ()),
     )
     rows = [(*_row(line), *((worktrees[line.worktree],) if several else ())) for line in document.runs]
+    if several and _least(head, rows) > (width or _WIDEST):  # then it stands below its run
+        head, rows = head[:-1], [row[:-1] for row in rows]
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     too_wide = max(sum(widths) + _GAP * (len(widths) - 1) - (width or _WIDEST), 0)
     widths[_WHERE] = max(widths[_WHERE] - too_wide, len(head[_WHERE]))
@@ -83,8 +87,15 @@ def runs_text(document: RunsDocument, width: int | None = None) -> str:
         aligned = _aligned((*row[:_WHERE], first, *row[_WHERE + 1 :]), widths)
         shown.append(aligned.replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
         shown += [f"{'':{sum(widths[:_WHERE]) + _GAP * _WHERE}}{part}" for part in more]
+        shown += [f"{'':{widths[0] + 2 * _GAP}}in {worktrees[line.worktree]}"] if several and len(row) < _ALL else []
         shown += [f"   {visible(line.problem)}"] if line.problem is not None else []
     return "\n".join([*shown, _total(document.runs)])
+
+
+def _least(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> int:
+    """Return how wide the list is where the column that can be broken is as narrow as its head."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head)) if column != _WHERE]
+    return sum(widths) + len(head[_WHERE]) + _GAP * (len(head) - 1)
 
 
 def _total(lines: Sequence[RunLine]) -> str:

@@ -53,7 +53,7 @@ def test_list_shows_every_role_with_its_permissions() -> None:
     assert (check["writes"], check["shell"]) == ("nothing", False)
     assert "prompt" not in check
     assert len(answer["prompts_sha256"]) == 64
-    assert "orchestrator  writes nothing" in ask("list")
+    assert "orchestrator: writes nothing, no shell; plan, " in ask("list")
 
 
 @pytest.mark.parametrize("role", list(Role))

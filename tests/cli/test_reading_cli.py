@@ -215,6 +215,9 @@ def test_the_runs_of_all_worktrees_are_listed_in_any_of_them(
     head, first, second, _ = ask("runs").splitlines()
     assert head.endswith("WORKTREE")
     assert (first.endswith("  a linked one"), second.endswith("  project")) == (True, True)
+    narrow = runs_text(list_runs(repository), 70).splitlines()
+    assert [narrow[at].strip() for at in (2, 4)] == ["in a linked one", "in project"]
+    assert max(map(len, narrow)) <= 70
     (other / ".workflow").rename(other / "elsewhere")
     (other / ".workflow").symlink_to(other / "elsewhere")
     damaged = next(line for line in ask_json("runs")["runs"] if line["status"] == "damaged")
