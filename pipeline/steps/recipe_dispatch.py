@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from pipeline.process import BoxError
 from pipeline.recipes.plan import most_dispatches
-from pipeline.recipes.step_table import StepSignal
+from pipeline.recipes.step_table import At, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import Request
     from pipeline.runs.info import DispatchResult, Reserved
     from pipeline.steps.recipe_context import RecipeContext
+
+
+REVIEW: Final = "review-step"
+"""What reviewers of a step are asked."""
 
 
 async def asked(ctx: RecipeContext, request: Request) -> DispatchResult | StepEvent:
@@ -144,7 +148,7 @@ def _begun(ctx: RecipeContext, request: Request, share: Reserved) -> DispatchRec
 
 def _dispatcher(ctx: RecipeContext, role: Role) -> Dispatcher:
     """Return the dispatcher of the run, with the model, effort and time of the step for the role that it asks."""
-    if role != ctx.step.agent:
+    if role != ctx.step.agent or ctx.lane.at is At.REVIEW:
         return ctx.dispatcher
     found = copy(ctx.dispatcher)
     found.config = configured(ctx)

@@ -15,6 +15,7 @@ from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import block, one_line
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.runs.events import DispatchStarted, StepSettled, StepStarted
+from pipeline.steps.recipe_dispatch import REVIEW
 from pipeline.steps.recipe_documents import Bundle, LeftFile, PayloadLeft, SeamSaid, StepError, StepOutcome, Verified
 from pipeline.steps.recipe_trees import CollisionError, base_of
 
@@ -88,7 +89,7 @@ def _outcome(ctx: RecipeContext, name: str, checkpoint: Checkpoint) -> StepOutco
 def _bundle(ctx: RecipeContext, name: str, checkpoint: Checkpoint, last: DecisionMade | None) -> Bundle:
     """Return what others may build on; of a step that did not come out that is nothing."""
     run, step = ctx.run, ctx.run.machine.step_of(name)
-    answers = [one for one in run.records.values() if one.lane == name and one.role == step.agent]
+    answers = [one for one in run.records.values() if one.lane == name and one.kind != REVIEW]
     answered = next((one.dispatch for one in reversed(answers) if one.dispatch in run.results), None)
     said = (run.results[answered].report or {}) if answered is not None else {}
     files = tuple(LeftFile(path=path, sha256=_sha256(ctx, path)) for path in ctx.left(name))
@@ -98,7 +99,7 @@ def _bundle(ctx: RecipeContext, name: str, checkpoint: Checkpoint, last: Decisio
     verified = [Verified(by="redfirst", what=f"payload: {form}", digest=digests[payload])] if payload in digests else []
     for path in last.evidence if last is not None and checkpoint.is_usable else ():
         found = [one for one in run.records.values() if path == f"dispatches/{one.dispatch}/result.json"]
-        if found and found[-1].role != step.agent:
+        if found and found[-1].kind == REVIEW:
             verified.append(Verified(by=f"@{found[-1].role.value}", what="review", digest=_sha256(ctx, path)))
         elif not found and path != payload:
             verified.append(Verified(by="redfirst", what=path, digest=_sha256(ctx, path)))

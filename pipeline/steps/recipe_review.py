@@ -20,7 +20,7 @@ from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.info import DispatchResult
 from pipeline.steps.asking.review_record import ReviewRecord
-from pipeline.steps.recipe_dispatch import asked, evidence_of, handed, not_counting
+from pipeline.steps.recipe_dispatch import REVIEW, asked, evidence_of, handed, not_counting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pipeline.reports.findings import ReviewOutcome
     from pipeline.steps.recipe_context import RecipeContext
 
-KIND: Final = "review-step"
 _LEFT_OUT: Final = frozenset({Signal.MALFORMED, Signal.TIMED_OUT, Signal.VIOLATION, Signal.UNAVAILABLE})
 """Advice that does not come is done without."""
 
@@ -82,7 +81,7 @@ class _Review:
             artifacts |= self._for_check()
         accept = self._forgotten if role is Role.CHECK and not self.again else None
         there = {name: paths for name, paths in artifacts.items() if paths}
-        return Request(role, KIND, self.ctx.tree, artifacts=there, accept=accept)
+        return Request(role, REVIEW, self.ctx.tree, artifacts=there, accept=accept)
 
     def event(self, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
         """Write what the reviews mean down, and return it."""
@@ -157,7 +156,7 @@ class _Review:
 
 
 def _report(role: Role, result: DispatchResult) -> Report:
-    report = parse_report(KIND, role, None, result.report or {})
+    report = parse_report(REVIEW, role, None, result.report or {})
     if isinstance(report, Malformed):
         raise TypeError(f"{result.dispatch}/result.json holds no review: {report.sentence}")
     return report
