@@ -85,6 +85,8 @@ def test_check_15_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_r
     assert document["failed"] == ["look.2"]
     assert document["output"].startswith("# Brief")
     assert outcome_of(project, "look.2")["error"]["kind"] == "malformed"
+    (caches,) = project.home.glob("state/redfirst/runs/*/*/caches")
+    assert list(caches.iterdir()) == [], "what agents' tools kept goes with the step"
     handed = project.root / ".workflow/run-research/dispatches/006-brief-explore/artifacts"
     given = sorted(path.name for path in handed.rglob("*"))
     assert ("outcome.json" in given, "look.2.md" in given) == (True, False), "who goes on is told what is missing"
