@@ -82,7 +82,8 @@ def _listed(library: RecipeFiles, name: str, origin: Origin) -> dict[str, object
 
 
 def _named(one: dict[str, object]) -> str:
-    return visible(str(one["name"]) if one["counts"] else f"{BUILTIN}{one['name']}")
+    is_exact = not one["counts"] and one["origin"] == Origin.BUILTIN.value
+    return visible(f"{BUILTIN}{one['name']}" if is_exact else str(one["name"]))
 
 
 def _said(one: dict[str, object]) -> str:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pipeline.service.run_config import RunOptions
 
 SCHEMA: Final = "redfirst.recipe/1"
+_THEIRS: Final = frozenset({Origin.REPOSITORY, Origin.SKILL})
 _WHY: Final = "agents are asked what this recipe of the repository says, and may write what it names"
 
 
@@ -126,7 +127,7 @@ def _is_theirs(file: RecipeFile, repository: Repository | None) -> bool:
     if file.origin is Origin.FILE and repository is not None:
         place = Path(file.path).expanduser().resolve()
         return any(place.is_relative_to(each.path.resolve()) for each in repository.worktrees())
-    return file.origin is Origin.REPOSITORY
+    return file.origin in _THEIRS
 
 
 def require_trust(recipe: Chosen, repository: Repository, environ: Mapping[str, str]) -> None:
@@ -156,7 +157,7 @@ def recipes_of(repository: Repository, commit: str | None, environ: Mapping[str,
     library = RecipeFiles(repository, commit, environ)
     found: list[Widening] = []
     for name, origin in library.all():
-        if origin is Origin.REPOSITORY:
+        if origin in _THEIRS:
             try:
                 found += chosen(library, name, repository).theirs
             except UserError:  # what cannot be run needs no trust

@@ -1,7 +1,7 @@
-"""Where recipes are: those that come with the program, the user's, and the repository's at a commit.
+"""Where recipes are: those that come with the program, the user's, and the repository's and its skills' at a commit.
 
-Of one name the repository's counts, then the user's; `builtin:NAME` is exact. What a checkout or an agent leaves in the
-worktree is no recipe of the repository before it is committed.
+Of one name the repository's counts, then the user's, then the program's, then a skill's; `builtin:NAME` is exact. What a
+checkout or an agent leaves in the worktree is no recipe of the repository before it is committed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 FOLDER: Final = ".redfirst/recipes"
 """Where a repository has them."""
+SKILLS: Final = (".claude/skills", ".agents/skills")
+"""Where a repository has skills; one may bring recipes along, in a folder `recipes`."""
 BUILTIN: Final = "builtin:"
 _SUFFIX: Final = ".yaml"
 _SUFFIXES: Final = (".yaml", ".yml")
@@ -44,6 +46,7 @@ _MOST_BYTES: Final = 4 * LARGEST
 class Origin(StrEnum):
     """Who wrote a recipe, from the weakest word to the strongest; a file was named by its path."""
 
+    SKILL = "skill"
     BUILTIN = "builtin"
     USER = "user"
     REPOSITORY = "repository"
@@ -102,7 +105,7 @@ class RecipeFiles:
         theirs = self._at_commit(name)
         if theirs is not None:
             return theirs
-        found = (self._of(origin).get(name) for origin in (Origin.USER, Origin.BUILTIN))
+        found = (self._of(origin).get(name) for origin in (Origin.USER, Origin.BUILTIN, Origin.SKILL))
         read = next((one for one in found if one is not None), None)
         return None if read is None else read()
 
@@ -139,7 +142,12 @@ class RecipeFiles:
     def _of(self, origin: Origin) -> dict[str, Callable[[], RecipeFile]]:
         """Return what reads each recipe of an origin, by name: one that cannot be read is in nobody else's way."""
         if origin not in self._known:
-            listed = {Origin.BUILTIN: _builtin, Origin.USER: self._user, Origin.REPOSITORY: self._committed}
+            listed = {
+                Origin.SKILL: self._of_skills,
+                Origin.BUILTIN: _builtin,
+                Origin.USER: self._user,
+                Origin.REPOSITORY: self._committed,
+            }
             self._known[origin] = dict(listed[origin]())
         return self._known[origin]
 
@@ -155,11 +163,25 @@ class RecipeFiles:
             name = entry.path.removeprefix(f"{FOLDER}/")
             if "/" not in name and name.endswith(_SUFFIX) and entry.mode in _PLAIN:
                 stem = name.removesuffix(_SUFFIX)
-                yield stem, partial(self._listed, entry, stem)
+                yield stem, partial(self._listed, entry, stem, Origin.REPOSITORY)
 
-    def _listed(self, entry: Entry, name: str) -> RecipeFile:
-        found = _from_git(cast("Repository", self._repository), entry.oid, entry.path, name)
-        return found or RecipeFile(name, entry.path, "", Origin.REPOSITORY)
+    def _of_skills(self) -> Iterator[tuple[str, Callable[[], RecipeFile]]]:
+        if self._repository is None or self._commit is None:
+            return
+        tree = self._repository.tree_of(self._commit)
+        found: dict[str, Entry] = {}
+        for folder in SKILLS:
+            for entry in self._repository.entries(tree, folder):
+                match entry.path.removeprefix(f"{folder}/").split("/"):
+                    case [_, "recipes", name] if name.endswith(_SUFFIX) and entry.mode in _PLAIN:
+                        found.setdefault(name.removesuffix(_SUFFIX), entry)
+                    case _:
+                        pass
+        yield from ((name, partial(self._listed, entry, name, Origin.SKILL)) for name, entry in found.items())
+
+    def _listed(self, entry: Entry, name: str, origin: Origin) -> RecipeFile:
+        found = _from_git(cast("Repository", self._repository), entry.oid, entry.path, name, origin)
+        return found or RecipeFile(name, entry.path, "", origin)
 
 
 def is_path(word: str) -> bool:
@@ -192,12 +214,14 @@ def _from_program(entry: Traversable, name: str) -> RecipeFile:
     return RecipeFile(name, f"{BUILTIN}{name}", entry.read_text(encoding="utf-8"), Origin.BUILTIN)
 
 
-def _from_git(repository: Repository, revision: str, path: str, name: str) -> RecipeFile | None:
+def _from_git(
+    repository: Repository, revision: str, path: str, name: str, origin: Origin = Origin.REPOSITORY
+) -> RecipeFile | None:
     try:
         content = repository.blob(revision, _MOST_BYTES)
     except ValueError:
         raise UserError(f"{path} is too large for a recipe.", Reason.RECIPE_INVALID, path=path) from None
-    return None if content is None else RecipeFile(name, path, _text(content, path), Origin.REPOSITORY)
+    return None if content is None else RecipeFile(name, path, _text(content, path), origin)
 
 
 def _from_disk(path: Path, name: str, origin: Origin, environ: Mapping[str, str]) -> RecipeFile:

@@ -94,6 +94,22 @@ def test_check_31_a_saved_run_is_run_with_another_topic(tmp_path: Path) -> None:
     assert "On where it logs:" in request
 
 
+@pytest.mark.slow
+def test_a_skills_recipe_is_found_by_its_name_and_is_not_trusted(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    text = "name: {0}\nsteps: [{{id: find, agent: explore, prompt: p}}]\n"
+    folder = ".claude/skills/audit/recipes"
+    project.write({f"{folder}/audit.yaml": text.format("audit"), f"{folder}/quick.yaml": text.format("quick")})
+    project.commit()
+    project.use_script([answer("find", "Found.")], LOOSE)
+    listed = {one["path"]: one["counts"] for one in project.document("recipes", "list")["recipes"]}
+    assert listed[f"{folder}/audit.yaml"]
+    assert (listed["builtin:quick"], listed[f"{folder}/quick.yaml"]) == (True, False)
+    assert project.document("run", "audit")["error"]["kind"] == "untrusted"
+    assert f"{folder}/audit.yaml" in project.redfirst("trust", "--yes").stdout
+    assert project.document("run", "audit")["outcome"] == "completed"
+
+
 SKILL = """---
 name: Audit Names
 description: Looks at names.
