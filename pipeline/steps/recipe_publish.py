@@ -18,6 +18,7 @@ from pipeline.recipes.steps_state import StepEvent
 from pipeline.reports.markdown import bullets, sections
 from pipeline.steps.publication.commits import Planned
 from pipeline.steps.publication.holding import held_md, hold_over
+from pipeline.steps.publication.publisher import since
 from pipeline.steps.publication.rebuilding import refusal_of_files
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_commit import Wanted, put_on_branch
@@ -120,6 +121,8 @@ def _told(ctx: RecipeContext, done: PublishIntended | None) -> StepEvent:
         commit = done.commits[-1]
         paths = changed_paths(ctx, *(ctx.repository.tree_of(each) for each in (f"{commit}^", commit)))
         note = f"{commit[:12]} on {branch}: {ctx.repository.subject(commit)}"
+        if done.base is not None and done.base != since(ctx):
+            note += f"; on top of {done.base[:12]}, and measured there"
     name = ctx.lane_name
     ctx.write(_name(ctx, f"{name}.md"), f"{note}\n{sections(('Files', bullets(f'`{path}`' for path in paths)))}")
     payload = ctx.write_json(_name(ctx, f"{name}.json"), {"commit": commit, "branch": branch, "files": list(paths)})

@@ -99,6 +99,7 @@ def test_what_the_user_committed_meanwhile_is_built_on_where_no_file_meets(tmp_p
     project.git("checkout", "--quiet", "--", "greet.py")
     done = project.document("resume", "run-tidy")
     assert (done["outcome"], done["dispatches"]) == ("completed", 4), done
+    assert "and measured there" in done["output"]
     assert project.git("log", "--format=%s", "main..work").splitlines()[0] == "fix: Check names"
     assert "docs: elsewhere" in project.git("log", "--format=%s", "main..work")
     assert problems(project) == []
