@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pipeline.config.keys import KeyPath
     from pipeline.config.sources import Document
 
+_FEW: Final = 12
+"""So many words are listed where none of them is near."""
 _RESERVED: Final = ("TRUST", "DEPTH", "REPORT", "DISPATCH", "MODEL_URL", "LOG")
 RESERVED: Final = frozenset(keys.PREFIX + word for word in _RESERVED)
 """Variables with our prefix that are no keys: said by the user to this program, or by this program to an agent."""
@@ -212,7 +214,8 @@ def _absolute(text: str, folder: Path, home: Path) -> str:
 
 def _unknown(origin: Origin, word: str, known: Sequence[str], what: str = "key of the configuration") -> UserError:
     near = did_you_mean(word, known)
-    hint = f' Did you mean "{near}"?' if near else ""
+    few = f" Accepted: {', '.join(known)}." if len(known) <= _FEW else ""
+    hint = f' Did you mean "{near}"?' if near else few
     return UserError(
         f'{origin}: "{word}" is no {what}.{hint}',
         Reason.CONFIG,

@@ -326,6 +326,11 @@ def test_a_flag_for_an_unknown_key_or_role_names_a_near_one(tmp_path: Path, flag
     assert caught.value.details["did_you_mean"] == near
 
 
+def test_where_no_role_is_near_all_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Accepted: orchestrator, check, simplify, "):
+        read(tmp_path, flags=Flags(agents={"plan": "human"}))
+
+
 def test_relative_folders_lie_beside_the_file_that_names_them(tmp_path: Path) -> None:
     config = read(
         tmp_path,
