@@ -101,7 +101,7 @@ def run_command(
     ] = False,
     parallel: Annotated[
         int | None,
-        typer.Option("--parallel", metavar="N", min=1, max=12, help="Work on so many tasks side by side (1)."),
+        typer.Option("--parallel", metavar="N", min=1, max=12, help="Work on so many tasks side by side (3)."),
     ] = None,
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")

@@ -85,7 +85,7 @@ class Limits(Table):
     reask: Times = _limit(Loop.REASK)
     dispatches: Annotated[int, Field(ge=1, description="Per run, plus 10 for each task")] = _limit(Loop.DISPATCHES)
     max_tasks: Annotated[int, Field(ge=1, description="Tasks of one split")] = MAX_TASKS
-    parallel: Annotated[int, Field(ge=1, le=MAX_TASKS, description="Tasks side by side")] = 1
+    parallel: Annotated[int, Field(ge=1, le=MAX_TASKS, description="Tasks side by side")] = 3
     max_fix_tasks: Annotated[int, Field(ge=1, description="Fix tasks of one review cycle")] = MAX_FIX_TASKS
 
 

@@ -160,7 +160,7 @@ def module_test(number: int, value: int | None = None, more: str = "") -> str:
 def modules_project(
     tmp_path: Path, numbers: range, *, more: dict[str, str] | None = None, label: str = "feature"
 ) -> Project:
-    """Return a project with a module m<n> for each number; `more` adds or replaces files."""
+    """Return a project with a module m<n> for each number, its tasks one at a time; `more` adds or replaces files."""
     files = {
         "pyproject.toml": FILES["pyproject.toml"],
         "TODO/GAL-1.md": ISSUE.replace("[bug]", f"[{label}]"),
@@ -169,7 +169,9 @@ def modules_project(
         **{f"m{number}.py": module(number) for number in numbers},
         **(more or {}),
     }
-    return make_project(tmp_path, files)
+    project = make_project(tmp_path, files)
+    project.env["REDFIRST_LIMITS__PARALLEL"] = "1"  # what loops do is told in one order
+    return project
 
 
 def module_task(number: int, **more: Any) -> dict[str, Any]:
