@@ -11,7 +11,7 @@ LAZY_COMMANDS: Final = (
     LazyCommand("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
     LazyCommand("explain", "pipeline.cli.explain:explain", "Say why a run stands where it does."),
     LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
-    LazyCommand("events", "pipeline.cli.events:events", "Print what happens in runs, for programs."),
+    LazyCommand("events", "pipeline.cli.events:events", "Print what happens in runs as CloudEvents."),
     LazyCommand("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
     LazyCommand(
         "agents",

@@ -25,7 +25,7 @@ def events(
         typer.Option("--type", metavar="GLOB", help="Only types like this, as run.*; repeatable."),
     ] = None,
 ) -> None:
-    """Print what happened in runs as CloudEvents, one JSON object a line.
+    """Print what happens in runs as CloudEvents, one JSON object a line.
 
     Examples:
       redfirst events GAL-39

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from pipeline.git.reading import ReadDoor
+from typing import Final
+
+from pipeline.git.reading import OBJECT_NAME, ReadDoor
 from pipeline.scratch import scratch_folder
+
+_YES: Final = b"yes"
+_SAID: Final = {0: _YES, 1: b"no"}
+"""What an exit code of `merge-base` means; another one is no answer."""
 
 
 class HistoryDoor(ReadDoor):
@@ -15,8 +21,17 @@ class HistoryDoor(ReadDoor):
         return out.decode(errors="replace").strip()
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Return whether *old* is *new* or one of its ancestors."""
-        return old == new or self._answers("merge-base", "--is-ancestor", old, new) is not None
+        """Return whether *old* is *new* or one of its ancestors; of two objects git is asked once."""
+        if old == new:
+            return True
+        asked = ("merge-base", "--is-ancestor", old, new)
+        known = self._kept.known(asked)
+        if known is not None:
+            return known == _YES
+        code = self._start(asked).returncode
+        if code in _SAID and OBJECT_NAME.fullmatch(old) and OBJECT_NAME.fullmatch(new):
+            self._kept.keep(asked, _SAID[code])
+        return code == 0
 
     def trailers(self, commit: str) -> tuple[tuple[str, str], ...]:
         """Return the trailers of a commit's message, in order, as git reads them."""

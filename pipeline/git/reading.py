@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-_OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LISTINGS: Final = 8  # the trees that a step looks at
 _FEW: Final = ("refs/redfirst/", "refs/replace/")
 """Where there are so few refs that looking at their files costs less than asking git."""
@@ -77,7 +77,7 @@ class ReadDoor(SettingsDoor):
         if tree in self._listings:
             return self._listings[tree]
         listing = _listed(self._read("ls-tree", "-r", "-t", "-z", "--full-tree", tree, what=f"The tree {tree}"))
-        if _OBJECT_NAME.fullmatch(tree):  # an object never changes, a ref does
+        if OBJECT_NAME.fullmatch(tree):  # an object never changes, a ref does
             while len(self._listings) >= _LISTINGS:
                 del self._listings[next(iter(self._listings))]
             self._listings[tree] = listing
@@ -95,7 +95,7 @@ class ReadDoor(SettingsDoor):
         def ask() -> bytes:
             return self._read(*argv, what=what) if what else self._git(*argv)
 
-        return self._kept.get(argv, ask) if all(map(_OBJECT_NAME.fullmatch, of)) else ask()
+        return self._kept.get(argv, ask) if all(map(OBJECT_NAME.fullmatch, of)) else ask()
 
     def names(self, tree: str, folder: str) -> tuple[str, ...]:
         """Return the names of what lies directly in *folder* of *tree*."""
@@ -120,7 +120,7 @@ class ReadDoor(SettingsDoor):
             (found,) = self._reader.contents([revision], most)
         if found is not None and len(found) > most:
             raise ValueError(f"{revision} has {len(found)} bytes")
-        if found is not None and _OBJECT_NAME.fullmatch(revision):
+        if found is not None and OBJECT_NAME.fullmatch(revision):
             self._kept.keep(revision, found)
         return found
 

@@ -29,7 +29,7 @@ def landed(repository: Repository, run: Run) -> bool | None:
     tip = repository.resolve(f"refs/heads/{run.info.branch}")
     if tip is None or not repository.is_ancestor(commits[-1], tip):
         return None
-    return repository.is_ancestor(commits[-1], base)
+    return base != run.info.start_commit and repository.is_ancestor(commits[-1], base)  # they stand on the start
 
 
 def landing(repository: Repository, run: Run) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def landing(repository: Repository, run: Run) -> tuple[str, ...]:
         return ()
     info = run.info
     base, tip = f"refs/heads/{info.base_branch}", f"refs/heads/{info.branch}"
-    fast = repository.is_ancestor(base, tip)
+    fast = repository.is_ancestor(repository.resolve(base) or base, repository.resolve(tip) or tip)
     place = next((each for each in repository.worktrees() if _has(repository.at(each), info.base_branch)), None)
     if place is None:
         if fast:

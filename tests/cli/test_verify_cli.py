@@ -104,6 +104,7 @@ class Clone:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = make_project(tmp_path_factory.mktemp("verify"))
+    project.env["REDFIRST_LIMITS__PARALLEL"] = "1"  # both tasks change one file, and the script says who is first
     project.use_script(SCRIPT)
     assert project.run()["outcome"] == "completed"
     return project

@@ -145,8 +145,9 @@ def test_who_commits_may_be_said_by_the_environment(repository: Repository, monk
 def test_nobody_to_commit_as_is_refused(repository: Repository) -> None:
     git(repository.worktree, "config", "--remove-section", "user")
     git(repository.worktree, "config", "user.useConfigOnly", "true")
-    with pytest.raises(UserError, match=r"git config user\.name"):
+    with pytest.raises(UserError, match="git does not know who commits") as refused:
         repository.identity()
+    assert refused.value.actions[0].startswith("git config user.name")
 
 
 # --- reading -------------------------------------------------------------------------------------------------------

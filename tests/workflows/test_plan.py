@@ -120,7 +120,7 @@ def test_how_many_tasks_are_side_by_side_is_said_by_the_user_or_else_by_the_reci
     environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     text = (data_folder("commands") / "issue.yaml").read_text()
     issue, two = checked(text)[0], checked(f"{text}max_concurrency: 2\n")[0]
-    for recipe, values, beside in ((issue, (), 1), (two, (), 2), (two, ("limits.parallel=4",), 4)):
+    for recipe, values, beside in ((issue, (), 3), (two, (), 2), (two, ("limits.parallel=4",), 4)):
         assert recipe is not None
         loaded = load(tmp_path, environ=environ, flags=Flags.parse(values, ()))
         assert issue_limits(loaded, recipe)["parallel"] == beside
