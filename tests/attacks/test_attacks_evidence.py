@@ -335,6 +335,7 @@ def test_a_link_or_a_submodule_is_no_evidence(forger: Forger, mode: str, name: s
     assert commit["status"] in {"refuted", "unchecked"}, (code, commit)
 
 
+@pytest.mark.broad
 def test_what_replaces_an_object_is_not_what_was_committed(forger: Forger) -> None:
     """Refs that replace objects come along with a mirror; what is asked about is the commit."""
     honest = forger.clone.git("rev-parse", f"{forger.commit}^{{tree}}")

@@ -92,7 +92,7 @@ PLANTED: Final = {
 @pytest.mark.parametrize("owner", BOXES)
 @pytest.mark.parametrize("plant", PLANTED)
 @pytest.mark.slow
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_what_tests_plant_in_their_folder_is_not_opened(tmp_path: Path, plant: str, owner: int | None) -> None:
     victim = tmp_path / "victim"
     victim.write_text("the user's own")

@@ -25,7 +25,7 @@ NAMES: Final = {
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_branch_of_any_name_hides_no_other(tmp_path: Path, name: str) -> None:
     project = make_project(tmp_path)
     project.git("branch", name)

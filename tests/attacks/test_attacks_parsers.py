@@ -126,6 +126,7 @@ def test_what_nobody_can_read_is_refused_or_told() -> None:
     assert mutants("a.rs", b"fn f() -> i32 { 1 + 1 }\n", {1}, at_most=5)
 
 
+@pytest.mark.broad
 def test_a_stub_pass_that_is_hard_to_read_is_no_stub_in_any_language() -> None:
     deep = "(" * HUGE + "1" + ")" * HUGE
     sources = {

@@ -378,7 +378,7 @@ def test_an_exchange_cannot_send_a_hand_in_elsewhere(project: Project, run: Run,
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_file_without_end_takes_no_memory(project: Project, run: Run, name: str) -> None:
     path = run.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -474,6 +474,7 @@ def test_an_unreadable_claim_is_named_with_its_remedy(project: Project, content:
     examine(repository, "GAL-1", None)  # the control: nothing else was in the way
 
 
+@pytest.mark.broad
 def test_a_claim_that_nobody_wrote_is_no_bug_of_ours(project: Project, run: Run) -> None:
     git(project.root, "update-ref", f"{CLAIM}GAL-9", Repository.find(project.root).write_blob(b"[]"))
     for words, code in ((("run", "GAL-1"), 2), (("doctor",), None), (("show", RUN), 0), (("abandon", RUN), 0)):

@@ -196,6 +196,7 @@ def test_trust_asks_at_a_terminal_only_and_nothing_runs(tmp_path: Path) -> None:
     assert "there is no terminal" in asked.output.lower()
 
 
+@pytest.mark.broad
 def test_the_control_what_is_trusted_does_run_and_is_seen(tmp_path: Path) -> None:
     hostile = Hostile(tmp_path, WANTS_TRUST, PROGRAMS)
     hostile.project.env["REDFIRST_TRUST"] = "1"

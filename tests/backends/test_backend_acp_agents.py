@@ -80,7 +80,7 @@ SITUATIONS = [
 
 
 @pytest.mark.parametrize(("profile", "case"), SITUATIONS)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_situation(profile: Profile, case: Case, tmp_path: Path) -> None:
     place = Stand(tmp_path, profile, boxed(), writable=case.writable)
     mark = secrets.token_hex(8)

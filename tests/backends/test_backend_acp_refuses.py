@@ -49,6 +49,7 @@ def test_an_agent_that_cannot_reach_its_model(tmp_path: Path) -> None:
     AcpBackend().require(config.model_copy(update={"network": Network.MODEL}), str(tmp_path))
 
 
+@pytest.mark.broad
 def test_a_service_that_speaks_another_dialect(tmp_path: Path) -> None:
     program = tmp_path / "codex-acp"
     program.symlink_to("/bin/true")

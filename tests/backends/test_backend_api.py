@@ -35,7 +35,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
     return Play(tmp_path, request.param)
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_a_conversation_with_every_kind_of_tool(play: Play) -> None:
     result = play.play(
         conversation(
@@ -122,6 +122,7 @@ def test_a_name_that_is_none_begins_anew(tmp_path: Path, name: str) -> None:
         pytest.param(Api.GOOGLE, "gemini-3-pro-preview", ("generationConfig",), marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.broad(but_first=2)
 def test_effort_is_said_in_the_words_of_the_service(tmp_path: Path, api: Api, model: str, said: tuple[str]) -> None:
     play = Play(tmp_path, api)
     with ModelService([conversation(Report(DONE)), conversation(Report(DONE))], secret=SECRET) as service:

@@ -16,5 +16,6 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("one", params(GROUP))
+@pytest.mark.broad
 def test_it_ends_as_the_catalogue_says(one: Cheat | Honest, theatre: Theatre, request: pytest.FixtureRequest) -> None:
     check(theatre, one, request)

@@ -43,7 +43,7 @@ def offered(folder: Path, line: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.broad(but_first=6)
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -67,6 +67,7 @@ def test_words_of_the_repository_and_of_the_program(project: Project, line: str,
     assert offered(project.root, line) == words
 
 
+@pytest.mark.broad
 def test_outside_of_a_repository_nothing_is_offered_and_nothing_is_said(tmp_path: Path) -> None:
     for line in ("run ", "show ", "issue edit ", "verify "):
         assert offered(tmp_path, line) == []

@@ -35,6 +35,7 @@ def ready(tmp_path: Path, files: dict[str, str]) -> Project:
     return project
 
 
+@pytest.mark.broad
 def test_an_option_that_no_plugin_knows_blocks_in_the_words_of_the_run(tmp_path: Path) -> None:
     project = ready(tmp_path, {"pyproject.toml": COVERED})
     said = collection(project, code=2)

@@ -145,7 +145,7 @@ def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["block", "needs work"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_verdict_that_would_hold_nothing_up_is_refused(repository: Repository, verdict: str, tmp_path: Path) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
     assert "would count as ACCEPTABLE" in message("--verdict", verdict)
@@ -173,6 +173,7 @@ def test_a_re_review_answers_for_each_open_blocker(repository: Repository, tmp_p
     assert hand_in("--verdict", "acceptable")["report"] == {"verdict": "ACCEPTABLE", "prior": resolved}
 
 
+@pytest.mark.broad
 def test_what_the_gate_would_refuse_costs_no_try(repository: Repository) -> None:
     desk = lay_out(repository)
     lay_rules(repository, desk, "app.py")

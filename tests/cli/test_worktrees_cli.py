@@ -62,6 +62,7 @@ def test_a_run_of_another_worktree_is_seen_and_answered_from_the_main_checkout(p
     assert project.redfirst("diff", "GAL-1", "--stat").stdout.splitlines()[-1].startswith("2 files")
 
 
+@pytest.mark.broad
 def test_a_claimed_issue_is_not_ready_and_a_second_start_says_who_has_it(project: Project) -> None:
     there = project.root.parent / "project-gal-1"
     claim = {"run": "run-GAL-1", "worktree": str(there), "status": "parked"}

@@ -30,6 +30,7 @@ SEES = (
 """What tells one box from another: variables, programs, ignored files, what `setup` made, and whether tests run."""
 
 
+@pytest.mark.broad
 def test_the_agent_has_what_it_has_in_a_run(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({".worktreeinclude": "local.cfg\n", ".gitignore": "local.cfg\n.workflow\n"})

@@ -66,7 +66,7 @@ def test_a_run_of_the_first_version_that_died_after_a_refusal_is_given_up(projec
 
 
 @pytest.mark.parametrize("content", ["", TESTS["extra.check"]])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_file_of_the_user_that_ours_begins_with_stays(project: Project, content: str) -> None:
     project.write({"extra.check": content})
     assert die_at(project, "after journal publish_moving", 2, "approve", "GAL-1") == KILLED

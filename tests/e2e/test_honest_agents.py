@@ -55,6 +55,7 @@ def processes(*argv: str) -> list[str]:
     return found
 
 
+@pytest.mark.broad
 def test_an_agent_may_use_git_run_the_tests_and_leave_caches_and_processes(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     seconds = str(100_000 + os.getpid())

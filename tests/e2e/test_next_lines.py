@@ -35,6 +35,7 @@ def parked(scene: Scene, *flags: str, reason: str = "approval") -> dict[str, Any
     return document
 
 
+@pytest.mark.broad
 def test_at_a_gate(scene: Scene) -> None:
     project = scene.project
     document = parked(scene, "--approve", "plan")
@@ -110,6 +111,7 @@ def test_a_branch_whose_name_the_shell_would_read(scene: Scene) -> None:
     scene.each(actions_of(done), TABLE["completed on an odd branch"].lines)
 
 
+@pytest.mark.broad
 def test_landing_of_a_branch_without_a_worktree(scene: Scene) -> None:
     project = scene.project
     project.git("worktree", "add", "-q", "--detach", "../other", "main")

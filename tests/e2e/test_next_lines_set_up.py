@@ -68,6 +68,7 @@ def test_a_program_of_one_s_own_from_its_configuration_to_a_run(scene: Scene) ->
     assert actions_of(project.document("init")) == actions_of(second), "a bare one would find no agent"
 
 
+@pytest.mark.broad
 def test_what_doctor_advises(scene: Scene) -> None:
     project = scene.project
     project.git("switch", "--quiet", "--detach")

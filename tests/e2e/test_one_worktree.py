@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.broad
 def test_a_second_unfinished_run_in_one_worktree_is_refused_before_any_agent_is_asked(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"TODO/GAL-2.md": ISSUE.replace("GAL-1", "GAL-2")})

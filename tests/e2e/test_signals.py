@@ -75,7 +75,7 @@ def await_line(driver: subprocess.Popen[str], words: str) -> str:
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_second_signal_kills_the_dispatch_and_all_its_processes(tmp_path: Path, sandbox: str) -> None:
     project = make_project(tmp_path)
     bell = Bell(project.home)

@@ -18,7 +18,7 @@ RUN = Path(__file__).with_name("run.py")
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris has no wheel for this Python or machine")
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_target_stands_three_seconds(target: str) -> None:
     if target == "regions" and not rustc.is_there():
         pytest.skip("there is no rustc; scripts/system-packages.sh installs it")

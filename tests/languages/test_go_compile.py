@@ -90,6 +90,7 @@ def before(start: Path) -> Observation:
     return measure(start)
 
 
+@pytest.mark.broad
 def test_each_broken_file_has_its_own_reason_and_other_packages_run(
     start: Path, before: Observation, tmp_path: Path
 ) -> None:

@@ -246,7 +246,7 @@ def test_the_runner_cannot_be_looked_into(tmp_path: Path) -> None:
 def test_a_test_that_kills_the_runner_is_no_result(tmp_path: Path) -> None:
     observation = run(tmp_path, "test('kills', () => { process.kill(process.ppid, 'SIGKILL'); for (;;); });\n")
     assert observation.state is RunState.CRASHED
-    assert ends(observation) == {"kills": None}
+    assert ends(observation) in ({"kills": None}, {}), "the runner may die before it has said that the test began"
 
 
 def test_a_test_that_is_defined_past_the_layer_is_seen_all_the_same(tmp_path: Path) -> None:

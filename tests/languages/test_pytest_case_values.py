@@ -30,7 +30,7 @@ def cases_of(folder: Path, test: str, **more: str) -> dict[str, Case | None]:
     return {entry.partition("::")[2]: record.case for entry, record in seen.records.items()}
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("cases", "is_written"),
     [

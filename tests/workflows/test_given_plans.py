@@ -38,6 +38,7 @@ def test_what_is_wrong_with_a_given_plan_is_told(step: str, change: dict[str, ob
 
 
 @pytest.mark.slow
+@pytest.mark.broad
 def test_check_31_an_issues_run_is_run_again_with_another_name(tmp_path: Path) -> None:
     project = sums(tmp_path)
     readme = README + "- [ ] [GAL-2](GAL-2.md) Reject empty names\n"

@@ -79,6 +79,7 @@ def test_what_was_written_is_one_commit_whenever_the_driver_dies(tmp_path: Path)
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_what_the_user_committed_meanwhile_is_built_on_where_no_file_meets(tmp_path: Path) -> None:
     project = project_with(tmp_path, SCRIPT)
     assert die_at(project, "before journal publish_intended", 1, "run", "tidy", "what=Check names") == KILLED

@@ -73,7 +73,7 @@ def test_two_independent_tasks_are_at_work_at_once_and_accepted_in_order(tmp_pat
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_07_delays_never_change_the_commits(seed: int, tmp_path: Path, undisturbed: Result) -> None:
     project = make(tmp_path, 4)
     played = play(project, story(random.Random(seed)))  # noqa: S311  (a schedule, no secret)
