@@ -151,7 +151,7 @@ def readable(content: bytes) -> list[Line]:
     lines: list[Line] = []
     for text in content.splitlines():
         try:
-            line = line_of(text, len(lines) + 1)
+            line = _line(text, len(lines) + 1)
         except (ValueError, RecursionError):
             break
         lines.append(line)
@@ -163,23 +163,27 @@ def _parse(store: Store) -> tuple[list[Line], int]:
     try:
         content = store.journal()
     except OSError as error:
-        raise damaged(store, 1, f"the file is {error.strerror}") from error
+        raise _damaged(store, 1, f"the file is {error.strerror}") from error
+    return whole_lines(store, content, 1)
+
+
+def whole_lines(store: Store, content: bytes, first: int) -> tuple[list[Line], int]:
+    """Return the lines of a part of a journal that begins with the line *first*, and how many bytes they take.
+
+    Raises:
+        UserError: one of them is broken; the last one may be torn, and is none yet.
+    """
     whole = content.rfind(b"\n") + 1
     lines: list[Line] = []
-    for number, text in enumerate(content[:whole].splitlines(), 1):
+    for number, text in enumerate(content[:whole].splitlines(), first):
         try:
-            lines.append(line_of(text, number))
+            lines.append(_line(text, number))
         except (ValueError, RecursionError) as error:
-            raise damaged(store, number, str(error).splitlines()[0]) from error
+            raise _damaged(store, number, str(error).splitlines()[0]) from error
     return lines, whole
 
 
-def line_of(text: bytes, number: int) -> Line:
-    """Return a line of a journal.
-
-    Raises:
-        ValueError, RecursionError: it is none, or not the one of this number.
-    """
+def _line(text: bytes, number: int) -> Line:
     if len(text) > _LONGEST_LINE:
         raise ValueError(f"longer than {_LONGEST_LINE // 1024**2} MiB")
     line = Line.model_validate(json.loads(text))
@@ -188,8 +192,7 @@ def line_of(text: bytes, number: int) -> Line:
     return line
 
 
-def damaged(store: Store, number: int, why: str) -> UserError:
-    """Return what is said of a journal with a line that cannot be read."""
+def _damaged(store: Store, number: int, why: str) -> UserError:
     return UserError(
         f"The journal {store.where(JOURNAL)} is damaged at line {number} ({why}). Nothing was changed. The run cannot "
         f"go on; put the file back, or: redfirst abandon {store.name} (its ref still holds the work)",

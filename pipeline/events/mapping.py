@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engine import events as engine
-from pipeline.engine.machine import TRUNK
 from pipeline.events import model
 from pipeline.events.model import Data, Event, full
 from pipeline.policy.characters import visible
@@ -108,7 +107,7 @@ def _decided(made: engine.DecisionMade) -> Data:
     return kind(
         step=made.step,
         task=made.task,
-        lane=made.lane or TRUNK,
+        lane=made.lane,
         signal=made.signal,
         row=made.row,
         to=str(to) if to else None,

@@ -90,7 +90,7 @@ class RecipeMachine:
             state = replace(state, outcome=None, reason=None)
         row, action = row_of(lane.at, event.signal)
         after, action, counters, exhausted = self._followed(state, event, action)
-        open_seams = lane.open_seams if event.open_seams is None else event.open_seams
+        open_seams = _open_seams(lane, event)
         if open_seams and action == Settle(Checkpoint.READY):  # nobody builds on what does not keep to its contract
             action = Settle(Checkpoint.PARTIAL)
         effects: list[tuple[str, dict[str, str]]] = []
@@ -223,6 +223,11 @@ class RecipeMachine:
                     again.add(name)
 
 
+def _open_seams(lane: StepLane, event: StepEvent) -> tuple[str, ...]:
+    """Return the contracts that a step leaves open: what it says now, else what it said before."""
+    return lane.open_seams if event.open_seams is None else event.open_seams
+
+
 def _behind(at: At, step: Step) -> At | None:
     """Return the next place that a step has behind one."""
     places = [place for place, has in ((At.ACCEPT, step.accept), (At.REVIEW, step.review)) if has]
@@ -234,7 +239,7 @@ def _at(state: StepsState, event: StepEvent, at: At) -> StepsState:
     """Return the state with a lane that has arrived at a place, with what it has written."""
     lane, visits = state.lanes[event.lane], state.visits + 1
     attempt = lane.attempt + (at is At.ASK)
-    open_seams = lane.open_seams if event.open_seams is None else event.open_seams
+    open_seams = _open_seams(lane, event)
     moved = replace(lane, at=at, visit=visits, attempt=attempt, tree=event.tree or lane.tree, open_seams=open_seams)
     return replace(state, lanes={**state.lanes, event.lane: moved}, visits=visits)
 
@@ -243,7 +248,7 @@ def _settled(state: StepsState, event: StepEvent, checkpoint: Checkpoint) -> Ste
     lanes = {name: where for name, where in state.lanes.items() if name != event.lane}
     lane = state.lanes[event.lane]
     tree = event.tree or lane.tree
-    open_seams = lane.open_seams if event.open_seams is None else event.open_seams
+    open_seams = _open_seams(lane, event)
     after = replace(
         state,
         lanes=lanes,

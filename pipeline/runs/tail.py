@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engine.journal import JOURNAL, Line, damaged, line_of
+from pipeline.engine.journal import JOURNAL, whole_lines
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease
 from pipeline.runs.records import RECORD_LIMIT, open_record
@@ -14,6 +14,8 @@ from pipeline.runs.records import RECORD_LIMIT, open_record
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pipeline.engine.journal import Line
 
 POLL_S: Final = 0.1
 """Seconds between two looks at a journal that is followed."""
@@ -23,9 +25,8 @@ class Tail:
     """Reads on from where it was in the journal of a run."""
 
     def __init__(self, folder: Path) -> None:
-        self.store = RunFolder(folder)
-        self.read = 0
-        """Lines."""
+        self._store = RunFolder(folder)
+        self._read = 0
         self._offset = 0
 
     def lines(self) -> list[Line]:
@@ -35,7 +36,7 @@ class Tail:
             UserError: one of them is damaged.
         """
         try:
-            handle = open_record(self.store.path, JOURNAL, os.O_RDONLY)
+            handle = open_record(self._store.path, JOURNAL, os.O_RDONLY)
         except FileNotFoundError:
             return []
         try:
@@ -43,15 +44,9 @@ class Tail:
             content = os.pread(handle, min(max(there, 0), RECORD_LIMIT), self._offset)
         finally:
             os.close(handle)
-        whole = content[: content.rfind(b"\n") + 1]
-        found: list[Line] = []
-        for text in whole.splitlines():
-            try:
-                found.append(line_of(text, self.read + 1))
-            except (ValueError, RecursionError) as error:
-                raise damaged(self.store, self.read + 1, str(error).splitlines()[0]) from error
-            self.read += 1
-        self._offset += len(whole)
+        found, size = whole_lines(self._store, content, self._read + 1)
+        self._read += len(found)
+        self._offset += size
         return found
 
 
