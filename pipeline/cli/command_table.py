@@ -12,6 +12,7 @@ LAZY_COMMANDS: Final = (
     LazyCommand("explain", "pipeline.cli.explain:explain", "Say why a run stands where it does."),
     LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
     LazyCommand("events", "pipeline.cli.events:events", "Print what happens in runs as CloudEvents."),
+    LazyCommand("watch", "pipeline.cli.watch:watch", "Watch a run until no process drives it any more."),
     LazyCommand("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
     LazyCommand(
         "agents",

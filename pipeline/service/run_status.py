@@ -67,7 +67,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     return ShowDocument(
         run_id=info.run_id,
         issue=run.issue,
-        title=_title(run),
+        title=title_of(run),
         branch=info.branch,
         base_branch=info.base_branch,
         start_commit=info.start_commit,
@@ -121,7 +121,8 @@ def _vain_edits(run: Run, here: Repository) -> tuple[VainEdit, ...]:
     return tuple(replace(edit, instead=next(iter(commands), None)) for edit, commands in zip(edits, typed, strict=True))
 
 
-def _title(run: Run) -> str:
+def title_of(run: Run) -> str:
+    """Return the title of its issue; nothing where there is no copy of it, or none that can be read."""
     path = run.folder / "issue.md"
     if not path.is_file():
         return ""

@@ -1,0 +1,106 @@
+"""A run on a terminal, drawn again each half second where it stands."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.cli.journal_lines import log_line
+from pipeline.engine.events import ArtifactWritten
+from pipeline.policy.characters import visible
+from pipeline.progress import duration
+from pipeline.runs.events import TrackerWritten
+from pipeline.service.live_view import live_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pipeline.service.live_view import LiveView, Stands
+
+_EACH_S: Final = 0.5
+_LINES: Final = 5
+_LABELS: Final = 8
+"""Columns of the labels before what they name."""
+_UNTOLD: Final = frozenset({ArtifactWritten.KIND, TrackerWritten.KIND})
+_MOST_TASKS: Final = 8
+_STYLES: Final[dict[Stands, str]] = {
+    "done": "green",
+    "now": "bold cyan",
+    "ahead": "dim",
+    "left_out": "dim",
+    "failed": "red",
+}
+_MARKS: Final[dict[Stands, str]] = {"done": "x", "now": ">", "ahead": ".", "left_out": "-", "failed": "!"}
+_STATUS: Final = {"running": "cyan", "completed": "green", "parked": "yellow", "completed_with_blockers": "yellow"}
+
+
+def show_live(folder: Path) -> None:
+    """Draw a run until no process drives it any more, or Ctrl-C; what was drawn last stays."""
+    console = Console(highlight=False)
+    with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
+        while True:
+            view = live_view(folder)
+            live.update(drawn(view, console.width, console.height), refresh=True)
+            if not view.live:
+                return
+            time.sleep(_EACH_S)
+
+
+def drawn(view: LiveView, width: int, height: int) -> Group:
+    """Return how a run stands, in fewer lines than the terminal has."""
+    head = Text.assemble((visible(view.run), "bold"), "  ", visible(view.title))
+    status = Text(view.status, _STATUS.get(view.status, "red"))
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column()
+    where = visible(view.place) + (f" ({view.reason.value})" if view.reason is not None else "")
+    rows.add_row("state", Text.assemble(status, ", ", where))
+    if view.phases:
+        rows.add_row("phases", _phases(view, width - _LABELS))
+    for number, line in enumerate(_tasks(view)):
+        rows.add_row("" if number else "tasks", line)
+    for number, each in enumerate(view.now):
+        since = (datetime.now(UTC) - each.since).total_seconds()
+        rows.add_row("" if number else "now", f"{visible(each.what)}, {duration(max(0.0, since))}")
+    if view.loops:
+        rows.add_row("back", visible(", ".join(view.loops)))
+    rows.add_row("spent", f"{duration(view.driven_s)}, {view.spent}")
+    if view.usual:
+        rows.add_row("then", f"usually {view.usual}")
+    room = max(1, min(_LINES, height - len(view.tasks) - len(view.now) - 10))
+    told = [line for line in view.lines if line.kind not in _UNTOLD][-room:]
+    last = [Text(visible(log_line(line)), "dim", no_wrap=True, overflow="ellipsis") for line in told]
+    return Group(head, rows, *last)
+
+
+def _phases(view: LiveView, room: int) -> Text:
+    """Return the phases, as many to a line as there is room for."""
+    found, column = Text(), 0
+    for one in view.phases:
+        words = f"{_MARKS[one.stands]} {one.phase.words}"
+        if column + len(words) > room:
+            found.append("\n")
+            column = 0
+        found.append(f"{words}  ", _STYLES[one.stands])
+        column += len(words) + 2
+    return found
+
+
+def _tasks(view: LiveView) -> Iterable[Text]:
+    if len(view.tasks) > _MOST_TASKS:  # those at work, and how many are not
+        shown = [task for task in view.tasks if task.stands == "now"][:_MOST_TASKS]
+        done = sum(task.stands == "done" for task in view.tasks)
+        yield Text(f"{done} of {len(view.tasks)} done")
+    else:
+        shown = list(view.tasks)
+    for task in shown:
+        words = f"{_MARKS[task.stands]} {visible(task.id)}  {task.at}  {visible(task.title)}".rstrip()
+        yield Text(words, _STYLES[task.stands], no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,94 @@
+"""What happens in each phase and step, in words for somebody who sees a run for the first time. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pipeline.routing.actions import Forward, Goto, NextTask, Retry, Stop
+from pipeline.routing.matrix import MATRIX
+from pipeline.routing.vocabulary import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase of the way of an issue: its number, its name in a word or two, and its steps."""
+
+    number: str
+    name: str
+    steps: tuple[Step, ...]
+
+    @property
+    def words(self) -> str:
+        """Return number and name: `7 Code`."""
+        return f"{self.number} {self.name}"
+
+
+PHASES: Final = (
+    Phase("1", "Check", (Step.SANITY,)),
+    Phase("2", "Issue", (Step.ISSUE,)),
+    Phase("3", "Plan", (Step.PLAN,)),
+    Phase("4", "Review plan", (Step.REVIEW_PLAN,)),
+    Phase("5", "Split", (Step.SPLIT,)),
+    Phase("5.5", "Review split", (Step.REVIEW_SPLIT,)),
+    Phase("6", "Tests", (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.SEAM)),
+    Phase("7", "Code", (Step.IMPLEMENT, Step.DIAGNOSE, Step.INTEGRATE)),
+    Phase("8", "Final review", (Step.FINAL_REVIEW,)),
+    Phase("9", "Publish", (Step.PUBLISH,)),
+)
+"""The phases in their order; a gate and the failure handler belong to none."""
+
+TOLD: Final[Mapping[Step, str]] = {
+    Step.SANITY: "All tests are run once, before any agent is asked: what passes now must pass at the end.",
+    Step.ISSUE: "The issue is claimed, so that no other run takes it, and set to In Progress.",
+    Step.PLAN: "An agent drafts the plan: which files change, why, and what the tests must show.",
+    Step.REVIEW_PLAN: "Two other agents review the plan, before there is any code: is it right, and is it simple?",
+    Step.SPLIT: "The plan is cut into tasks. Each has its own files, criteria and tests.",
+    Step.REVIEW_SPLIT: "A reviewer looks at the tasks: do they cover the plan, and does each do one thing?",
+    Step.STUB: "Empty functions are put in place, so that the new tests can call them and fail for the right reason.",
+    Step.WRITE_TESTS: (
+        "An agent writes tests for the task. They are run over the old code, twice: each must fail there (RED), and "
+        "because the behaviour is missing, not because of a mistake in the test."
+    ),
+    Step.CHECK_TESTS: "Something about the tests was unusual, so a reviewer judges them before any code is written.",
+    Step.SEAM: "The code offers no place where the behaviour can be tested; one is added first.",
+    Step.IMPLEMENT: (
+        "An agent writes the code. The tests are frozen and run by redfirst itself: those of the task must pass now, "
+        "and so must all that passed before (GREEN)."
+    ),
+    Step.DIAGNOSE: "It did not work out. A reviewer says what is at fault: the code, the tests, the task or the plan.",
+    Step.INTEGRATE: "Tasks were worked on side by side; this one is put over the others, and measured again.",
+    Step.FINAL_REVIEW: "The whole result is reviewed. What must be fixed becomes a task of its own, tests first.",
+    Step.PUBLISH: "Everything is measured once more, and the commits are put on the branch, all at once.",
+    Step.FAILURE: "The goal cannot be reached: the issue goes back to Todo and says why; the work stays as a patch.",
+    Step.GATE: "You asked to be asked here. Nothing goes on before you have answered.",
+}
+"""What happens in a step."""
+
+GATE_BEHIND: Final[Mapping[str, str]] = {"plan": "4", "split": "5.5", "commit": "8"}
+"""The phase that each gate stands behind."""
+
+
+def phase_with(step: Step) -> Phase | None:
+    """Return the phase that a step belongs to."""
+    return next((phase for phase in PHASES if step in phase.steps), None)
+
+
+def usual_next(step: Step) -> str:
+    """Return what follows a step where all goes well: its first row, in words."""
+    action = next(row.action for row in MATRIX if row.step is step)
+    match action:
+        case Goto(to) | Retry(to):
+            phase = phase_with(to)
+            return phase.words if phase is not None else to.value
+        case NextTask():
+            return "the next task, after the last one the final review"
+        case Forward():
+            return "on from where it waits"
+        case Stop():
+            return "the run is over"
+        case _:
+            return "back to who asked"

@@ -1,0 +1,212 @@
+"""How a run stands at one moment, as `watch` and the console show it: phases, tasks, who is at work, what is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pipeline.outcomes import Outcome
+from pipeline.progress import counted
+from pipeline.recipes.step_table import Checkpoint
+from pipeline.routing.state import TaskStatus
+from pipeline.routing.state_changes import SETTLED
+from pipeline.routing.story import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
+from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.runs.activity_file import read_now
+from pipeline.runs.facts import counters_of, driven_s, last_note, place_of
+from pipeline.runs.lease import FileLease
+from pipeline.runs.recipe_run import RecipeRun, load_run
+from pipeline.runs.run import Run
+from pipeline.runs.spending import spent
+from pipeline.service.run_status import title_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.engine.journal import Line
+    from pipeline.outcomes import Reason
+    from pipeline.routing.story import Phase
+    from pipeline.runs.activity_file import Doing
+    from pipeline.runs.spending import AnyRun
+
+Stands = Literal["done", "now", "ahead", "left_out", "failed"]
+_GOOD: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
+
+
+@dataclass(frozen=True)
+class PhaseShown:
+    """A phase, how it stands, and how often the run came there."""
+
+    phase: Phase
+    stands: Stands
+    visits: int
+
+
+@dataclass(frozen=True)
+class TaskShown:
+    """A task, or a step of a recipe: where it stands in a word or two."""
+
+    id: str
+    title: str
+    at: str
+    stands: Stands
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveView:
+    """How a run stands.
+
+    Args:
+        run: Its name.
+        title: Of its issue, or which recipe it is of.
+        live: Whether a process drives it.
+        status: In a word: running, interrupted, or its outcome.
+        outcome: None while it is driven, or where its driver died.
+        reason: Why it rests.
+        place: Where it stands.
+        told: What happens there, for somebody who sees it for the first time.
+        usual: What follows where all goes well.
+        note: What the last decision said.
+        phases: Of the way of an issue; none of a recipe's own steps.
+        tasks: Or the steps of a recipe.
+        now: What its driver does, and since when.
+        loops: The ways back that were paid from where it stands, and how much of each.
+        spent: Dispatches, tokens and cost.
+        driven_s: How long processes drove it.
+        lines: Its journal.
+    """
+
+    run: str
+    title: str
+    live: bool
+    status: str
+    outcome: Outcome | None
+    reason: Reason | None
+    place: str
+    told: str
+    usual: str
+    note: str
+    phases: tuple[PhaseShown, ...]
+    tasks: tuple[TaskShown, ...]
+    now: tuple[Doing, ...]
+    loops: tuple[str, ...]
+    spent: str
+    driven_s: float
+    lines: tuple[Line, ...]
+
+
+def live_view(folder: Path) -> LiveView:
+    """Return how the run in *folder* stands now.
+
+    Raises:
+        UserError: it is damaged.
+    """
+    live = FileLease.is_held(folder)
+    run = load_run(folder, driving=False)
+    return _of_issue(run, live=live) if isinstance(run, Run) else _of_recipe(run, live=live)
+
+
+def _of_issue(run: Run, *, live: bool) -> LiveView:
+    at = next(iter(_steps(run)))
+    return LiveView(
+        title=title_of(run),
+        place=place_of(run),
+        told=TOLD[at],
+        usual=usual_next(at) if live else "",
+        note=last_note(run),
+        phases=phases_of(run),
+        tasks=_tasks(run),
+        loops=tuple(
+            f"{one.loop.value.replace('_', ' ')} {one.spent} of {one.limit}"
+            for one in counters_of(run)
+            if one.holds and one.limit is not None and one.loop is not Loop.DISPATCHES
+        ),
+        **_of_any(run, live=live),
+    )
+
+
+def _of_recipe(run: RecipeRun, *, live: bool) -> LiveView:
+    names = [name for id_ in run.machine.order for name in run.machine.names(run.state, id_)]
+    recipe = f"recipe {run.facts.name}" if run.facts is not None else ""
+    return LiveView(
+        title=recipe,
+        place=f"{sum(name in run.state.settled for name in names)} of {counted(len(names), 'step')}",
+        told="Each step of the recipe is done as soon as what it waits for is ready.",
+        usual="",
+        note="",
+        phases=(),
+        tasks=tuple(_step(run, name) for name in names),
+        loops=(),
+        **_of_any(run, live=live),
+    )
+
+
+def _of_any(run: AnyRun, *, live: bool) -> dict[str, Any]:
+    outcome = None if live else run.state.outcome
+    return {
+        "run": run.info.run_id,
+        "live": live,
+        "status": outcome.value if outcome is not None else "running" if live else "interrupted",
+        "outcome": outcome,
+        "reason": run.state.reason if outcome is not None else None,
+        "now": read_now(run.folder, run.journal.epoch) if live else (),
+        "spent": str(spent(run)),
+        "driven_s": driven_s(run, datetime.now(UTC) if live else None),
+        "lines": tuple(run.journal.lines),
+    }
+
+
+def _steps(run: Run) -> tuple[Step, ...]:
+    """Return the steps that a run is at: of each task that is worked on beside others, or the one."""
+    return tuple(lane.step for lane in run.state.beside.values()) or (run.state.trunk.step,)
+
+
+def phases_of(run: Run) -> tuple[PhaseShown, ...]:
+    """Return the phases, and how the run stands in each."""
+    own = [one for one in run.history if not one.decision.row.startswith("any/")]
+    been = [phase for one in own if (phase := phase_with(one.decision.step)) is not None]
+    visits = Counter(been)
+    left_out = {phase_with(one.decision.step) for one in own if one.event.signal is Signal.NOT_ASKED}
+    now = {phase for step in _steps(run) if (phase := phase_with(step)) is not None}
+    if not now and run.state.trunk.step is not Step.GATE:  # the failure handler: it failed where it was last
+        now = set(been[-1:])
+    gate = GATE_BEHIND.get(run.state.trunk.gate or "")
+    furthest = max((n for n, phase in enumerate(PHASES) if phase in now or phase.number == gate), default=-1)
+
+    def stands(number: int, phase: Phase) -> Stands:
+        if phase in now and not run.state.has_ended:
+            return "now"
+        if phase in now and run.state.outcome not in _GOOD:
+            return "failed"
+        if phase in left_out:
+            return "left_out"
+        return "done" if visits[phase] and number <= furthest else "ahead"
+
+    return tuple(PhaseShown(phase, stands(number, phase), visits[phase]) for number, phase in enumerate(PHASES))
+
+
+def _tasks(run: Run) -> tuple[TaskShown, ...]:
+    beside = {lane.task: lane.step for lane in run.state.beside.values()}
+    if run.state.current is not None and run.state.outcome is None:
+        beside.setdefault(run.state.current, run.state.trunk.step)
+    found: list[TaskShown] = []
+    for task in run.state.tasks.values():
+        if task.status is TaskStatus.DROPPED:
+            continue
+        step = beside.get(task.id) if task.status not in SETTLED else None
+        stands: Stands = "done" if task.status in SETTLED else "now" if step is not None else "ahead"
+        words = step.value if step is not None else task.status.value.replace("_", " ")
+        found.append(TaskShown(task.id, task.spec.title, words, stands))
+    return tuple(found)
+
+
+def _step(run: RecipeRun, name: str) -> TaskShown:
+    how = run.state.settled.get(name)
+    if how is not None:
+        return TaskShown(name, "", how.value.replace("_", " "), "done" if how is Checkpoint.READY else "failed")
+    lane = run.state.lanes.get(name)
+    if lane is None:
+        return TaskShown(name, "", "waiting", "ahead")
+    return TaskShown(name, "", "waits for you" if lane.gate is not None else "at work", "now")
