@@ -15,7 +15,6 @@ import typer
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
 from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.issue_lists import FOLDER, claims_of
 from pipeline.cli.issue_new import next_id
 from pipeline.cli.issue_place import user_errors
 from pipeline.cli.text import print_text
@@ -28,6 +27,7 @@ from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.files import disk
 from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
+from pipeline.service.issue_records import FOLDER, claims_of
 from pipeline.service.run_config import file_at_head
 from pipeline.service.trust_requests import widening_in
 from todo import FolderSource, Tracker

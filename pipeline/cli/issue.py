@@ -12,18 +12,19 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.issue_documents import (
-    IssueDetail,
-    IssueDocument,
-    IssueLintDocument,
-)
-from pipeline.cli.issue_lists import claim_words, claims_of, print_issues, print_ready, record_of
+from pipeline.cli.issue_lists import claim_words, print_issues, print_ready
 from pipeline.cli.issue_new import edit_issue, new
 from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.service.issue_documents import (
+    IssueDetail,
+    IssueDocument,
+    IssueLintDocument,
+)
+from pipeline.service.issue_records import claims_of, record_of
 from pipeline.terminal import visible_lines
 from todo import (
     FolderSource,

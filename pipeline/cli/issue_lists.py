@@ -5,65 +5,24 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.cli.text import fitted
-from pipeline.errors import UserError
-from pipeline.policy.characters import as_utf8, visible
+from pipeline.policy.characters import visible
+from pipeline.service.issue_records import record_of
 from pipeline.terminal import echo
-from todo import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.cli.issue_documents import ClaimRecord, IssueRecord
+    from pipeline.service.issue_documents import ClaimRecord
     from todo import Issue
-
-FOLDER: Final = "TODO"
-
-
-def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
-    """Return the run that has each claimed issue; outside of a repository nobody has any.
-
-    A claim that nobody can read is left to `doctor`.
-    """
-    from pipeline.git import Repository  # noqa: PLC0415  (heavy; not on the path of --help)
-    from pipeline.runs.store import Claim, claims  # noqa: PLC0415  (the same)
-
-    try:
-        repository = Repository.find(folder)
-    except UserError:
-        return {}
-    readable = {issue: claim for issue, claim in claims(repository).items() if isinstance(claim, Claim)}
-    if not readable:
-        return {}
-    from pipeline.cli.issue_documents import ClaimRecord  # noqa: PLC0415  (the same)
-    from pipeline.service.run_list import claimants  # noqa: PLC0415  (the same)
-
-    found = claimants(repository, readable)
-    return {issue: ClaimRecord(each.run, as_utf8(each.worktree), each.status) for issue, each in found.items()}
 
 
 def claim_words(issue: str, claim: ClaimRecord) -> str:
     """Return who has the issue, and the command to ask or free it with."""
     then = f"redfirst abandon {issue}" if claim.status == "gone" else f"redfirst show {claim.run}"
     return f"claimed by {claim.run} in {claim.worktree}, {claim.status}: {then}"
-
-
-def record_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
-    """Return the issue as documents have it."""
-    from pipeline.cli.issue_documents import IssueRecord  # noqa: PLC0415  (the same)
-
-    return IssueRecord(
-        id=issue.id,
-        title=issue.title,
-        status=issue.status.value,
-        parent=issue.parent,
-        labels=issue.labels,
-        depends_on=issue.depends_on,
-        path=f"{FOLDER}/{file_name(issue.id)}",
-        claim=claims.get(issue.id),
-    )
 
 
 def print_issues(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> None:
@@ -76,7 +35,7 @@ def print_issues(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, 
 def issues_text(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> str:
     """Return a list of issues as it is printed."""
     if as_json:
-        from pipeline.cli.issue_documents import IssueListDocument  # noqa: PLC0415  (the same)
+        from pipeline.service.issue_documents import IssueListDocument  # noqa: PLC0415  (the same)
 
         return json.dumps(asdict(IssueListDocument(issues=tuple(record_of(issue, claims) for issue in issues))))
     width = max((len(issue.id) for issue in issues), default=0)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.issue_lists import FOLDER
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.service.issue_records import FOLDER
 from todo import ErrorKind, TrackerError
 
 if TYPE_CHECKING:

@@ -131,7 +131,8 @@ def _runs(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], li
 
 
 def _issue_ready(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:
-    from pipeline.cli.issue_lists import FOLDER, claims_of, ready_text  # noqa: PLC0415  (the same)
+    from pipeline.cli.issue_lists import ready_text  # noqa: PLC0415  (the same)
+    from pipeline.service.issue_records import FOLDER, claims_of  # noqa: PLC0415  (the same)
     from pipeline.service.text_cache import below  # noqa: PLC0415  (the same)
     from todo import FolderSource, Tracker  # noqa: PLC0415  (the same)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
@@ -55,16 +54,9 @@ def drive_steps(
 
 
 def _tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
-    from pipeline.service.other_worktrees import answers_as_typed, as_typed, text_as_typed  # noqa: PLC0415
-    from pipeline.service.recipe_result import recipe_document  # noqa: PLC0415
+    from pipeline.service.recipe_status import shown_from  # noqa: PLC0415
 
-    found, worktree = recipe_document(ctx, driven=driven), ctx.run.folder.parents[1]
-    actions = as_typed(found.safe_next_actions, here, worktree, found.run_id)
-    note = text_as_typed(found.note, here, worktree, found.run_id)
-    gates = tuple(
-        replace(gate, answers=answers_as_typed(gate.answers, here, worktree, found.run_id)) for gate in found.gates
-    )
-    document = found.model_copy(update={"safe_next_actions": actions, "note": note, "gates": gates})
+    document = shown_from(ctx, here, driven=driven)
     if as_document:
         print_document(document)
     else:

@@ -9,11 +9,11 @@ import typer
 
 from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.journal_lines import log_line
 from pipeline.cli.text import print_text, terminal_width
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import Reason
 from pipeline.runs.folder import RunFolder
+from pipeline.service.journal_lines import log_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,13 +40,13 @@ def show(
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
-    from pipeline.cli.journal_lines import follow as follow_log  # noqa: PLC0415  (the same)
     from pipeline.cli.recipe_runs import show as show_steps  # noqa: PLC0415  (the same)
     from pipeline.cli.show_page import page_of_run, page_text  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
+    from pipeline.service.journal_lines import follow as follow_log  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.service.run_status import log_document, show_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)

@@ -29,10 +29,10 @@ def watch(
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
-    from pipeline.cli.journal_lines import follow  # noqa: PLC0415  (the same)
     from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
+    from pipeline.service.journal_lines import follow  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
 
     folder = find(Roster(Repository.find(Path.cwd())), name)

@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.cli.journal_lines import log_line
 from pipeline.engine.events import ArtifactWritten
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.runs.events import TrackerWritten
+from pipeline.service.journal_lines import log_line
 from pipeline.service.live_view import live_view
 
 if TYPE_CHECKING:

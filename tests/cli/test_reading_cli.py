@@ -36,7 +36,6 @@ from typer.testing import CliRunner
 
 from pipeline.cli.diff import diff
 from pipeline.cli.explain import explain
-from pipeline.cli.journal_lines import log_line
 from pipeline.cli.runs import runs
 from pipeline.cli.runs_text import runs_text
 from pipeline.cli.show import show
@@ -53,6 +52,7 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster
 from pipeline.service.doctor_document import DoctorDocument
 from pipeline.service.documents import DiffDocument, ExplainDocument, LogDocument, ShowDocument
+from pipeline.service.journal_lines import log_line
 from pipeline.service.run_list import list_runs, running_beside
 from pipeline.service.runs_document import RunsDocument
 from pipeline.terminal import visible_lines
@@ -476,7 +476,7 @@ run.decide(Event(signal=Signal.NOT_FOUND, reason=Reason.ISSUE_NOT_FOUND))
 _FOLLOWER = """
 import sys
 from pathlib import Path
-from pipeline.cli.journal_lines import follow
+from pipeline.service.journal_lines import follow
 follow(Path(sys.argv[1]), lambda line: print(line, flush=True))
 print("end", flush=True)
 """
