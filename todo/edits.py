@@ -1,4 +1,4 @@
-"""What an operation wants to change: new contents by file name, and the contents they were computed from."""
+"""The changes that a tracker operation returns: new contents by file name, and the contents they were computed from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Edits(Mapping[str, bytes]):
         return f"Edits({', '.join(sorted(self._contents)) or 'none'})"
 
     def then(self, following: Edits) -> Edits:
-        """Return both as one; `following` was computed from a tracker that already had these edits."""
+        """Return these edits followed by `following`, which was computed from a tracker that has these already."""
         return Edits({**self, **following}, {**following.before, **self.before})
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a tracker, as one exception with a word from a closed list."""
+"""`TrackerError`, the one exception of the tracker library, with a kind from a closed list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ErrorKind(StrEnum):
-    """Why an operation was refused; the words are those of the outcomes (contract 2)."""
+    """Why an operation on the tracker was refused; the words are those of the outcomes (contract 2)."""
 
     TRACKER_MISSING = "tracker_missing"
     TRACKER_INVALID = "tracker_invalid"
@@ -19,7 +19,7 @@ class ErrorKind(StrEnum):
 
 
 class TrackerError(Exception):
-    """The tracker, or what was asked of it, is wrong; nothing was written.
+    """The tracker is malformed, or the request cannot be fulfilled; nothing was written.
 
     Args:
         kind: The word of the closed list.
@@ -41,7 +41,7 @@ class TrackerError(Exception):
 
 
 def invalid(message: str, *, path: str | None = None, line: int | None = None) -> TrackerError:
-    """Return the error for a tracker whose files are not as the contract says."""
+    """Return the error for a tracker file that breaks the format of contract 3."""
     return TrackerError(ErrorKind.TRACKER_INVALID, message, path=path, line=line)
 
 

@@ -1,4 +1,4 @@
-"""Where tracker files come from: a folder, or contents already in hand (a git tree, a test).
+"""Sources of tracker files: a folder on disk, contents in memory, and layers over another source.
 
 Nothing here writes; see `store.py` for the one function that does.
 """
@@ -21,7 +21,7 @@ MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 
 
 class Source(Protocol):
-    """The files directly in a tracker folder."""
+    """Access to the files directly in a tracker folder."""
 
     def names(self) -> Iterable[str]:
         """Return the names of the files, in any order."""
@@ -33,7 +33,7 @@ class Source(Protocol):
 
 
 def check_folder(folder: Path) -> None:
-    """Check that the folder is a real one.
+    """Check that the path is a directory and no symbolic link; raise TrackerError if not.
 
     Raises:
         TrackerError: tracker_missing or tracker_invalid.
@@ -54,12 +54,12 @@ def check_folder(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder on disk."""
+    """The tracker files of a folder on disk."""
 
     folder: Path
 
     def names(self) -> Iterable[str]:
-        """Return the names of everything directly in the folder but folders.
+        """Return the names of all entries of the folder that are no folders.
 
         Raises:
             TrackerError: tracker_missing or tracker_invalid.
@@ -102,7 +102,7 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class MappingSource:
-    """Contents by name, for instance the blobs of a tree."""
+    """Tracker files from a mapping of names to contents, for instance the blobs of a git tree."""
 
     contents: Mapping[str, bytes]
 
@@ -111,12 +111,12 @@ class MappingSource:
         return self.contents.keys()
 
     def read(self, name: str) -> bytes | None:
-        """Return the content, None when there is none."""
+        """Return the content of a file, None when there is none of that name."""
         return self.contents.get(name)
 
 
 class Snapshot:
-    """Another source, each thing read once: an edit is compared later with what it was computed from."""
+    """A cache over another source: each file is read once, so that edits can be compared with what they came from."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -124,13 +124,13 @@ class Snapshot:
         self._contents: dict[str, bytes | None] = {}
 
     def names(self) -> frozenset[str]:
-        """Return the names as they were when first asked."""
+        """Return the names of the files as they were at the first call."""
         if self._names is None:
             self._names = frozenset(self._source.names())
         return self._names
 
     def read(self, name: str) -> bytes | None:
-        """Return the content as it was when first asked."""
+        """Return the content of a file as it was at the first call for it."""
         if name not in self._contents:
             self._contents[name] = self._source.read(name)
         return self._contents[name]
@@ -138,15 +138,15 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Overlay:
-    """A source with some files replaced or added."""
+    """A source over another one, with some files replaced or added."""
 
     base: Source
     contents: Mapping[str, bytes]
 
     def names(self) -> Iterable[str]:
-        """Return the names of both."""
+        """Return the names of the base's files and of the added ones."""
         return {*self.base.names(), *self.contents}
 
     def read(self, name: str) -> bytes | None:
-        """Return the replaced content, else that of the base."""
+        """Return the replaced content of a file, else its content in the base."""
         return self.contents[name] if name in self.contents else self.base.read(name)

@@ -1,4 +1,4 @@
-"""The front matter of an issue file: found, read as strings, one value replaced with every other byte kept.
+"""Reads the YAML front matter of an issue file as strings, and replaces one value with every other byte kept.
 
 Most front matter is `key: value` lines, the value plain or simply quoted; these are read here in a few microseconds.
 Everything else goes to the YAML parser (`yaml_events.py`), which gives the same values (a test compares them).
@@ -37,7 +37,7 @@ _SAFE: Final = re.compile(r"[A-Za-z0-9](?:[\w ()./+-]*[\w()./+-])?")
 
 
 class Scalar(NamedTuple):
-    """A scalar as written: its text, whether it is unquoted, its place in the front matter text."""
+    """A YAML scalar as written: its text, whether it is unquoted, its place in the front matter."""
 
     text: str
     plain: bool
@@ -46,7 +46,7 @@ class Scalar(NamedTuple):
 
     @property
     def is_null(self) -> bool:
-        """Return whether YAML calls it null; a quoted word is never null."""
+        """Return whether YAML reads the scalar as null; a quoted word is never null."""
         return self.plain and self.text in {"", "~", "null", "Null", "NULL"}
 
 
@@ -55,7 +55,7 @@ Node: TypeAlias = "Scalar | list[Node] | dict[str, Node]"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An issue file, split: `text[:start]`, the front matter `text[start:end]`, its closing line, `text[body:]`."""
+    """An issue file in parts: `text[:start]`, the front matter `text[start:end]`, its closing line, `text[body:]`."""
 
     name: str
     text: str
@@ -70,7 +70,7 @@ class Document:
         return self.text[self.start : self.end]
 
     def line_of(self, key: str) -> int | None:
-        """Return the line of the file on which a key's scalar value stands, None for other values."""
+        """Return the line number in the file of a key's scalar value, None if the value is no scalar."""
         node = self.values.get(key)
         if not isinstance(node, Scalar):
             return None
@@ -91,7 +91,7 @@ def decode(content: bytes, name: str) -> str:
 
 
 def parse(text: str, name: str) -> Document:
-    """Return the parts of an issue file.
+    """Return the parts of an issue file's text.
 
     Raises:
         TrackerError: tracker_invalid, with the line where known.
@@ -122,7 +122,7 @@ def read_values(front: str, name: str) -> dict[str, Node]:
 
 
 def read_plain(front: str) -> dict[str, Node] | None:
-    """Return the values if every line is of a form on whose meaning there can be no doubt, else None."""
+    """Return the values by key if every line has an unambiguous plain form, else None."""
     values: dict[str, Node] = {}
     for line in _LINE.finditer(front):
         text = line[1]
@@ -156,7 +156,7 @@ def read_plain(front: str) -> dict[str, Node] | None:
 
 
 def with_scalar(document: Document, key: str, value: str) -> str:
-    """Return the file's text with one top-level scalar replaced; `value` is a word or words of letters.
+    """Return the file's text with the value of one top-level key replaced; `value` is a word or words of letters.
 
     Where the old text stands there as it is read, only these characters change: quotes, comment and the form of the
     value stay. A value written otherwise (folded, escaped) is replaced whole. Either is read back before it counts.
@@ -188,7 +188,7 @@ def _only_differs_in(document: Document, changed: str, key: str, value: str) -> 
 
 
 def plain_data(node: Node) -> object:
-    """Return a node as strings, lists and dicts."""
+    """Return a YAML node as strings, lists and dicts."""
     if isinstance(node, Scalar):
         return node.text
     if isinstance(node, list):

@@ -47,16 +47,16 @@ class Page:
 
     @classmethod
     def of(cls, name: str, text: str, body: int = 0) -> Page:
-        """Return the page of a file whose body begins at the character `body`."""
+        """Return the page of a Markdown file whose body begins at character `body` of its text."""
         lines = split_lines(text[body:])
         return cls(name, text[:body], lines, outline(lines), newline_of(lines or split_lines(text[:body])))
 
     def line_number(self, index: int) -> int:
-        """Return the number in the file, counted from 1, of a line of the body."""
+        """Return the line number in the file, counted from 1, of a line of the body."""
         return len(split_lines(self.head)) + index + 1
 
     def entries(self, section: Section | None = None) -> list[Entry]:
-        """Return the lines that list an issue, in the section or in all of the body; code and comments left out."""
+        """Return the lines that list an issue, in a section or in the whole body; code and comments are left out."""
         listed: list[Entry] = []
         for index in range(len(self.lines)) if section is None else range(section.start, section.end):
             line = self.lines[index]
@@ -92,7 +92,7 @@ class Page:
         return self._with_entry(issue, status, self.sub_issues(), SUB_ISSUES)
 
     def commented(self, bullet: list[str]) -> str:
-        """Return the text with the lines of a bullet added at the end of Comments.
+        """Return the text of the page with a bullet added at the end of its Comments section.
 
         Raises:
             TrackerError: the comment would end up inside a code fence that is not closed.
@@ -124,7 +124,7 @@ class Page:
         return last_filled(self.lines, index + 1, end)
 
     def _appended(self, title: str, added: list[str]) -> str:
-        """Add lines at the end of the named section's own text; a section that is missing is made.
+        """Return the page's text with lines added at the end of a section, which is created if it is missing.
 
         Comments stay last, so another new section goes before them.
         """
@@ -152,5 +152,5 @@ class Page:
 
 
 def entry_line(issue: Issue, status: Status) -> str:
-    """Return the line that lists an issue, without line end."""
+    """Return the line that lists an issue, without a line end."""
     return f"- [{_MARKS[status]}] [{issue.id}]({issue.id}.md) {one_line(issue.title)}"

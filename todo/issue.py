@@ -1,4 +1,4 @@
-"""An issue as its file gives it: typed values, and the rules for ids (contract 3)."""
+"""An issue as read from its file, with typed values, and the rules for issue ids (contract 3)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ _WORDS: Final = re.compile(r"\w+")
 _KEYS: Final = ("id", "title", "status", "parent", "labels", "depends-on")
 _COMMENT: Final = re.compile(r"(?s)<!--.*?(?:-->|\Z)")  # linear: what is not closed is the rest
 _NEAR: Final = 0.8
-"""Two letters that changed places, or one too many; `reporter` and `estimate` are words of their own."""
+"""The similarity from which a key counts as misspelt: two swapped letters, or one too many; `reporter` and `estimate`
+are keys of their own."""
 
 
 class Status(StrEnum):
-    """How far an issue is."""
+    """The status of an issue."""
 
     TODO = "Todo"
     IN_PROGRESS = "In Progress"
@@ -69,7 +70,7 @@ class NewIssue:
 
 
 def is_issue_id(text: str) -> bool:
-    """Return whether the text may be an id: it becomes a file name, a ref, the name of a run."""
+    """Return whether a text is a valid issue id: it becomes the name of a file, of a ref and of a run."""
     return (
         _ID.fullmatch(text) is not None
         and text.lower() not in {"readme", "null"}
@@ -78,7 +79,7 @@ def is_issue_id(text: str) -> bool:
 
 
 def checked_id(text: str) -> str:
-    """Return the id as given.
+    """Return the id unchanged if it is valid.
 
     Raises:
         TrackerError: usage.
@@ -94,7 +95,7 @@ def file_name(issue_id: str) -> str:
 
 
 def id_of_file(name: str) -> str | None:
-    """Return the id that a file name stands for, None for a name that is no issue's (README.md, hidden, not .md)."""
+    """Return the issue id in a file name, None for a file of no issue (README.md, hidden, not .md)."""
     return None if name == INDEX_NAME or name.startswith(".") or not name.endswith(".md") else name[:-3]
 
 
@@ -108,12 +109,12 @@ def sort_key(issue_id: str) -> tuple[tuple[bool, int, str, str], ...]:
 
 
 def normalised_title(title: str) -> str:
-    """Return the words of a title as they are compared: without case, form of characters, punctuation, spacing."""
+    """Return the words of a title for comparison: without case, Unicode form, punctuation and spacing."""
     return " ".join(_WORDS.findall(unicodedata.normalize("NFKC", title).casefold())) or title.strip()
 
 
 def read_issue(content: bytes, name: str) -> tuple[Issue, Document]:
-    """Return the issue of a file, and the file's parts.
+    """Return the issue in a file, and the parts of the file.
 
     Raises:
         TrackerError: tracker_invalid, with the line where known.
@@ -136,19 +137,19 @@ def read_issue(content: bytes, name: str) -> tuple[Issue, Document]:
 
 
 def is_unwritten(issue: Issue) -> bool:
-    """Return whether the text has comments of a template and headings, and not a word beside them."""
+    """Return whether the issue's text has only headings and comments of a template."""
     said, comments = _COMMENT.subn("", issue.body)
     return comments > 0 and not any(line.strip() and not line.startswith("#") for line in said.splitlines())
 
 
 def misspelt_keys(document: Document) -> list[tuple[str, str]]:
-    """Return the keys that are nearly ours with the key that is meant: unknown keys are kept, and nobody reads them."""
+    """Return the unknown keys that look misspelt, each with the known key it resembles."""
     found = [(key, _meant(key)) for key in document.values]
     return [(key, meant) for key, meant in found if key != meant and meant in _KEYS]
 
 
 def check_keys(document: Document) -> None:
-    """Check that no key is nearly one of ours: a misspelt `depends-on` would be no dependency.
+    """Check that no key is a misspelling of a known one: a misspelt `depends-on` would be no dependency.
 
     Raises:
         TrackerError: tracker_invalid.
@@ -159,7 +160,7 @@ def check_keys(document: Document) -> None:
 
 
 def _meant(key: str) -> str:
-    """Return the key of ours that is nearest to *key*, itself where none is near."""
+    """Return the known key most similar to *key*, else *key* itself."""
     from difflib import get_close_matches  # noqa: PLC0415  (only where a key is misspelt)
 
     plain = key.strip().lower().replace("_", "-")
@@ -193,7 +194,7 @@ def _parent(document: Document) -> str | None:
 
 
 def _words(document: Document, key: str) -> tuple[str, ...]:
-    """Return a list of words; a missing or null key is an empty list."""
+    """Return the list of words under a key; empty if the key is missing or null."""
     node: Node = document.values.get(key, [])
     if isinstance(node, Scalar) and node.is_null:
         return ()

@@ -1,4 +1,4 @@
-"""Finds the id that a person means, and the next one that is free."""
+"""Finds the issue id that a person's text means, and the next free id."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NEAR: Final = 0.8
 
 
 def named(ids: Sequence[str], text: str) -> str:
-    """Return the id that *text* means: itself where that is one, else the only one that differs in case alone."""
+    """Return the id that equals *text* but for case if there is exactly one, else *text* itself."""
     same = [issue_id for issue_id in ids if issue_id.casefold() == text.casefold()]
     return same[0] if len(same) == 1 else text
 
 
 def nearest(ids: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the ids that are nearly *text*, the nearest first."""
+    """Return the ids that are spelt like *text*, the most similar first."""
     from difflib import get_close_matches  # noqa: PLC0415  (only for who has mistyped an id)
 
     by_word = {issue_id.casefold(): issue_id for issue_id in ids}
@@ -32,7 +32,7 @@ def nearest(ids: Sequence[str], text: str) -> tuple[str, ...]:
 
 
 def next_sub_id(parent: str, ids: Sequence[str]) -> str:
-    """Return the id of the next sub-issue of *parent*, where *ids* are taken."""
+    """Return the next free id for a sub-issue of *parent*; *ids* are taken."""
     numbers = [
         int(number)
         for other in ids
@@ -42,7 +42,7 @@ def next_sub_id(parent: str, ids: Sequence[str]) -> str:
 
 
 def next_id(ids: Sequence[str], prefix: str | None) -> str:
-    """Return the id after the last one, where *ids* are taken: of the prefix that most have, with its zeros.
+    """Return the next free id with the most common prefix of *ids*, which are taken, and their zero padding.
 
     Args:
         ids: Ids that may repeat.

@@ -1,4 +1,4 @@
-"""How issues hang together: parents, dependencies, cycles in either."""
+"""Relations between issues: finds cycles of parents and of dependencies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def find_cycle(start: str, following: Callable[[str], Iterable[str]]) -> tuple[str, ...] | None:
-    """Return a cycle that can be reached from `start`, its first node repeated at its end, or None.
+    """Return a cycle that can be reached from `start`, its first node repeated at its end; None if there is none.
 
     Depth first without recursion; a chain of thousands of issues is only a chain.
     """
@@ -34,5 +34,5 @@ def find_cycle(start: str, following: Callable[[str], Iterable[str]]) -> tuple[s
 
 
 def arrows(cycle: tuple[str, ...]) -> str:
-    """Return a cycle for a message."""
+    """Return the nodes of a cycle joined by arrows."""
     return " -> ".join(cycle)

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a tracker, in one list."""
+"""Finds all problems of a tracker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Rule(StrEnum):
-    """What a problem is against."""
+    """The rule that a problem breaks."""
 
     BROKEN_FILE = "broken-file"
     FILE_NAME = "file-name"
@@ -38,7 +38,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One thing to mend; `path` is relative to the tracker folder, `line` counts from 1."""
+    """A problem of the tracker; `path` is relative to the tracker folder, `line` counts from 1."""
 
     path: str
     line: int | None
@@ -48,7 +48,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A line that lists an issue, and where it stands; `parent` is None for README.md."""
+    """A line that lists an issue, with its place; `parent` is None for README.md."""
 
     entry: Entry
     path: str
@@ -70,7 +70,7 @@ def _unwritten(issue: Issue, name: str) -> list[Problem]:
 
 
 def lint(tracker: Tracker) -> list[Problem]:
-    """Return what is wrong, sorted by place; an empty list is a sound tracker.
+    """Return the problems of a tracker, sorted by place; an empty list means that it has none.
 
     Raises:
         TrackerError: there is no tracker to look at.

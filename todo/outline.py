@@ -1,4 +1,4 @@
-"""The sections of a Markdown body, read as far as an exact edit needs.
+"""Finds headings and sections of a Markdown body, and which lines are code or comments.
 
 Follows CommonMark for what decides whether a line is a heading: code fences, HTML comments, list items that hold them,
 paragraphs that run on. Underlined (setext) headings are not sections.
@@ -17,11 +17,11 @@ _UNDERLINE: Final = re.compile(r"(?:-+|=+) *")
 _COMMENT_END: Final = re.compile("-->")
 _MAX_INDENT: Final = 3
 _MAX_ITEMS: Final = 100
-"""List items in each other; who nests deeper wants to keep the reader busy."""
+"""The depth of nested list items that is read; deeper nesting is meant to exhaust the reader."""
 
 
 class Heading(NamedTuple):
-    """An ATX heading: where, how deep, its text."""
+    """An ATX heading: its line, level and title."""
 
     at: int
     level: int
@@ -29,7 +29,7 @@ class Heading(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A heading and what follows up to the next heading that is not deeper; indices into the lines, end excluded."""
+    """A heading and the lines up to the next heading that is not deeper; indices into the lines, end excluded."""
 
     heading: int
     start: int
@@ -38,7 +38,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Outline:
-    """What `outline` found; indices into the lines it was given."""
+    """The headings and hidden lines of a text, as indices into its lines."""
 
     headings: tuple[Heading, ...]
     hidden: frozenset[int]
@@ -48,7 +48,7 @@ class Outline:
     size: int
 
     def section(self, title: str, level: int = 2) -> Section | None:
-        """Return the first section of that title (case and a final colon do not matter) and level."""
+        """Return the first section with a title (case and a final colon do not matter) and level."""
         wanted = title.casefold()
         for position, heading in enumerate(self.headings):
             if heading.level == level and heading.title.rstrip(":").rstrip().casefold() == wanted:
@@ -58,7 +58,7 @@ class Outline:
 
 
 class _Block(NamedTuple):
-    """An open code fence or HTML comment; `column` is where the content of the list item that holds it begins."""
+    """An open code fence or HTML comment; `column` is the column of the list item's content that holds it."""
 
     opened: int
     closing: re.Pattern[str]
@@ -76,7 +76,7 @@ def outline(lines: list[str]) -> Outline:
 
 
 class _Scanner:
-    """Reads line by line; `items` are the columns at which the content of the open list items begins."""
+    """Reads a text line by line; `items` are the columns at which the content of the open list items begins."""
 
     def __init__(self) -> None:
         self.headings: list[Heading] = []
@@ -87,7 +87,7 @@ class _Scanner:
         self.in_empty_item = False
 
     def read(self, index: int, line: str) -> None:
-        """Take the next line, tabs expanded."""
+        """Read the next line; its tabs are expanded."""
         text = line.lstrip(" ")
         indent = len(line) - len(text)
         if self.block is not None and (not text or indent >= self.block.column):
@@ -142,7 +142,7 @@ class _Scanner:
 
 
 def _heading(text: str, index: int) -> Heading | None:
-    """Return the heading that a line is, without the marks that may close it."""
+    """Return the heading on a line, without closing `#` marks; None if the line is no heading."""
     marks = _MARKS.match(text)
     if marks is None:
         return None
@@ -152,7 +152,7 @@ def _heading(text: str, index: int) -> Heading | None:
 
 
 def _cannot_interrupt(bullet: re.Match[str]) -> bool:
-    """Return whether a paragraph swallows this bullet: an empty one, or a number other than 1."""
+    """Return whether a bullet cannot interrupt a paragraph: it is empty, or its number is not 1."""
     return bullet.end() == len(bullet.string) or bullet[1] not in {"-", "+", "*", "1.", "1)"}
 
 

@@ -1,4 +1,4 @@
-"""The text of what is new: an issue file, a comment's bullet (contract 3)."""
+"""Renders the text of a new issue file and the bullet of a comment (contract 3)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\ud
 
 
 def clean(text: str) -> str:
-    r"""Return text fit for a file: ends of lines as \n, control characters and lone surrogates replaced."""
+    r"""Return the text with line ends as \n, and control characters and lone surrogates replaced."""
     return _UNPRINTABLE.sub("\ufffd", _ENDS.sub("\n", text))
 
 
 def one_line(text: str) -> str:
-    """Return text on one line, runs of white space as one space."""
+    """Return the text on one line, runs of white space as one space."""
     return " ".join(clean(text).split())
 
 
 def bullet(day: date, text: str) -> list[str]:
-    """Return the lines of a dated bullet; further lines are indented, so that it stays one.
+    """Return the lines of a dated bullet; the lines after the first are indented, so that they belong to it.
 
     Raises:
         TrackerError: usage, for a text without a word in it.
@@ -46,7 +46,7 @@ def bullet(day: date, text: str) -> list[str]:
 
 
 def issue_file(issue_id: str, new: NewIssue) -> str:
-    """Return the text of a new issue's file, status Todo."""
+    """Return the text of a new issue's file with status Todo."""
     title = one_line(new.title)
     parts = ["\n".join(_front_matter(issue_id, title, new)), f"# {issue_id}: {title}\n"]
     parts += [_closed(text) for text in (new.description,) if text.strip()]
@@ -79,7 +79,7 @@ def _flow(words: Iterable[str]) -> str:
 
 
 def _closed(text: str) -> str:
-    """Return a text for the body, an open code fence or HTML comment closed: it must not swallow the rest."""
+    """Return the text with an open code fence or HTML comment closed, so that it does not swallow what follows."""
     lines = split_lines(clean(text).strip("\n") + "\n")
     unclosed = outline(lines).unclosed
     if unclosed is not None:

@@ -1,4 +1,4 @@
-"""The only place that writes: edits into a folder, all of them or none."""
+"""Writes edits into a tracker folder, all or none; no other module writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def write_edits(folder: Path, edits: Edits, expected: Mapping[str, bytes | None] | None = None) -> None:
-    """Write the edits: every new content reaches the disk under another name first, then all are renamed.
+    """Write the edits: each new content is stored under a temporary name first, then all files are renamed.
 
     A file keeps its mode. No lock is taken: what changed since the edits were computed is found by comparison.
 

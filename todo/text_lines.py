@@ -1,4 +1,4 @@
-"""Lines of a text with their ends, so that joining them gives the text back."""
+"""Splits a text into lines that keep their ends, so that joining them gives the text back."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _LIST_LINE: Final = re.compile(r"[ \t]|(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)")
 
 
 def split_lines(text: str) -> list[str]:
-    r"""Return the lines with their ends: \n, \r\n or \r, nothing else, so that joining gives the text back."""
+    r"""Return the lines with their ends: \n, \r\n or \r, and no other character."""
     return _LINES.findall(text)
 
 
 def newline_of(lines: list[str]) -> str:
-    r"""Return the line end that the text uses first, \n when it has none."""
+    r"""Return the line end of the first line, \n if it has none."""
     first = lines[0] if lines else ""
     return first[len(first.rstrip("\r\n")) :] or "\n"
 

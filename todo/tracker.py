@@ -41,7 +41,7 @@ _NEW_INDEX: Final = "# Issues\n"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why work on an issue cannot begin; `issues` are the ones that stand in the way."""
+    """A reason why work on an issue cannot begin; `issues` are the ones that block it."""
 
     kind: ErrorKind
     message: str
@@ -49,7 +49,7 @@ class Obstacle:
 
 
 class Tracker:
-    """A tracker as its source shows it; every file is read once, when it is first needed."""
+    """A tracker read from a source; every file is read once, when it is first needed."""
 
     def __init__(self, source: Source) -> None:
         self._source = Snapshot(source)
@@ -57,23 +57,23 @@ class Tracker:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """The ids that have a file, in the order of `sort_key`; the files may be broken."""
+        """The ids of all issue files in the order of `sort_key`; the files may be broken."""
         return tuple(sorted(filter(None, map(id_of_file, self._source.names())), key=sort_key))
 
     def named(self, text: str) -> str:
-        """Return the id that *text* means: itself where that is one, else the only one that differs in case alone."""
+        """Return the id that equals *text* but for case if there is exactly one, else *text* itself."""
         return named(self.ids, text)
 
     def nearest(self, text: str) -> tuple[str, ...]:
-        """Return the ids that are nearly *text*, the nearest first."""
+        """Return the ids that are spelt like *text*, the most similar first."""
         return nearest(self.ids, text)
 
     def raw(self, name: str) -> bytes | None:
-        """Return the content of a file of the tracker, None when there is none."""
+        """Return the content of a file of the tracker, None if it does not exist."""
         return self._source.read(name)
 
     def read(self, issue_id: str) -> Issue:
-        """Return one issue.
+        """Return the issue with an id.
 
         Raises:
             TrackerError: usage for what is no id; issue_not_found; tracker_invalid; tracker_missing.
@@ -103,7 +103,7 @@ class Tracker:
         return [issue for issue in every if issue.status is Status.TODO and done.issuperset(issue.depends_on)]
 
     def prerequisites(self, issue_id: str) -> Obstacle | None:
-        """Return why work on the issue cannot begin, None when it can.
+        """Return the obstacle that keeps work on the issue from beginning, None if there is none.
 
         The first of these counts: issue_not_found, issue_not_todo, dependency_unmet, dependency_missing.
 
@@ -140,7 +140,7 @@ class Tracker:
         return None
 
     def find_duplicate(self, title: str, parent: str | None = None) -> Issue | None:
-        """Return an issue not Done that has the same title but for case, punctuation and spacing.
+        """Return an open issue whose title is the same but for case, punctuation and spacing; None if there is none.
 
         Looked for among the sub-issues of `parent`, or among all issues.
         """
@@ -177,7 +177,7 @@ class Tracker:
         return self._edits({document.name: page.commented(bullet(day, text))})
 
     def create(self, new: NewIssue, edited: str | None = None) -> tuple[str, Edits]:
-        """Return the id of a new issue and the edits that file and list it.
+        """Return the id of a new issue, and the edits that add its file and list it.
 
         A sub-issue without an id gets PARENT.n, a top-level one the next number of the most used prefix.
 
@@ -198,7 +198,7 @@ class Tracker:
         return issue_id, self._edits({name: document.text} | listing)
 
     def draft(self, new: NewIssue) -> tuple[str, str]:
-        """Return the id of a new issue and the text of its file.
+        """Return the id of a new issue and the text of its file, without filing it.
 
         Raises:
             TrackerError: as `create`.
@@ -217,7 +217,7 @@ class Tracker:
         return issue_id, issue_file(issue_id, new)
 
     def with_edits(self, edits: Edits) -> Tracker:
-        """Return the tracker as it is after the edits; merge further edits by `edits.then(later)`."""
+        """Return the tracker with the edits applied; merge further edits by `edits.then(later)`."""
         return Tracker(Overlay(self._source, edits))
 
     def _open(self, issue_id: str) -> tuple[Issue, Document]:
@@ -238,7 +238,7 @@ class Tracker:
         return self._source.read(file_name(issue_id)) is not None
 
     def _check_links(self, issue: Issue) -> None:
-        """Check that the parents exist and that neither they nor the dependencies run in a circle.
+        """Check that the issue's parents exist and that parents and dependencies form no cycle.
 
         Raises:
             TrackerError: tracker_invalid.
@@ -264,7 +264,7 @@ class Tracker:
     def _listing(
         self, issue: Issue, status: Status, *, category: str | None = None, create: bool = False
     ) -> dict[str, str]:
-        """Return the file that lists the issue, with its box showing the status."""
+        """Return the new text, by name, of the file that lists the issue, with the status in its box."""
         if issue.parent is not None:
             document = self._open(issue.parent)[1]
             page = Page.of(document.name, document.text, document.body)

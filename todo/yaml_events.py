@@ -1,4 +1,4 @@
-"""Front matter that is more than plain lines, read from the events of PyYAML's C parser.
+"""Reads front matter that has more than plain lines, from the events of PyYAML's C parser.
 
 Events, not objects: all scalars stay strings (no YAML 1.1 booleans or dates), anchors are refused before anything
 could be multiplied, depth is counted without recursion, and each scalar's place is known.
@@ -22,7 +22,7 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class _Open:
-    """A collection that is not closed yet; `key` waits for its value."""
+    """A YAML collection whose end has not been read; `key` waits for its value."""
 
     def __init__(self, node: list[Node] | dict[str, Node]) -> None:
         self.node = node
