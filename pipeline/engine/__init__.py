@@ -1,4 +1,4 @@
-"""How is any workflow driven, so that a crash loses nothing? It knows no issue.
+"""How is any workflow driven so that a crash loses nothing? The engine does not know what an issue is.
 
 A machine (`machine.py`) decides what follows an event; a run (`run.py`) journals each decision and is folded from its
 journal; the loop (`loop.py`) asks for the next event until the run ends or waits for a person. Where a run is kept, and

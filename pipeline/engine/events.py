@@ -1,4 +1,6 @@
-"""What every journal says: a type for each kind of line. A key that was not said is not written: the bytes stay.
+"""The journal's events that every workflow has, one class for each kind of line.
+
+A key that was not set is not written: the bytes stay.
 
 A run may be a stranger's: what becomes part of a path or of a git command has a checked name here.
 """
@@ -13,11 +15,11 @@ from pipeline.engine.machine import TRUNK
 from pipeline.safe_names import ArtifactName, BareName
 
 EVENTS: Final[dict[str, type[JournalEvent]]] = {}
-"""Every kind of line by its word; a kind is known once its class is defined."""
+"""The class of each kind of journal line; a class registers itself when it is defined."""
 
 
 class JournalEvent(BaseModel):
-    """What happened; `KIND` is its word in the journal. A later version may say more of it."""
+    """The data of a journal line; `KIND` is its kind in the journal. Unknown keys of later versions are accepted."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -25,14 +27,14 @@ class JournalEvent(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Make the kind known."""
+        """Register the class under its kind."""
         super().__pydantic_init_subclass__(**kwargs)
         if "KIND" in vars(cls):
             EVENTS[cls.KIND] = cls
 
 
 class RunStarted(JournalEvent):
-    """A driver made the run."""
+    """A run was created."""
 
     KIND = "run_started"
 
@@ -43,7 +45,7 @@ class RunStarted(JournalEvent):
 
 
 class Reopened(BaseModel):
-    """What is done again though it was over, by the names of its lanes; `workflow` says it anew from here on.
+    """Completed work that is to be done again, by lane name; `workflow` replaces the recipe from here on.
 
     `items` is how many lanes each list becomes that is there already and that nobody went through.
     """
@@ -56,7 +58,7 @@ class Reopened(BaseModel):
 
 
 class RunResumed(JournalEvent):
-    """Another driver goes on with it. `was` is its outcome until then, None where the driver before it died."""
+    """A driver resumed the run. `was` is the outcome before, None where the previous driver died."""
 
     KIND = "run_resumed"
 
@@ -64,12 +66,12 @@ class RunResumed(JournalEvent):
     was: str | None = None
     sandbox: dict[str, str] = {}
     flags: dict[str, dict[str, str]] = {}
-    """What the command line said of the configuration: it counts from here on (`set`, `agent`)."""
+    """The command line's settings, which hold from here on (`set`, `agent`)."""
     reopened: Reopened | None = None
 
 
 class ArtifactWritten(JournalEvent):
-    """A file of the run folder has this content now."""
+    """A file of the run's folder was written; `sha256` is of its content."""
 
     KIND = "artifact_written"
 
@@ -78,7 +80,7 @@ class ArtifactWritten(JournalEvent):
 
 
 class DecisionMade(JournalEvent):
-    """The machine decided. `event` is what the step reported, from which the decision is computed again."""
+    """The machine made a decision. `event` is what the step reported, from which the decision is computed again."""
 
     KIND = "decision"
 
@@ -93,23 +95,23 @@ class DecisionMade(JournalEvent):
     visit: int
     event: dict[str, object]
     lane: BareName = TRUNK
-    """The lane that was decided about; of the trunk nothing is said."""
+    """The lane of the decision; the trunk is not written."""
 
     @property
     def note(self) -> str:
-        """Return what the step said of it, "" where it said nothing."""
+        """Return the step's note on its event, "" if it has none."""
         return str(self.event.get("note") or "")
 
 
 class EffectMade(JournalEvent):
-    """What followed of a decision beside the next step."""
+    """An effect of a decision, other than its next step."""
 
     id: str | None = None
-    """The decision's effect that this says; None where no decision had it."""
+    """The id of the effect in its decision; None where no decision had it."""
 
 
 class GateOpened(EffectMade):
-    """A person is asked."""
+    """A run waits at a gate for a person's answer."""
 
     KIND = "gate_opened"
 
@@ -117,7 +119,7 @@ class GateOpened(EffectMade):
 
 
 class GateAnswered(JournalEvent):
-    """A person has answered; `artifacts` has the sha256 of what they saw, by path."""
+    """A person answered a gate; `artifacts` has the sha256 of the files they saw, by path."""
 
     KIND = "gate_answered"
 
@@ -127,7 +129,7 @@ class GateAnswered(JournalEvent):
 
 
 class ConfigChanged(JournalEvent):
-    """The configuration is another one than the run was last driven with; `limits` are those that are different.
+    """The configuration differs from that of the last driver; `limits` holds the limits that differ.
 
     `changes` has a line for each key, and `config` is the whole of it, without secrets.
     """
@@ -141,19 +143,19 @@ class ConfigChanged(JournalEvent):
 
 
 class RunStopped(EffectMade):
-    """The run stops, for now or for ever."""
+    """The run stopped, for now or for good."""
 
     outcome: str
     reason: str
 
 
 class RunParked(RunStopped):
-    """The run stops, and can go on."""
+    """The run parked: it stopped and can go on."""
 
     KIND = "run_parked"
 
 
 class RunFinished(RunStopped):
-    """The run is over."""
+    """The run ended and cannot go on."""
 
     KIND = "run_finished"

@@ -1,4 +1,4 @@
-"""The append-only journal of a run: one JSON line an event, on disk before anything that depends on it happens.
+"""The append-only journal of a run: one JSON line for each event, on disk before anything that depends on it happens.
 
 A torn last line is the mark of a crash and is cut off; a broken line anywhere else is damage, and refused.
 """
@@ -43,7 +43,10 @@ def _one_of_the_kinds(schema: dict[str, Any]) -> None:
 
 
 class Line(BaseModel, Generic[Event_co]):
-    """One event. `at` is UTC, to the millisecond; `epoch` counts the drivers that the run has had."""
+    """A line of the journal: an event with its number, time and origin.
+
+    `at` is UTC, to the millisecond; `epoch` counts the drivers that the run has had.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -73,7 +76,7 @@ class Line(BaseModel, Generic[Event_co]):
         return data.model_dump(mode="json", exclude_unset=True)
 
     def __str__(self) -> str:
-        """Return the line as the journal has it."""
+        """Return the line as JSON, as it stands in the journal."""
         value = self.model_dump(mode="json", by_alias=True)
         return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":")) + "\n"
 
@@ -82,17 +85,17 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the time."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def stamp(moment: datetime) -> str:
-    """Return *moment* as the journal writes it."""
+    """Return *moment* as the journal writes it: ISO 8601 in UTC with milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Journal:
-    """The journal of one run; opened by one driver at a time (`Lease`), read by anyone."""
+    """The journal of one run; written by one driver at a time (`Lease`), read by anyone."""
 
     def __init__(self, store: Store, lines: list[Line], *, clock: Clock = utc_now) -> None:
         self.lines = lines
@@ -102,7 +105,7 @@ class Journal:
 
     @classmethod
     def read(cls, store: Store) -> Journal:
-        """Return the journal as far as it is whole; changes nothing on disk.
+        """Return the journal up to its last whole line, without changing the file.
 
         Raises:
             UserError: a line other than the last is broken.
@@ -112,7 +115,7 @@ class Journal:
 
     @classmethod
     def open(cls, store: Store, *, clock: Clock = utc_now) -> Journal:
-        """Return the journal for writing; a torn last line is cut off.
+        """Return the journal for writing; an incomplete last line is cut off.
 
         Raises:
             UserError: a line other than the last is broken, or the disk does not take the cut.
@@ -122,7 +125,7 @@ class Journal:
         return cls(store, lines, clock=clock)
 
     def append(self, event: Event_co) -> Line[Event_co]:
-        """Write one event and return its line; it is on disk when this returns.
+        """Append an event and return its line; it is on disk when this returns.
 
         Raises:
             UserError: the disk does not take it.
@@ -147,7 +150,7 @@ class Journal:
 
 
 def readable(content: bytes) -> list[Line]:
-    """Return the lines of a journal before the first one that is damaged."""
+    """Return the journal's lines up to the first damaged one."""
     lines: list[Line] = []
     for text in content.splitlines():
         try:
@@ -159,7 +162,7 @@ def readable(content: bytes) -> list[Line]:
 
 
 def _parse(store: Store) -> tuple[list[Line], int]:
-    """Return the whole lines and how many bytes they take."""
+    """Return the whole lines of a journal and their size in bytes."""
     try:
         content = store.journal()
     except OSError as error:
@@ -168,7 +171,7 @@ def _parse(store: Store) -> tuple[list[Line], int]:
 
 
 def whole_lines(store: Store, content: bytes, first: int) -> tuple[list[Line], int]:
-    """Return the lines of a part of a journal that begins with the line *first*, and how many bytes they take.
+    """Return the whole lines of a part of a journal, and their size in bytes; its first line has number *first*.
 
     Raises:
         UserError: one of them is broken; the last one may be torn, and is none yet.

@@ -1,4 +1,4 @@
-"""The only loop: ask the steps for events, let the machine decide, journal, repeat.
+"""The only loop: asks the steps for events, lets the machine decide, journals each decision, and repeats.
 
 It owns no state. Everything that it knows is folded from the journal, so that any process may take over at any time.
 The steps of several lanes run side by side; their events come in one inbox, and are decided one after the other.
@@ -25,7 +25,7 @@ async def drive(
     *,
     ends_all: Callable[[EventT], bool] = lambda _: False,
 ) -> None:
-    """Drive the run until it ends or is parked.
+    """Run steps and decide about their events until the run ends or parks.
 
     Args:
         run: The run, under its lease.
@@ -50,7 +50,7 @@ async def _side_by_side(
     tell: Callable[[DecisionT, EventT], Any],
     ends_all: Callable[[EventT], bool],
 ) -> None:
-    """Let lanes work until none does: because the run stops, or because only one is due.
+    """Run the steps of several lanes at once, until the run stops or only one lane is due.
 
     What stops the run, or takes lanes away, is decided when the steps that have begun have reported.
     """
@@ -89,6 +89,6 @@ async def _side_by_side(
 
 
 def _stops(run: MachineRun[StateT, EventT, DecisionT], event: EventT, at_work: set[str]) -> bool:
-    """Return whether the decision on *event* would stop the run, or take lanes away that are at work."""
+    """Return whether the decision on *event* would stop the run or remove a lane whose step is running."""
     after, _ = run.machine.advance(run.state, event)
     return after.outcome is not None or not at_work <= after.lanes.keys()

@@ -1,4 +1,4 @@
-"""What a machine is: a pure function from a state and an event to the next state and a decision, all of them values.
+"""The protocol of a machine: a pure function from a state and an event to the next state and a decision.
 
 What the loop must know of a state is here: where each lane stands, what was paid, how the run stands. What a machine
 keeps of its own work (the tasks of an issue, the trees of a task) it adds in subclasses.
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 TRUNK: Final = "trunk"
-"""The lane that every run has."""
+"""The name of the lane that every run has."""
 
 
 class Event(BaseModel, frozen=True, extra="forbid"):
-    """What a step reports: one signal. Journalled with its decision, which is computed again from it.
+    """The event that a step reports, with one signal. The journal holds it with the decision that follows from it.
 
     `evidence` are the artifacts that it rests on, by their paths in the run.
     """
@@ -39,7 +39,7 @@ class Event(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """Where one line of work stands. `visit` is the number of its arrival there; at `gate` it waits for a person."""
+    """The position of one line of work. `visit` numbers its arrival at the step; at `gate` it waits for a person."""
 
     step: str
     visit: int = 1
@@ -51,7 +51,7 @@ LaneT_co = TypeVar("LaneT_co", bound=Lane, default=Lane, covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class LoopState(Generic[LaneT_co]):
-    """What the loop knows between two decisions. Built only by folding a journal, so that a crash loses nothing.
+    """The state of the loop between two decisions. Built only by folding a journal, so that a crash loses nothing.
 
     Each arrival of any lane at a step has a number of its own; `visits` is the last one that was given.
     `counters` says how often each bound was paid, `limits` how often it may be where the configuration says otherwise
@@ -70,16 +70,16 @@ class LoopState(Generic[LaneT_co]):
 
     @property
     def trunk(self) -> LaneT_co:
-        """Return the lane that every run has."""
+        """Return the trunk, the lane that every run has."""
         return self.lanes[TRUNK]
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the run can never go on."""
+        """Return whether the run has ended for good: it can never go on."""
         return self.outcome in FINAL or self.reason is Reason.ABANDONED
 
     def seen_from(self, lane: str) -> Self:
-        """Return the state as a step in this lane sees it: the lane is its trunk.
+        """Return the state as a step in *lane* sees it, with that lane in the trunk's place.
 
         Raises:
             ValueError: there is no such lane.
@@ -89,15 +89,15 @@ class LoopState(Generic[LaneT_co]):
         return self if lane == TRUNK else replace(self, lanes={TRUNK: self.lanes[lane]})
 
     def due(self, at_work: Collection[str]) -> tuple[str, ...]:
-        """Return the lanes whose step may begin now, in their order, beside those that are at work."""
+        """Return the lanes whose step may begin now, in their order; the lanes *at_work* are running."""
         return tuple(lane for lane in self.lanes if lane not in at_work)
 
     def on_trunk(self, **changes: Any) -> Self:
-        """Return the state with these fields of the trunk changed."""
+        """Return the state with the given fields of the trunk changed."""
         return replace(self, lanes={**self.lanes, TRUNK: replace(self.trunk, **changes)})
 
     def resumed(self) -> Self:
-        """Return the state of a parked or cancelled run that goes on; an end or an open gate stays as it is."""
+        """Return the state after a parked or cancelled run goes on; unchanged for a final outcome or an open gate."""
         if self.outcome is None or self.has_ended or self.trunk.gate is not None:
             return self
         return replace(self, outcome=None, reason=None, resumes=self.resumes + 1)
@@ -105,7 +105,7 @@ class LoopState(Generic[LaneT_co]):
 
 @dataclass(frozen=True)
 class Effect:
-    """Something that the run must journal after a decision; `id` is unique within the run, `kind` is the line's."""
+    """A journal line that must follow a decision; `id` is unique within the run, `kind` is the line's kind."""
 
     id: str
     kind: str
@@ -114,7 +114,7 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What was decided: the row that fired, the action after bounds, the bounds paid or found used up, the effects."""
+    """A decision: the row that fired, the action, the bounds paid or used up, and the effects."""
 
     step: str
     visit: int
@@ -127,7 +127,7 @@ class Decision:
 
 
 def action_value(action: DataclassInstance) -> dict[str, str | None]:
-    """Return an action as JSON: its kind and its words, as the journal writes it."""
+    """Return an action as JSON: its kind and its arguments, as the journal writes it."""
     return {"do": type(action).__name__, **{key: value and str(value) for key, value in asdict(action).items()}}
 
 
@@ -138,14 +138,14 @@ DecisionT_co = TypeVar("DecisionT_co", bound=Decision, default=Decision, covaria
 
 
 class Machine(Protocol[StateT, EventT, DecisionT_co]):
-    """A workflow. The routing matrix is the first; recipes may be others. Every method is pure."""
+    """A workflow as pure methods; the routing matrix and the recipes are two."""
 
     def initial(self) -> StateT:
-        """Return the state of a run that has not done anything."""
+        """Return the state of a new run."""
         ...
 
     def read(self, event: Mapping[str, object]) -> EventT:
-        """Return an event of the journal.
+        """Return the event that a journal line's data describe.
 
         Raises:
             ValueError: it is none of this machine's.
@@ -153,7 +153,7 @@ class Machine(Protocol[StateT, EventT, DecisionT_co]):
         ...
 
     def advance(self, state: StateT, event: EventT) -> tuple[StateT, DecisionT_co]:
-        """Return the state after *event* and what was decided.
+        """Return the state after *event* and the decision.
 
         Raises:
             LookupError, ValueError: nothing follows this event here.
@@ -161,5 +161,5 @@ class Machine(Protocol[StateT, EventT, DecisionT_co]):
         ...
 
     def resume(self, state: StateT) -> StateT:
-        """Return the state of a parked or cancelled run that goes on."""
+        """Return the state after a parked or cancelled run goes on."""
         ...

@@ -1,4 +1,4 @@
-"""The ports of a run: the store that keeps it, and the lease that makes a driver its only one."""
+"""The ports of a run: the store that keeps its files, and the lease that only one driver holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Store(Protocol):
-    """Where one run is kept: a journal that only grows, and files by name. What was written outlives any crash."""
+    """The storage of one run: an append-only journal, and files by name. What was written survives any crash."""
 
     @property
     def name(self) -> str:
@@ -15,11 +15,11 @@ class Store(Protocol):
 
     @property
     def host(self) -> str:
-        """Return the name of the machine that writes."""
+        """Return the name of the machine that this process writes from."""
         ...
 
     def where(self, name: str) -> str:
-        """Return where a person finds a file of the run."""
+        """Return the path or address at which a person finds a file of the run."""
         ...
 
     def read(self, name: str) -> bytes:
@@ -31,7 +31,7 @@ class Store(Protocol):
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file: a crash leaves the old content or the new one.
+        """Write a file atomically: after a crash it has the old content or the new one.
 
         Raises:
             UserError: the disk does not take it.
@@ -39,7 +39,7 @@ class Store(Protocol):
         ...
 
     def journal(self) -> bytes:
-        """Return the journal as it is, empty where there is none yet.
+        """Return the journal's bytes, empty if there is none yet.
 
         Raises:
             OSError: it cannot be read.
@@ -47,7 +47,7 @@ class Store(Protocol):
         ...
 
     def append(self, line: bytes) -> None:
-        """Add a line to the journal, all of it or nothing.
+        """Append a line to the journal, whole or not at all.
 
         Raises:
             UserError: the disk does not take it.
@@ -55,7 +55,7 @@ class Store(Protocol):
         ...
 
     def cut(self, size: int) -> None:
-        """Leave only the first *size* bytes of the journal.
+        """Truncate the journal to its first *size* bytes.
 
         Raises:
             UserError: the disk does not take it.
@@ -64,8 +64,8 @@ class Store(Protocol):
 
 
 class Lease(Protocol):
-    """Held while a run is driven; given back by `release`, or by the death of the process."""
+    """The lock of the process that drives a run; ended by `release`, or by the death of the process."""
 
     def release(self) -> None:
-        """Give it back; twice is fine."""
+        """Release the lease; a second call does nothing."""
         ...

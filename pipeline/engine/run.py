@@ -1,4 +1,4 @@
-"""A run of any machine: its journal, and the state that folding the journal gives. Folding recomputes each decision."""
+"""A run of any machine: its journal, and the state that results from folding it. Folding recomputes each decision."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Decided(Generic[StateT, EventT, DecisionT]):
-    """One decision of the run, with the states before and after it: what `explain` reads."""
+    """One decision of the run, with the states before and after it, as `explain` shows it."""
 
     line: Line
     event: EventT
@@ -43,7 +43,7 @@ class Decided(Generic[StateT, EventT, DecisionT]):
 
 
 class MachineRun(Generic[StateT, EventT, DecisionT]):
-    """A run that is read, or (under its lease) driven.
+    """A run of a machine, for reading or, under its lease, for driving.
 
     Attributes:
         store: Where it is kept.
@@ -69,14 +69,14 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
             self.fold(line)
 
     def recover(self) -> None:
-        """Say in the journal what was decided before a crash but not said."""
+        """Journal the effects that were decided before a crash but not written."""
         for effect in list(self._open_effects.values()):
             self._say(effect)
 
     # --- writing -----------------------------------------------------------------------------------------------
 
     def decide(self, event: EventT) -> DecisionT:
-        """Advance the run by *event*; the decision and its effects are in the journal when this returns."""
+        """Decide about *event*; the decision and its effects are in the journal when this returns."""
         state, decision = self.machine.advance(self.state, event)
         line = self.journal.append(
             DecisionMade(
@@ -99,7 +99,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         return decision
 
     def answer_gate(self, answer: str, event: EventT, artifacts: Mapping[str, str] | None = None) -> None:
-        """Take a person's answer at the gate of the trunk; `artifacts` has the sha256 of what they saw, by path."""
+        """Record a person's answer at the trunk's gate; `artifacts` has the sha256 of the files they saw, by path."""
         gate = self.state.trunk.gate or ""
         self.journal.append(GateAnswered(gate=gate, answer=answer, artifacts=dict(artifacts or {})))
         self.decide(event)
@@ -111,7 +111,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         flags: Mapping[str, Mapping[str, str]] | None = None,
         reopened: Reopened | None = None,
     ) -> None:
-        """Go on after a park, a cancellation or a crash: a new epoch, the same step, *flags* over those before.
+        """Resume after a park, a cancellation or a crash: a new epoch, the same step; *flags* override earlier ones.
 
         With *reopened*, what it names is to be done, and nothing else that is over.
         """
@@ -123,15 +123,15 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         self.fold(self.journal.append(RunResumed.model_validate({**said, **more})))
 
     def abandon(self) -> None:
-        """Say that the user gave the run up; it can never go on (contract 2)."""
+        """Journal that the user abandoned the run; it can never go on (contract 2)."""
         self.fold(self.journal.append(RunFinished(outcome=Outcome.CANCELLED.value, reason=Reason.ABANDONED.value)))
 
     def change_config(self, changed: ConfigChanged) -> None:
-        """Take another configuration for the rest of the run; journalled."""
+        """Journal a changed configuration, which holds for the rest of the run."""
         self.fold(self.journal.append(changed))
 
     def write_artifact(self, name: str, content: str | bytes) -> None:
-        """Write an artifact, then journal it; unchanged content is not written again."""
+        """Write an artifact and journal it; unchanged content is not written again."""
         data = content.encode("utf-8", errors="surrogateescape") if isinstance(content, str) else content
         digest = sha256_hex(data)
         there = self._holds(name, data)
@@ -161,7 +161,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
     # --- folding -----------------------------------------------------------------------------------------------
 
     def fold(self, line: Line) -> None:
-        """Take a line of the journal into the state.
+        """Apply a line of the journal to the state.
 
         Raises:
             UserError: the machine decides otherwise today.
@@ -188,7 +188,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         self._open_effects |= {effect.id: effect for effect in decided.decision.effects}
 
     def _recomputed(self, line: Line, said: DecisionMade) -> Decided[StateT, EventT, DecisionT]:
-        """Return the decision on the event that was recorded; it must be the one that was recorded, too."""
+        """Return the decision computed again from a recorded event; fail if it differs from the recorded one."""
         try:
             event = self.machine.read(said.event)
             state, decision = self.machine.advance(self.state, event)
