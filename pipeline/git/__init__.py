@@ -1,4 +1,4 @@
-"""The only door to git. Three ways in, each hardened for what may already have happened (ADR-R8).
+"""How does anything read or change a repository? Only here, through three doors of increasing rights (ADR-R8).
 
 *read*: the user's config, but no hooks, no fsmonitor, no optional locks. *object*: writes objects and private refs with
 the attributes of a checkout that no agent has touched. *publish*: the user's identity and signing, with a time limit.

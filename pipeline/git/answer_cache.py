@@ -1,4 +1,4 @@
-"""Answers of git that need not be asked for again: of an object for good, of settings until a file differs."""
+"""Caches git's answers: those about objects for good, those about settings until a file they come from differs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _MOST: Final = 32 << 20
 _LARGEST: Final = 4 << 20
 
 FileState = tuple[str, bytes | None, tuple[int, ...]]
-"""A path, what the file or link holds (None: neither is there), and for a large file its status in place of that."""
+"""The state of a file: path, content or link target (None if missing); a large file has its status instead."""
 
 
 class Answers:
-    """What git printed, by what it was asked; the ones used last, up to some bytes."""
+    """A cache of git's output by command line, limited in bytes; the least recently used goes first."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
         self._most, self._size = most, 0
 
     def get(self, asked: Hashable, ask: Callable[[], bytes]) -> bytes:
-        """Return the answer that is kept, else that of *ask*."""
+        """Return the cached answer, else the one that *ask* returns, which is cached."""
         known = self.known(asked)
         if known is None:
             known = ask()
@@ -36,13 +36,13 @@ class Answers:
         return known
 
     def known(self, asked: Hashable) -> bytes | None:
-        """Return the answer that is kept, None where none is."""
+        """Return the cached answer, None if there is none."""
         if asked in self._kept:
             self._kept.move_to_end(asked)
         return self._kept.get(asked)
 
     def keep(self, asked: Hashable, answer: bytes) -> None:
-        """Keep an answer; a large one is not worth its room."""
+        """Cache an answer, unless it is large."""
         if len(answer) > _LARGEST or asked in self._kept:
             return
         self._kept[asked] = answer
@@ -52,7 +52,7 @@ class Answers:
 
 
 class Listing:
-    """Every entry of one tree, to be asked for some of its paths.
+    """The entries of one tree, to be looked up by path.
 
     Args:
         entries: Files and gitlinks.
@@ -67,7 +67,7 @@ class Listing:
         self._paths = [entry.path for entry in self._sorted]
 
     def below(self, paths: Iterable[str]) -> tuple[Entry, ...]:
-        """Return the entries that are one of *paths* or lie below one; `folder/` is only what lies below it."""
+        """Return the entries at or below *paths*; for `folder/` only those below it."""
         found: dict[int, Entry] = {}
         for path in paths:
             for beginning in {path, f"{path.rstrip('/')}/"}:
@@ -75,7 +75,7 @@ class Listing:
         return tuple(found[at] for at in sorted(found))
 
     def children(self, folder: str) -> Mapping[str, tuple[str, str]]:
-        """Return mode and object name of what lies directly in a folder ("" = the top), by name."""
+        """Return mode and object name of the entries directly in a folder ("" = the top), by name."""
         if not self._children:
             found: dict[str, dict[str, tuple[str, str]]] = {"": {}}
             below = ((path, "040000", oid) for path, oid in self._folders.items())

@@ -1,4 +1,4 @@
-"""What git knows of commits: their messages, trailers and parents, and how histories are related."""
+"""Reads commits: their messages, trailers and parents, and how histories are related."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pipeline.scratch import scratch_folder
 
 _YES: Final = b"yes"
 _SAID: Final = {0: _YES, 1: b"no"}
-"""What an exit code of `merge-base` means; another one is no answer."""
+"""Answers by exit code of `git merge-base`; any other code is a failure."""
 
 
 class HistoryDoor(ReadDoor):
-    """Asks about commits."""
+    """The repository for questions about commits."""
 
     def subject(self, commit: str) -> str:
         """Return the first line of a commit's message."""
@@ -21,7 +21,7 @@ class HistoryDoor(ReadDoor):
         return out.decode(errors="replace").strip()
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Return whether *old* is *new* or one of its ancestors; of two objects git is asked once."""
+        """Return whether *old* is *new* or one of its ancestors; the answer is cached."""
         if old == new:
             return True
         asked = ("merge-base", "--is-ancestor", old, new)
@@ -43,11 +43,11 @@ class HistoryDoor(ReadDoor):
         return tuple((key.strip(), value.strip()) for key, _, value in pairs)
 
     def parents(self, commit: str) -> tuple[str, ...]:
-        """Return the parents of a commit; none of a root, and none where a shallow clone ends."""
+        """Return the parents of a commit; none for a root commit, or where a shallow clone ends."""
         return tuple(self._git("rev-list", "--parents", "--max-count=1", commit).decode().split()[1:])
 
     def history(self, *revisions: str, saying: str = "") -> tuple[str, ...]:
-        """Return the commits of some revisions (`A..B`, `HEAD`, `--all`), oldest first.
+        """Return the commits of revisions (`A..B`, `HEAD`, `--all`), oldest first.
 
         Args:
             revisions: As `git rev-list` takes them.
@@ -57,7 +57,7 @@ class HistoryDoor(ReadDoor):
         return tuple(self._git("rev-list", "--topo-order", "--reverse", *grep, *revisions, "--").decode().split())
 
     def merged(self, base: bytes, one: bytes, other: bytes) -> bytes | None:
-        """Return a file with both changes of it, None where they touch each other."""
+        """Return a file with the changes of both sides merged, None where they conflict."""
         with scratch_folder("merge") as place:
             files = [place / name for name in ("one", "base", "other")]
             for file, content in zip(files, (one, base, other), strict=True):
@@ -65,7 +65,7 @@ class HistoryDoor(ReadDoor):
             return self._answers("merge-file", "--stdout", *map(str, files))
 
     def merge_base(self, one: str, other: str) -> str | None:
-        """Return the commit where two histories part, or None."""
+        """Return the merge base of two commits, None if they have none."""
         found = self._answers("merge-base", one, other)
         return found.decode().split()[0] if found else None
 

@@ -1,4 +1,4 @@
-"""What the ignore rules of a folder name, asked of git without any repository of that folder."""
+"""Lists the files of a folder that its ignore rules match, without using a repository around it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOBODYS: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devn
 
 
 def ignored_in(folder: Path) -> frozenset[str]:
-    """Return the paths below *folder* that its `.gitignore` files name, tracked or not.
+    """Return the paths below *folder* that its `.gitignore` files match, tracked or not.
 
     A folder ends with a slash and stands for all that is in it. Neither a repository in *folder* nor the user's own
     ignore rules are asked: what the project does not say itself is somebody's work.

@@ -1,4 +1,4 @@
-"""What the user's own git obeys besides `.git/config`: the hooks folder, and configuration that is included by path.
+"""Files that the user's git obeys besides `.git/config`: its hooks folder, and included configuration files.
 
 Both may lie in the tree itself (`core.hooksPath = .husky/_`, `include.path = ../.gitconfig`). What is changed there
 runs with the user's next git command, so nobody's change to it is admitted (ADR-R40).
@@ -27,7 +27,7 @@ HOOKS: Final = (
 
 
 def hooks_folder(repository: Repository, settings: Sequence[Setting]) -> Path:
-    """Return where the user's git looks for hooks now; a relative path counts from the top of the worktree."""
+    """Return the folder where the user's git looks for hooks; a relative path counts from the worktree's top."""
     wanted = [setting.value for setting in settings if setting.key == "core.hookspath"]
     if not wanted or not wanted[-1]:
         return repository.common_dir / "hooks"
@@ -35,7 +35,7 @@ def hooks_folder(repository: Repository, settings: Sequence[Setting]) -> Path:
 
 
 def included(settings: Iterable[Setting], by: Collection[Path] | None = None) -> tuple[Path, ...]:
-    """Return the files that are included, whether they exist and their condition holds or not.
+    """Return the configuration files that settings include, whether they exist and their condition holds or not.
 
     Args:
         settings: Settings with their origins.
@@ -56,7 +56,7 @@ def included(settings: Iterable[Setting], by: Collection[Path] | None = None) ->
 
 
 def paths_git_uses(repository: Repository) -> tuple[str, ...]:
-    """Return the folders and files of the tree, relative to its top, that the user's git obeys as they are.
+    """Return the paths in the worktree, relative to its top, that the user's git obeys as hooks or configuration.
 
     A path in the main checkout counts too: what is committed here lands there with the next merge.
     """

@@ -1,4 +1,4 @@
-"""Lock files: waited for while a git holds them, removed when the git that left them was ours and is dead.
+"""Waits for git's lock files, and removes those that a killed git process of ours left.
 
 git writes no owner into a lock. One is taken for ours by its name (only this program has refs below `refs/redfirst/`)
 or because it is younger than what we did there last; it is taken for dead when no git is at work in the repository at
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 LOCK_LIMIT_S: Final = 3.0
 WITHOUT_GIT_S: Final = 0.5
-"""How long a lock must stand with no git at work: other programs write an index, too, and hold it for an instant."""
+"""The seconds that a lock must exist with no git running: other programs write an index, too, and lock it briefly."""
 
 _LOCKLESS: Final = frozenset({b"fsmonitor--daemon", b"cat-file"})
-"""What stays for as long as somebody may ask it, and holds no lock."""
+"""Long-running git commands that hold no lock."""
 
 _PAUSE_S: Final = 0.02
 _OLDEST: Final = 0.0
 
 
 def await_lock(lock: Path) -> bool:
-    """Wait while the file *lock* is there, at most `LOCK_LIMIT_S`; return whether it is gone.
+    """Wait until the file *lock* is gone, at most `LOCK_LIMIT_S`; return whether it is.
 
     When a driver is killed, its git process goes on for a moment: that lock is not stale, it is about to be let go.
     """
@@ -40,7 +40,7 @@ def await_lock(lock: Path) -> bool:
 
 
 def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Collection[bytes] | None = None) -> bool:
-    """Wait for *lock*, and remove it if it was left by a dead git of ours; return whether it is gone.
+    """Wait for *lock*, remove it if a dead git of ours left it, and return whether it is gone.
 
     Args:
         lock: The lock file.
@@ -62,7 +62,7 @@ def free(lock: Path, common_dir: Path, *, since: float = _OLDEST, contents: Coll
 
 
 def _is_abandoned(lock: Path, common_dir: Path) -> bool:
-    """Return whether the lock stands for `WITHOUT_GIT_S` with no git at work, before `LOCK_LIMIT_S` is over."""
+    """Return whether the lock exists for `WITHOUT_GIT_S` with no git running, within `LOCK_LIMIT_S`."""
     began = last_seen = time.monotonic()
     while lock.exists() and time.monotonic() - began < LOCK_LIMIT_S:
         if git_at_work(common_dir):
@@ -74,7 +74,7 @@ def _is_abandoned(lock: Path, common_dir: Path) -> bool:
 
 
 def git_at_work(common_dir: Path) -> bool:
-    """Return whether a git process may be at work in a worktree of the repository, or in its git folder.
+    """Return whether a git process may be running in a worktree of the repository or in its git folder.
 
     A process that does not say where it stands counts, and so does a system that does not say what runs.
     """

@@ -1,4 +1,4 @@
-"""A tree with changes, as `git mktree --batch` takes it: only the folders that differ are written, in one process."""
+"""Builds a changed tree as input of one `git mktree --batch`; only changed folders are written."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _SHA1: Final = 40  # characters of an object name; the other kind has 64
 _NO_NAMES: Final = frozenset({"", ".", ".."})
 
 Child = tuple[str, str]
-"""Mode and object name of what is in a folder."""
+"""Mode and object name of an entry in a folder."""
 
 
 class NewTree:
-    """A tree that is there, and changes of it that are not written yet."""
+    """An existing tree with changes that are not written yet."""
 
     def __init__(self, base: Listing) -> None:
         self._base = base
         self._open: dict[str, dict[str, Child]] = {}
 
     def change(self, change: TreeChange) -> None:
-        """Put an entry in its place, and nothing else there or above; or take away a file, not a folder.
+        """Put an entry at its path, replacing what is there or above it; or remove a file, never a folder.
 
         A path that no checkout may have is left out, as an index leaves it out.
         """
@@ -52,7 +52,7 @@ class NewTree:
         self._children(above)[name] = (change.entry.mode, change.entry.oid)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the input of `git mktree --batch -z`: folders before those they are in, the whole tree last."""
+        """Yield the input of `git mktree --batch -z`: subfolders first, the whole tree last."""
         written: dict[str, str] = {}
         for folder in sorted(self._open, key=lambda path: path.count("/") + bool(path), reverse=True):
             children = dict(self._open[folder])
@@ -74,7 +74,7 @@ class NewTree:
         return self._is_folder(above) and self._children(above).get(name, ("", ""))[0] == FOLDER
 
     def _children(self, folder: str) -> dict[str, Child]:
-        """Return what is in a folder of the new tree, to be changed; it and all above it will be written."""
+        """Return the entries of a folder of the new tree, to be changed; mark it and those above it for writing."""
         if folder not in self._open:
             self._open[folder] = dict(self._base.children(folder))
             if folder:
@@ -87,7 +87,7 @@ class NewTree:
 
 
 def _ways(folder: str) -> Iterator[str]:
-    """Yield a folder and those above it, the outermost first, without the top."""
+    """Yield a folder and those above it, the outermost first, without the top folder."""
     names = folder.split("/") if folder else []
     for count in range(1, len(names) + 1):
         yield "/".join(names[:count])
@@ -99,7 +99,7 @@ def _line(name: str, mode: str, oid: str) -> bytes:
 
 
 def _name_of(children: Mapping[str, Child]) -> str:
-    """Return the object name that git gives a folder of these (gitformat-pack(5): mode, name, zero, binary name)."""
+    """Return the object name of a tree with these entries (gitformat-pack(5): mode, name, zero, binary name)."""
     encoded = {name.encode(errors="surrogateescape"): child for name, child in children.items()}
     ordered = sorted(encoded, key=lambda name: name + b"/" if encoded[name][0] == FOLDER else name)
     body = b"".join(

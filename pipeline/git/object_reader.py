@@ -1,4 +1,4 @@
-"""One `git cat-file --batch` for everything that is read of objects while a program lives."""
+"""Reads objects through one long-running `git cat-file --batch`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SMALL: Final = 1 << 20  # bytes that are read, although nobody wants them, rath
 
 
 class ObjectReader:
-    """Asks one process, which is started when it is first needed and ends with us.
+    """A reader of objects over one `git cat-file` process, started when it is first needed and ended with the program.
 
     Args:
         start: Starts git with some arguments, its standard input and output as pipes.
@@ -30,7 +30,7 @@ class ObjectReader:
         self._process: subprocess.Popen[bytes] | None = None
 
     def name_of(self, revision: str) -> str | None:
-        """Return the name of the object that a revision stands for; None where there is none."""
+        """Return the name of the object that a revision names; None if there is none."""
         answers = self._asked([revision])
         header = self._header(answers)
         if header is None:
@@ -43,7 +43,7 @@ class ObjectReader:
         return name
 
     def contents(self, revisions: Iterable[str], limit: int) -> list[bytes | None]:
-        """Return what is in each of some objects; None where there is none, or where it is no file.
+        """Return the content of each object; None where there is none, or where it is no blob.
 
         Raises:
             ValueError: together they have more than *limit* bytes.
@@ -71,7 +71,7 @@ class ObjectReader:
         return found
 
     def close(self) -> None:
-        """End the process; the next question starts another."""
+        """End the process; the next question starts another one."""
         self._stop()
         self._process = None
 
@@ -103,7 +103,7 @@ class ObjectReader:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process by what it reads; one that does not is killed."""
+    """End a process by closing its input; kill it if it does not end."""
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()

@@ -1,4 +1,4 @@
-"""The *object* door: blobs, trees, commits, and our own refs."""
+"""The *object* door: writes blobs, trees, commits, and our own refs."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 SIGNING_LIMIT_S: Final = 60.0
 OWN_REFS: Final = "refs/redfirst/"
-"""Below it nobody but this program has refs."""
+"""The prefix of this program's refs; nobody else has refs there."""
 
 
 def alternates(*stores: Path) -> str:
-    """Return what GIT_ALTERNATE_OBJECT_DIRECTORIES has to be for these folders of objects."""
+    """Return the value of GIT_ALTERNATE_OBJECT_DIRECTORIES for these object folders."""
     escaped = (str(store).replace("\\", "\\\\").replace('"', '\\"') for store in stores)
     return ":".join(f'"{store}"' for store in escaped)
 
 
 class ObjectDoor(HistoryDoor):
-    """Writes objects and private refs, with the attributes of a checkout that no agent has touched."""
+    """The repository for writing objects and our own refs, with attributes that no agent has touched."""
 
     @property
     def _stores(self) -> tuple[Path, ...]:
-        """Return where objects may lie."""
+        """Return the folders in which the repository's objects may be."""
         return (self.common_dir / "objects",)
 
     def write_blob(self, content: bytes, path: str | None = None, checkout: Path | None = None) -> str:
-        """Store *content*; with *path* and *checkout* through the clean filters that the checkout's attributes name."""
+        """Write *content* as a blob; with *path* and *checkout* through the clean filters that the checkout names."""
         if path is None or checkout is None:
             return self._git("hash-object", "-w", "--stdin", "--no-filters", stdin=content).decode().strip()
         argv = ("hash-object", "-w", "--stdin", "--path", path)
         return self._git(*argv, env=self._at(checkout), cwd=checkout, stdin=content).decode().strip()
 
     def write_files(self, files: Iterable[tuple[str, bytes]]) -> dict[str, str]:
-        """Store the contents of named files as they are, through one process; return their object names.
+        """Write the contents of named files as blobs, unfiltered, in one process; return their object names.
 
         git is told no name of a file: it takes a quoted one for another, and ends one at a line break.
         """
@@ -57,7 +57,7 @@ class ObjectDoor(HistoryDoor):
         return dict(zip(names, out.decode().split(), strict=True))
 
     def build_tree(self, base: str, changes: Iterable[TreeChange]) -> str:
-        """Return *base* with *changes*: built from the list, never by scanning a folder (architecture 8).
+        """Return the tree *base* with *changes*; no folder is scanned (architecture 8).
 
         A path that no checkout may have is left out.
         """
@@ -73,19 +73,19 @@ class ObjectDoor(HistoryDoor):
         return out[-1].decode() if out else base
 
     def make_tree(self, trees: Mapping[str, str]) -> str:
-        """Return a tree whose entries are these trees, by name."""
+        """Return a tree whose entries are the given trees by name."""
         lines = "".join(f"040000 tree {oid}\t{name}\0" for name, oid in sorted(trees.items()))
         return self._git("mktree", "-z", stdin=lines.encode()).decode().strip()
 
     def pack(self, tree: str, objects: Path) -> None:
-        """Write a pack into another repository's *objects* that holds *tree*, all that is in it, and nothing else."""
+        """Write a pack that holds exactly *tree* and everything in it into the object folder *objects*."""
         # git writes to its own objects first and then moves the pack, which no two file systems allow
         env = {"GIT_OBJECT_DIRECTORY": str(objects), "GIT_ALTERNATE_OBJECT_DIRECTORIES": alternates(*self._stores)}
         argv = ("pack-objects", "--quiet", "--revs", "--window=0", str(objects / "pack" / "pack"))
         self._git(*argv, env=env, stdin=f"{tree}\n".encode())
 
     def materialise(self, tree: str, folder: Path, index: Path) -> None:
-        """Make *folder* hold *tree*, by way of a private *index*; what the index knows of is updated, nothing else.
+        """Check out *tree* into *folder* with a private *index*; files that the index does not know stay.
 
         Raises:
             TooLargeError: the tree names paths without number.
@@ -95,7 +95,7 @@ class ObjectDoor(HistoryDoor):
         self._git(*whole, "read-tree", "--reset", "-u", tree, env=self._at(folder, index), cwd=folder)
 
     def check_out(self, tree: str, paths: Iterable[str], folder: Path) -> None:
-        """Write these files of *tree* into *folder*, as the attributes there say, replacing what is in their places."""
+        """Write the files *paths* of *tree* into *folder*, with the attributes there; existing entries are replaced."""
         names = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
         if not names:
             return
@@ -109,7 +109,7 @@ class ObjectDoor(HistoryDoor):
             )
 
     def applied(self, tree: str, patch: bytes) -> str | None:
-        """Return *tree* with a patch, None where git does not apply it; nothing but objects is written."""
+        """Return *tree* with a patch applied, None if git rejects it; only objects are written."""
         with scratch_folder("index") as place:
             env = self._at(place, place / "index")
             self._git("read-tree", tree, env=env, cwd=place)
@@ -119,7 +119,7 @@ class ObjectDoor(HistoryDoor):
     def commit_tree(
         self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None
     ) -> str:
-        """Return a new commit object.
+        """Write a commit object and return its name.
 
         Args:
             tree: The commit's tree.
@@ -164,7 +164,7 @@ class ObjectDoor(HistoryDoor):
         return done.stdout.decode().strip()
 
     def pick(self, onto: str, commits: Sequence[str], who: Signature) -> tuple[int, str] | None:
-        """Return how many of *commits* `git cherry-pick` would put on *onto*, and why it would stop at the next one.
+        """Return how many of *commits* `git cherry-pick` can apply onto *onto*, and why it would stop at the next one.
 
         It is tried in objects alone. None where this git cannot (before 2.38).
         """
@@ -185,21 +185,21 @@ class ObjectDoor(HistoryDoor):
         return len(commits), ""
 
     def merges(self, one: str, other: str) -> bool:
-        """Return whether git merges two commits without a conflict; it is tried in objects alone.
+        """Return whether git merges two commits without a conflict; only objects are written.
 
         A git that cannot (before 2.38) says no.
         """
         return self._start(("merge-tree", "--write-tree", "--no-messages", one, other)).returncode == 0
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> bool:
-        """Point *ref* at *new*; with *old*, only if it is there now (NO_OBJECT: only if the ref does not exist)."""
+        """Point *ref* at *new*; with *old*, only if the ref points there now (NO_OBJECT: only if it does not exist)."""
         self._free(ref)
         done = self._start(("update-ref", "--no-deref", "-m", "redfirst", ref, new, *([] if old is None else [old])))
         refuse_disk(done, self.common_dir)
         return done.returncode == 0
 
     def delete_ref(self, ref: str) -> None:
-        """Delete one of our own refs; a missing one is fine.
+        """Delete one of our own refs; it may be missing.
 
         Raises:
             UserError: another git holds the refs.

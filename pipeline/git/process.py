@@ -1,4 +1,4 @@
-"""Starting git: a cleaned environment, a hardened prefix, and what its refusals mean to a user."""
+"""Starts git processes with a cleaned environment and hardened options, and turns their failures into user errors."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ HARDENED: Final = (
     *("-c", "core.checkStat=default"),
     "--no-optional-locks",
 )
-"""For every command that reads or writes objects: nothing of the repository's own is run but its clean filters."""
+"""The options of every command that reads or writes objects: of the repository's programs only clean filters run."""
 
 PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "gc.auto=0")
-"""For the user's own index and files: no hooks, but their fsmonitor, untracked cache and sparse checkout are kept."""
+"""The options for the user's own index and files: no hooks, but their fsmonitor, untracked cache and sparse
+checkout."""
 
 _DISK_FAULTS: Final = (
     *("No space left on device", "Disk quota exceeded", "Read-only file system", "File too large"),
     *("unable to write", "write error"),  # git does not always say why
 )
-"""What git says of a disk that it cannot write to."""
+"""Messages of git about a disk that cannot be written to."""
 
 LARGEST: Final = 1 << 28
-"""Bytes that git may say of what a stranger may have put together: a few objects can name paths without number."""
+"""The largest output, in bytes, about data of strangers: a few objects can name any number of paths."""
 _CHUNK: Final = 1 << 20
 
 _LOCKED: Final = re.compile(r"Unable to create '(?P<lock>[^']+\.lock)': File exists")
@@ -51,21 +52,21 @@ _KEPT_ENVIRONMENT: Final = (
     *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
     *("GIT_CONFIG_", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
 )
-"""Beginnings of the variables that say who the user is and where the user's configuration lies."""
+"""Prefixes of the variables that name the user's identity and configuration files, which git gets."""
 
 
 class TooLargeError(UserError):
-    """What is asked of git has more to it than can be read here."""
+    """Git's answer is too large to be read here."""
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return our own environment without the `GIT_*` variables that a hook or a wrapper may have left in it."""
+    """Return our environment without the `GIT_*` variables that a hook or a wrapper may have set."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith(_KEPT_ENVIRONMENT)}
     return env | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": ":"} | dict(extra)
 
 
 def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
-    """Turn what a full or read-only disk made git say into the user's error.
+    """Raise a user error if git failed because the disk is full or read-only.
 
     Raises:
         UserError: reason `disk`.
@@ -82,7 +83,7 @@ def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
 
 
 def refuse_lock(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
-    """Turn a lock that git cannot get into the user's error; ours were removed before (`locks.free`).
+    """Raise a user error if git failed because of a lock; our own were removed before (`locks.free`).
 
     Raises:
         UserError: reason `locked`.
@@ -99,7 +100,7 @@ def refuse_lock(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
 
 
 class Door:
-    """A repository as seen from one worktree, and the processes that are started on it.
+    """A repository as seen from one worktree; starts git processes in it.
 
     Attributes:
         worktree: Top level of the worktree the user stands in.
@@ -151,7 +152,7 @@ class Door:
         return done.stdout
 
     def _read(self, *argv: str, what: str, stdin: bytes = b"", limit: int = LARGEST) -> bytes:
-        """Return what git prints, if it is not more than *limit*.
+        """Return git's output; fail if it is larger than *limit*.
 
         Raises:
             TooLargeError: it is; the message begins with *what*.
@@ -187,7 +188,7 @@ class Door:
         return bytes(out)
 
     def _talk(self, argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        """Start a git that answers line by line; whoever starts it ends it."""
+        """Start a git process that answers line by line; the caller ends it."""
         return subprocess.Popen(
             ["git", *HARDENED, *argv],
             cwd=self.worktree,
@@ -202,7 +203,7 @@ class Door:
         return environment(extra)
 
     def _answers(self, *argv: str) -> bytes | None:
-        """Return what git prints, or None where it says no (a non-zero exit is an answer here)."""
+        """Return git's output, None if its exit code is not 0 (which is an answer here)."""
         done = self._start(argv)
         return None if done.returncode else done.stdout
 

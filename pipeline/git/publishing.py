@@ -1,4 +1,4 @@
-"""The *publish* door: the user's index and files, moved all at once or not at all."""
+"""The *publish* door: moves the user's index and files, all at once or not at all."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CLOCK_TICK_S: Final = 0.02
-"""How far the time of a file may be behind the clock."""
+"""The seconds that a file's time may be behind the clock."""
 
 
 def _content(path: Path) -> bytes | None:
-    """Return what a file holds, or where a link points to; None for anything else."""
+    """Return a file's content or a link's target; None for anything else."""
     if path.is_symlink():
         return os.fsencode(path.readlink())
     return path.read_bytes() if path.is_file() else None
 
 
 class PublishDoor(ObjectDoor):
-    """Changes the user's own index, files and worktrees; the only one that does."""
+    """The repository for changing the user's own index, files and worktrees; the only class that does."""
 
     def signing_key(self) -> str | None:
-        """Return None when the user does not sign commits, else the key to name ("" = default)."""
+        """Return the key that the user signs commits with ("" = default), None if they do not sign."""
         wanted = self._answers("config", "--type=bool", "--get", "commit.gpgSign")
         return "" if wanted and wanted.strip() == b"true" else None
 
     def index_lock(self, since: float) -> Path | None:
-        """Return the lock on the user's index that is not let go; None when it is free.
+        """Return the lock of the user's index if it cannot be removed; None when the index is free.
 
         Args:
             since: When we began to publish, in seconds since the epoch: a younger lock of a git that is dead was ours.
@@ -47,7 +47,7 @@ class PublishDoor(ObjectDoor):
         free(self.git_dir / "HEAD.lock", self.common_dir, since=since, contents=(b"",))
 
     def refresh_index(self) -> None:
-        """Refresh the stat information of the user's index: a touched file is not an edited one."""
+        """Refresh the stat data of the user's index, so that touched files do not count as edited."""
         self._start(["update-index", "-q", "--refresh"], prefix=PUBLISHING)
 
     def index_is(self, commit: str) -> bool:
@@ -61,7 +61,7 @@ class PublishDoor(ObjectDoor):
         return tuple(path for path in out.decode(errors="surrogateescape").split("\0") if path)
 
     def move_worktree(self, old: str, new: str) -> str | None:
-        """Take the user's index and files from tree *old* to *new*; None, or git's refusal with nothing changed.
+        """Move the user's index and files from tree *old* to *new*; return git's refusal, else None.
 
         Raises:
             UserError: the disk is full: some files may be half written (see `take_back_half`).
@@ -74,7 +74,7 @@ class PublishDoor(ObjectDoor):
         return done.stderr.decode(errors="replace").strip() or "refused" if done.returncode else None
 
     def _in_the_way(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the user's files at the places of new ones: git would overwrite ignored ones without a word."""
+        """Return the user's untracked files at the paths of new ones: git would overwrite ignored ones silently."""
         before = {entry.path for entry in self.entries(old)}
         found: set[str] = set()
         for change in self.diff(old, new):
@@ -89,7 +89,7 @@ class PublishDoor(ObjectDoor):
         return tuple(sorted(found - before))
 
     def take_back_half(self, old: str, new: str, since: float) -> None:
-        """Undo what a killed `move_worktree` left: files that hold the beginning of what *new* has there, or all of it.
+        """Undo a killed `move_worktree`: restore the files that hold, in part or whole, what *new* has there.
 
         Such a file holds nothing that is lost: the user's index says that it was *old* when the move began. A file with
         any other content, or written before that, is the user's own and stays; so does everything when the index is not
@@ -130,6 +130,6 @@ class PublishDoor(ObjectDoor):
         self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base)
 
     def remove_worktree(self, folder: Path, branch: str, tip: str) -> None:
-        """Remove a linked worktree in which all is committed, and its branch if that is still at *tip*."""
+        """Remove a linked worktree without uncommitted changes, and its branch if that is still at *tip*."""
         if self._start(("worktree", "remove", str(folder))).returncode == 0:
             self._start(("update-ref", "-d", f"refs/heads/{branch}", tip))

@@ -1,4 +1,4 @@
-"""A repository that is only looked at: what has to be written on the way goes to a folder of ours (verify, tdd)."""
+"""A repository that is not written to: new objects go to a folder of ours (verify, tdd)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UntouchedRepository(Repository):
-    """Somebody's repository; new blobs and trees lie in *objects*, which git takes for a part of it."""
+    """Somebody's repository; new blobs and trees are written to the folder *objects*, which git reads as well."""
 
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path, objects: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
@@ -32,7 +32,7 @@ class UntouchedRepository(Repository):
 
     @classmethod
     def of(cls, repository: Repository, objects: Path) -> UntouchedRepository:
-        """Return *repository* with a place for new objects, which is made."""
+        """Return *repository* with new objects going to the folder *objects*, which is created."""
         objects.mkdir(parents=True)
         return cls(repository.worktree, repository.git_dir, repository.common_dir, objects)
 
@@ -40,7 +40,7 @@ class UntouchedRepository(Repository):
         return super()._environment({**self._aside, **extra})
 
     def worktree_tree(self) -> str:
-        """Return what the worktree holds now as a tree: changed and new files too, ignored ones not.
+        """Return the worktree's files as a tree: changed and new ones too, ignored ones not.
 
         The user's index is copied, never written.
         """

@@ -1,4 +1,4 @@
-"""The *read* door: branches, trees, patches, attributes, configuration, identity."""
+"""The *read* door: reads branches, trees, patches, attributes, refs and status."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LISTINGS: Final = 8  # the trees that a step looks at
 _FEW: Final = ("refs/redfirst/", "refs/replace/")
-"""Where there are so few refs that looking at their files costs less than asking git."""
+"""Prefixes with so few refs that reading their files is faster than asking git."""
 
 
 class ReadDoor(SettingsDoor):
-    """Asks; with the user's config, but no hooks, no fsmonitor, no optional locks."""
+    """The repository for reading; git runs with the user's config, but no hooks, fsmonitor or optional locks."""
 
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
@@ -40,7 +40,7 @@ class ReadDoor(SettingsDoor):
         return ref.decode(errors="surrogateescape").rstrip("\n").removeprefix("refs/heads/") if ref else None
 
     def resolve(self, revision: str) -> str | None:
-        """Return the object name that *revision* stands for, or None."""
+        """Return the object name of *revision*, None if there is none."""
         if "\n" in revision:  # no line can ask for it
             found = self._answers("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
             return found.decode().strip() if found else None
@@ -84,7 +84,7 @@ class ReadDoor(SettingsDoor):
         return listing
 
     def _of_objects(self, *argv: str, of: Iterable[str], what: str = "") -> bytes:
-        """Return what git prints when asked about some objects; not asked again, for an object never changes.
+        """Return git's output for a command about the objects *of*; cached, for an object never changes.
 
         Args:
             argv: The command.
@@ -98,7 +98,7 @@ class ReadDoor(SettingsDoor):
         return self._kept.get(argv, ask) if all(map(OBJECT_NAME.fullmatch, of)) else ask()
 
     def names(self, tree: str, folder: str) -> tuple[str, ...]:
-        """Return the names of what lies directly in *folder* of *tree*."""
+        """Return the names of the entries directly in *folder* of *tree*."""
         out = self._read(
             *("--literal-pathspecs", "ls-tree", "-z", "--full-tree", "--name-only", tree, "--", f"{folder}/"),
             what=f"The tree {tree}",
@@ -106,7 +106,7 @@ class ReadDoor(SettingsDoor):
         return tuple(path.rpartition("/")[2] for path in out.decode(errors="surrogateescape").split("\0") if path)
 
     def blob(self, revision: str, limit: int | None = None) -> bytes | None:
-        """Return the bytes of a blob (`<tree>:<path>` or an object name), or None where there is none.
+        """Return the bytes of a blob (`<tree>:<path>` or an object name), None if there is none.
 
         Raises:
             ValueError: it has more bytes than *limit*.
@@ -125,7 +125,7 @@ class ReadDoor(SettingsDoor):
         return found
 
     def tracked(self, name: str) -> str | None:
-        """Return a path at or below *name*, directly in the repository, that the index or HEAD has, however spelt.
+        """Return a path at or below *name*, in any case, that the index or HEAD has; None if there is none.
 
         On a file system that takes upper and lower case for the same, each spelling is the same folder.
         """
@@ -138,7 +138,7 @@ class ReadDoor(SettingsDoor):
         return next((path.decode(errors="surrogateescape") for path in found if path), None)
 
     def _index_state(self) -> tuple[int, ...]:
-        """Return what differs whenever git has written the index: it puts a new file in its place."""
+        """Return numbers that change whenever git writes the index: it puts a new file in its place."""
         try:
             found = (self.git_dir / "index").stat()
         except OSError:
@@ -146,7 +146,7 @@ class ReadDoor(SettingsDoor):
         return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def blobs(self, oids: Iterable[str], limit: int = LARGEST) -> dict[str, bytes]:
-        """Return the bytes of many blobs by object name, through one process.
+        """Return the bytes of many blobs by object name, read through one process.
 
         Raises:
             TooLargeError: together they have more than `limit` bytes.
@@ -169,7 +169,7 @@ class ReadDoor(SettingsDoor):
         return found
 
     def diff(self, old: str, new: str) -> tuple[TreeChange, ...]:
-        """Return how *new* differs from *old*, path by path (a rename is a deletion and an addition)."""
+        """Return the changes from tree *old* to *new* by path (a rename is a deletion and an addition)."""
         argv = ("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new)
         out = self._of_objects(*argv, of=(old, new)).split(b"\0")
         changes: list[TreeChange] = []
@@ -180,12 +180,12 @@ class ReadDoor(SettingsDoor):
         return tuple(changes)
 
     def patch(self, old: str, new: str, *paths: str) -> str:
-        """Return a readable patch; no external diff, no textconv, no colour."""
+        """Return the patch from *old* to *new* for reading; no external diff, no textconv, no colour."""
         argv = ["diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "-M", old, new, "--", *paths]
         return self._git(*argv).decode(errors="replace")
 
     def numstat(self, old: str, new: str) -> tuple[FileStat, ...]:
-        """Return how many lines each differing path gained and lost."""
+        """Return the number of lines that each differing path gained and lost."""
         out = self._git(
             "diff-tree", "-r", "-z", "--no-renames", "--numstat", "--no-ext-diff", "--no-textconv", old, new
         )
@@ -198,14 +198,14 @@ class ReadDoor(SettingsDoor):
         return tuple(found)
 
     def filters(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
-        """Return the `filter` attribute of the *paths* that have one, by the attributes of *checkout*."""
+        """Return the `filter` attribute, in *checkout*, of those *paths* that have one."""
         stdin = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
         out = self._git("check-attr", "-z", "--stdin", "filter", env=self._at(checkout), cwd=checkout, stdin=stdin)
         parts = out.decode(errors="surrogateescape").split("\0")
         return {p: v for p, v in zip(parts[0::3], parts[2::3], strict=False) if v not in {"unspecified", "unset"}}
 
     def foreign_filters(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
-        """Return the paths whose content goes through a filter that is not ours to run, with a sentence on it.
+        """Return the paths whose filter we may not run, each with a sentence on why.
 
         LFS is the one that is (architecture 8), where its program is set up: without it the content itself would be
         stored where a pointer belongs.
@@ -219,7 +219,7 @@ class ReadDoor(SettingsDoor):
         }
 
     def tracked_in(self, folder: Path) -> frozenset[str]:
-        """Return the files below *folder* that the user's index has, as absolute paths; outside the worktree none."""
+        """Return the absolute paths of the files below *folder* in the user's index; none outside the worktree."""
         top = self.worktree.resolve()
         if not folder.is_relative_to(top) or folder.is_relative_to(self.common_dir):
             return frozenset()
@@ -228,20 +228,20 @@ class ReadDoor(SettingsDoor):
         return frozenset(str(top / name) for name in names if name)
 
     def ignored_matching(self, patterns: Path) -> tuple[str, ...]:
-        """Return the ignored files of the worktree that match the ignore patterns in the file *patterns*."""
+        """Return the worktree's ignored files that match the ignore patterns in the file *patterns*."""
         both = ("--others", "--ignored", "-z")
         wanted = self._git("ls-files", *both, f"--exclude-from={patterns}").split(b"\0")
         ignored = set(self._git("ls-files", *both, "--exclude-standard").split(b"\0"))
         return tuple(sorted(p.decode(errors="surrogateescape") for p in wanted if p and p in ignored))
 
     def is_clean(self, checkout: Path, index: Path) -> bool:
-        """Return whether *checkout* holds exactly what its private *index* says."""
+        """Return whether the files of *checkout* equal its private *index*."""
         env = self._at(checkout, index)
         changed = self._start(["diff-files", "--quiet"], env, checkout).returncode != 0
         return not changed and not self._git("ls-files", "--others", "-z", env=env, cwd=checkout)
 
     def refs(self, *prefixes: str) -> dict[str, str]:
-        """Return the refs that are, or lie below, one of *prefixes*, and what they point to."""
+        """Return the refs at or below one of *prefixes*, each with the object it points to."""
         few = prefixes and all(prefix.startswith(_FEW) for prefix in prefixes)
         found = refs_in_files(self.common_dir, prefixes) if few else None
         if found is not None:
@@ -252,7 +252,7 @@ class ReadDoor(SettingsDoor):
 
 
 def _listed(out: bytes) -> Listing:
-    """Return what `git ls-tree -z` has printed."""
+    """Return the listing in the output of `git ls-tree -z`."""
     entries: list[Entry] = []
     folders: dict[str, str] = {}
     for line in filter(None, out.split(b"\0")):

@@ -1,4 +1,4 @@
-"""Refs as they lie on disk: a file each, or a line of `packed-refs`. Reading them starts no process."""
+"""Reads refs from their files and from `packed-refs`, without starting a process."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NAME: Final = re.compile(r"refs(/[A-Za-z0-9_@+-]+(\.[A-Za-z0-9_@+-]+)*)+")
-"""A name about which there is nothing to ask. git has rules for others, which are its own."""
+"""Ref names that are surely valid; git has rules for others."""
 _POINTS: Final = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n?")
 _LOCK: Final = ".lock"
 
 
 def branch_in_files(git_dir: Path) -> str | None:
-    """Return the branch that HEAD names in its file; None: git has to be asked, as where HEAD is detached or a link."""
+    """Return the branch that the file HEAD names; None if git has to be asked (detached, a link)."""
     head = git_dir / "HEAD"
     if head.is_symlink() or (git_dir / "reftable").exists():
         return None
@@ -27,7 +27,7 @@ def branch_in_files(git_dir: Path) -> str | None:
 
 
 def refs_in_files(common: Path, prefixes: tuple[str, ...]) -> dict[str, str] | None:
-    """Return the refs that are, or lie below, one of *prefixes*, and what they point to; None: git has to be asked.
+    """Return the refs at or below one of *prefixes* with their objects; None if git has to be asked.
 
     It has to where refs lie in tables, and about a ref that stands for another one or whose name is odd.
 

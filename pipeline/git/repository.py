@@ -1,4 +1,4 @@
-"""Finding the repository around a folder."""
+"""Finds the repository around a folder, and its worktrees."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BARE: Final = ("must be run in a work tree", "cannot use bare repository")
 
 
 class Repository(PublishDoor):
-    """A repository as seen from one worktree, entered by the three doors."""
+    """A repository as seen from one worktree, with the read, object and publish doors."""
 
     @classmethod
     def find(cls, start: Path) -> Repository:
-        """Return the repository around *start*.
+        """Return the repository that contains the folder *start*.
 
         Raises:
             UserError: there is none, it has no worktree there, git is missing, or git refuses to work there.
@@ -38,11 +38,11 @@ class Repository(PublishDoor):
 
     @property
     def main_checkout(self) -> Path:
-        """Return the checkout that owns the common dir (its parent), or the worktree itself where there is none."""
+        """Return the checkout that owns the common git folder, else this worktree."""
         return self.common_dir.parent if self.common_dir.name == ".git" else self.worktree
 
     def worktrees(self) -> tuple[Worktree, ...]:
-        """Return all worktrees, the main checkout first; also those whose folder is gone and which git still lists.
+        """Return all worktrees, the main checkout first; also those that git lists though their folder is gone.
 
         Where a submodule or a git folder in another place has the main checkout, only itself knows where that is.
         """

@@ -1,4 +1,4 @@
-"""What the user has configured, as git resolves it: settings, and who they are."""
+"""Reads the git configuration that holds for the user, and their identity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LIST: Final = ("config", "--list", "--null", "--show-origin")
 
 
 class SettingsDoor(Door):
-    """Asks for settings; git itself is asked again when a file differs that they come from, or could come from."""
+    """The repository for git settings; they are read again when a file that they may come from differs."""
 
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
@@ -32,11 +32,11 @@ class SettingsDoor(Door):
         """The files that `_settings` came from, as they were before git read them; empty: not known."""
 
     def config(self, key: str) -> str | None:
-        """Return the value of a config key as git resolves it, or None."""
+        """Return the value of a git config key, None if it is not set."""
         return next((setting.value for setting in reversed(self.settings()) if setting.key == key), None)
 
     def settings(self) -> tuple[Setting, ...]:
-        """Return every setting that is in force for the user's own git, with the file it stands in, least first."""
+        """Return every git setting that holds for the user, with its file, the weakest first."""
         before = {path: state_of(path) for path in self._places(self._settings)}
         if before == self._sources:
             return self._settings
@@ -51,7 +51,7 @@ class SettingsDoor(Door):
         return self._settings
 
     def _places(self, settings: Iterable[Setting]) -> frozenset[Path]:
-        """Return the files that settings come from, or would come from if they were there; a branch can choose some."""
+        """Return the files that settings come from, or would if they existed; a branch can select some."""
         env = self._environment({})
         user, system = env.get("GIT_CONFIG_GLOBAL"), env.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig")
         home = Path(env.get("HOME", "/"))
@@ -61,7 +61,7 @@ class SettingsDoor(Door):
         return frozenset([*mine, Path(system), *ours, *named, *included(settings)])
 
     def settings_in(self, content: bytes) -> tuple[Setting, ...] | None:
-        """Return the settings that a configuration file of this content makes, includes not followed; None: no file."""
+        """Return the settings in a git configuration file's content, includes not followed; None if it is malformed."""
         done = self._start(("config", "--file", "-", "--no-includes", "--list", "--null"), stdin=content)
         if done.returncode:
             return None
@@ -69,7 +69,7 @@ class SettingsDoor(Door):
         return tuple(_setting(entry) for entry in entries if entry)
 
     def identity(self) -> tuple[str, str]:
-        """Return the user's name and e-mail address as git would commit with them.
+        """Return the name and e-mail address that git would commit with.
 
         Raises:
             UserError: git has no identity to commit with.

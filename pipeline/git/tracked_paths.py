@@ -1,4 +1,4 @@
-"""Which paths of a repository come from it: what it tracks, and what is reached through that."""
+"""Finds out which paths come from a repository: tracked files, and paths reached through them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LINKS: Final = 40  # as many as the kernel follows
 
 
 class TrackedFiles:
-    """What the checkouts of a repository track, by their indexes; asked once, when it is first needed."""
+    """The tracked files of a repository's checkouts, read from their indexes when first needed."""
 
     def __init__(self, tops: Iterable[Path], search_path: str | None = None) -> None:
-        """Take the checkouts.
+        """Set the checkouts and the search path for git.
 
         Args:
             tops: Their top folders; one that is no worktree tracks nothing.
@@ -30,17 +30,17 @@ class TrackedFiles:
         self._known: dict[Path, frozenset[str]] = {}
 
     def lead_to(self, path: Path) -> bool:
-        """Return whether a path is tracked, has tracked files in it, or is reached through a tracked link."""
+        """Return whether a path is tracked, contains tracked files, or passes through a tracked link."""
         way = list(_way(path))
         return any(self._has(place) for place in way) or self._has_below(way[-1])
 
     def set_up(self, programs: Path) -> bool:
-        """Return whether what an interpreter in this folder would load at its start is tracked."""
+        """Return whether a file that a Python interpreter in the folder *programs* loads at its start is tracked."""
         around = programs.parent
         return any(map(self.lead_to, (programs / "pyvenv.cfg", around / "pyvenv.cfg", *around.glob("lib*/py*"))))
 
     def _has(self, place: Path) -> bool:
-        """Return whether exactly this is tracked: a file, a link, or a repository inside this one."""
+        """Return whether a path itself is tracked: a file, a link, or a nested repository."""
         return any(os.path.relpath(place, top) in self._paths(top) for top in self._tops_around(place))
 
     def _has_below(self, place: Path) -> bool:
@@ -71,7 +71,7 @@ class TrackedFiles:
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """Yield where the kernel comes by on the way to a path, each place by its real folder, the last one last."""
+    """Yield each place that the kernel visits when it resolves a path, with links followed, the last one last."""
     at, rest, links = Path("/"), list(path.absolute().parts[1:]), 0
     yield at
     while rest:

@@ -1,4 +1,4 @@
-"""What goes in and out of git: entries, changes, signatures, and what can go wrong."""
+"""Values that git's doors take and return: entries, changes, signatures, and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GITLINK: Final = "160000"
 
 
 class GitError(Exception):
-    """git failed where it must not; carries the command and what git said."""
+    """A git command failed unexpectedly; carries the command and git's message."""
 
     def __init__(self, argv: Sequence[str], code: int, stderr: str) -> None:
         super().__init__(f"git {' '.join(argv)} ended with {code}: {stderr.strip()}")
@@ -28,7 +28,7 @@ class SigningError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a tree. `oid` names a blob, or a commit when `mode` is a gitlink."""
+    """An entry of a tree. `oid` names a blob, or a commit when `mode` is a gitlink."""
 
     path: str
     mode: str
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class TreeChange:
-    """One path that a new tree has otherwise: with this entry, or not at all (`entry` None)."""
+    """A path that differs in a new tree: it has this entry, or is gone (`entry` None)."""
 
     path: str
     entry: Entry | None
@@ -45,7 +45,7 @@ class TreeChange:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: section and last part of `key` in lower case; `origin` is its file, None for the environment."""
+    """A git setting: section and last part of `key` in lower case; `origin` is its file, None for the environment."""
 
     key: str
     value: str
@@ -54,7 +54,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class FileStat:
-    """One path that differs between two trees; the counts are None for a binary file."""
+    """The lines added and deleted in a path between two trees; both None for a binary file."""
 
     path: str
     added: int | None
@@ -63,7 +63,7 @@ class FileStat:
 
 @dataclass(frozen=True)
 class Signature:
-    """Who and when, as git's environment wants them; `date` is `<seconds> <zone>`."""
+    """Name, e-mail address and date for a commit; `date` is `<seconds> <zone>`."""
 
     name: str
     email: str

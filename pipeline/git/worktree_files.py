@@ -1,4 +1,4 @@
-"""The worktrees of a repository, as the files say that git keeps about them. Reading these starts no process."""
+"""Reads the worktrees of a repository from git's administrative files, without starting a process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Worktree:
-    """A worktree of a repository, whether its folder is there or not.
+    """A worktree of a repository; its folder may be missing.
 
     Attributes:
         path: Its folder.
@@ -23,7 +23,7 @@ class Worktree:
 
     @property
     def is_there(self) -> bool:
-        """Return whether its folder is there, and no other repository in its place."""
+        """Return whether the worktree's folder exists and belongs to this repository."""
         place = self.path / ".git"
         said = _line(place)  # nothing of a folder
         own = place if said is None else self.path / said.removeprefix("gitdir:").strip()
@@ -31,7 +31,7 @@ class Worktree:
 
 
 def linked_in_files(common: Path) -> list[Worktree]:
-    """Return the linked worktrees, by the names that git gave them; also those whose folder was removed.
+    """Return the linked worktrees in the order of git's names; also those whose folder was removed.
 
     Args:
         common: The folder that the worktrees share.
@@ -42,7 +42,7 @@ def linked_in_files(common: Path) -> list[Worktree]:
 
 
 def _linked(git_dir: Path) -> Worktree | None:
-    """Return the worktree of an administrative folder; its path may be relative to that (git 2.48 and later)."""
+    """Return the worktree of an administrative folder, None if it has no valid one."""
     said = _line(git_dir / "gitdir")
     if not said:
         return None
