@@ -1,4 +1,4 @@
-"""`[agents]`, `[agents.ROLE]` and `[spares.NAME]`: how an agent is run.
+"""Tables `[agents]`, `[agents.ROLE]` and `[spares.NAME]`: how an agent is run.
 
 Nothing here performs I/O.
 """
@@ -17,11 +17,11 @@ from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import Role
 
 Argv = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
-"""One command: its program and its words; no shell reads it."""
+"""A command as a list of words, of which the first is the program; no shell reads it."""
 
 
 class Backend(StrEnum):
-    """How an agent is run. `PLAYS` says for whom."""
+    """The backend that runs an agent. `PLAYS` lists the roles each can play."""
 
     COMMAND = "command"
     SCRIPTED = "scripted"
@@ -45,14 +45,14 @@ NETWORK_OF: Final[Mapping[Backend, Network]] = {
     **dict.fromkeys(Backend, Network.NONE),
     **dict.fromkeys((Backend.CLAUDE, Backend.CODEX, Backend.ACP, Backend.API), Network.MODEL),
 }
-"""What the box of each backend lets through unless the configuration says otherwise."""
+"""The network that each backend's box opens unless the configuration says otherwise."""
 
 TAKES_MODEL: Final = frozenset({Backend.CLAUDE, Backend.CODEX, Backend.ACP, Backend.API})
-"""The backends that are told which model to ask."""
+"""The backends that are given the name of a model."""
 
 
 class Effort(StrEnum):
-    """How much a model should think, for the products that let it be said."""
+    """How much a model should think, for products with such a setting."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -60,7 +60,7 @@ class Effort(StrEnum):
 
 
 class Profile(StrEnum):
-    """The agents that `acp` knows how to start; `custom` is any other, by its `argv`."""
+    """The agents that backend `acp` can start; `custom` is any other one, by its `argv`."""
 
     OPENCODE = "opencode"
     GEMINI = "gemini"
@@ -80,7 +80,7 @@ Steps = Annotated[int, Field(ge=1)]
 
 
 class AgentConfig(Table):
-    """How one role is run, complete. Relative paths are already resolved."""
+    """The complete settings of how one role's agent is run. Relative paths are already resolved."""
 
     backend: Backend = Backend.COMMAND
     argv: Annotated[tuple[str, ...], Field(description="The program, for `command` and acp's `custom`")] = ()
@@ -103,20 +103,20 @@ class AgentConfig(Table):
 
     @property
     def service(self) -> str | None:
-        """Return the name of the model service: the one that is said, else the product's own."""
+        """Return the name of the model service: the configured provider, else the product's own, else None."""
         product = self.profile if self.backend is Backend.ACP else self.backend
         return self.provider or _SERVICE_OF.get(product or "")
 
     @property
     def reaches(self) -> Network:
-        """Return what the box lets through; nothing where there is none."""
+        """Return the network that the box opens; none for a backend without a box."""
         if self.backend in _WITHOUT_A_BOX:
             return Network.NONE
         return self.network if self.network is not None else NETWORK_OF[self.backend]
 
 
 class AgentOverride(Table):
-    """What a role says for itself; None leaves the word to `[agents]`."""
+    """The settings of a single role; None inherits from `[agents]`."""
 
     backend: Backend | None = None
     argv: Argv | None = None
@@ -135,13 +135,13 @@ class AgentOverride(Table):
 
 
 class PmOverride(AgentOverride):
-    """@pm does not inherit its backend: `[agents] backend = "command"` must not make a model of a library call."""
+    """The settings of @pm, whose backend is not inherited: `[agents] backend = "command"` must not make it a model."""
 
     backend: Backend | None = Backend.BUILTIN
 
 
 class Agents(AgentConfig):
-    """`[agents]`: what every role inherits, and a table for each role."""
+    """`[agents]`: the settings that every role inherits, and a table for each role."""
 
     orchestrator: AgentOverride = AgentOverride()
     check: AgentOverride = AgentOverride()
@@ -171,13 +171,13 @@ class Agents(AgentConfig):
 
 
 def laid_over(general: AgentConfig, own: AgentOverride) -> AgentConfig:
-    """Return *general* with what *own* says instead."""
+    """Return the settings *general*, overridden by those that *own* sets."""
     merged = general.model_dump() | own.model_dump(exclude_none=True)
     return AgentConfig.model_validate(merged | {"env": {**general.env, **own.env}})
 
 
 def bare(agent: AgentConfig, spare: AgentOverride) -> AgentConfig:
-    """Return what a spare starts from."""
+    """Return the settings that a spare inherits from the agent it replaces."""
     if spare.backend in {None, agent.backend} and spare.profile in {None, agent.profile}:
         return agent.model_copy(update={"fallback": ()})
     return AgentConfig(timeout_s=agent.timeout_s, max_steps=agent.max_steps, effort=agent.effort)

@@ -1,4 +1,4 @@
-"""What all tables of the configuration have in common."""
+"""The base class of all tables of the configuration."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ Seconds = Annotated[int, Field(ge=1)]
 
 
 class Table(BaseModel):
-    """Frozen, and a key that nobody reads is an error: a typo must not pass for a setting."""
+    """A frozen table in which an unknown key is an error, so that a typo does not pass for a setting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

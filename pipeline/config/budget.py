@@ -1,4 +1,4 @@
-"""`[budget]`: what a run may spend, all in all, and within it what roles and phases may.
+"""Table `[budget]`: what a run may spend in all, and within it what roles and phases may.
 
 Nothing here performs I/O; `runs.spending` keeps to it.
 """
@@ -16,14 +16,14 @@ TokenCount = Annotated[int, Field(ge=1, description="Input and output tokens tog
 
 
 class BudgetPart(Table):
-    """What may be spent; None = no limit but that of the dispatches."""
+    """The cost and tokens that may be spent; None means no limit but that of the dispatches."""
 
     cost_usd: Cost | None = None
     tokens: TokenCount | None = None
 
 
 class RoleBudgets(Table):
-    """`[budget.roles.ROLE]`."""
+    """`[budget.roles.ROLE]`: what each role may spend."""
 
     orchestrator: BudgetPart = BudgetPart()
     check: BudgetPart = BudgetPart()
@@ -35,7 +35,7 @@ class RoleBudgets(Table):
 
 
 class PhaseBudgets(Table):
-    """`[budget.phases.PHASE]`: the phases of a run by name, as `routes` groups them."""
+    """`[budget.phases.PHASE]`: what each phase may spend; phases are named as `routes` groups them."""
 
     plan: BudgetPart = BudgetPart()
     split: BudgetPart = BudgetPart()
@@ -46,7 +46,7 @@ class PhaseBudgets(Table):
 
 
 class Budget(BudgetPart):
-    """`[budget]`: what a run may cost, all in all, and within it what roles and phases may."""
+    """`[budget]`: what a run may spend in all, and within it what roles and phases may."""
 
     roles: RoleBudgets = RoleBudgets()
     phases: PhaseBudgets = PhaseBudgets()

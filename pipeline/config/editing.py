@@ -1,4 +1,4 @@
-"""One value in the text of a configuration file, set without touching anything else: comments and order stay."""
+"""Sets one value in the text of a configuration file and keeps everything else, comments and order included."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_value(text: str, path: KeyPath, value: object) -> str:
 
 
 def _above_comments(old: str, changed: str) -> str:
-    """Return *changed* with a line that is new in it above the comments before it: they belong to what follows."""
+    """Return *changed* with its new line moved above the comments before it, which belong to the next key."""
     before, after = old.splitlines(keepends=True), changed.splitlines(keepends=True)
     at = next((at for at, (was, now) in enumerate(zip(before, after, strict=False)) if was != now), len(before))
     if len(after) == len(before) + 2 and not after[at + 1].strip():
@@ -65,7 +65,7 @@ def _read(text: str) -> object:
 
 
 def _set_in(table: dict[str, Any], path: KeyPath, value: object) -> dict[str, Any]:
-    """Return the table as it is to be read afterwards."""
+    """Return the table with *value* set at *path*."""
     here = table
     for word in path[:-1]:
         below = here.setdefault(word, {})

@@ -1,4 +1,4 @@
-"""Where things of the user lie: the XDG folders."""
+"""Finds the user's folders: home, configuration and state (XDG)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _xdg(environ: Mapping[str, str], name: str, otherwise: str) -> Path:
 
 
 def short(path: Path, environ: Mapping[str, str]) -> str:
-    """Return a path as a person would type it: from where they stand, or from their home folder, or whole."""
+    """Return a path as a person would type it: relative to the working directory or to `~`, else absolute."""
     place = Path(os.path.abspath(path))  # noqa: PTH100  (a link in it stays one)
     try:
         here = Path.cwd()

@@ -1,4 +1,4 @@
-"""The keys of the configuration, read off the model: their paths, their names as variables, their values as text.
+"""The keys of the configuration, derived from the model: their paths, environment variables and values as text.
 
 A path is a tuple of words, `("agents", "check", "backend")`; people write it with dots. The variables of an `env`
 table and the keys of each provider are keys of their own, so that layers merge them one by one; `ANY` stands for the
@@ -34,7 +34,7 @@ ROLES: Final = frozenset(role.value for role in Role)
 
 @dataclass(frozen=True)
 class Leaf:
-    """A key that holds a value. `is_text`: what is typed is the value itself, without quotes."""
+    """A key that holds a value. `is_text`: typed text is the value itself, without quotes."""
 
     path: KeyPath
     is_text: bool
@@ -68,7 +68,7 @@ LEAVES: Final[Mapping[KeyPath, Leaf]] = {leaf.path: leaf for leaf in _walk(Confi
 
 
 def find(path: KeyPath) -> Leaf | None:
-    """Return the key at *path*; the names of variables in an `env` table and of providers are free."""
+    """Return the key at *path*, None if there is none; names in an `env` table and of providers are free."""
     return LEAVES.get(path) or next((leaf for known, leaf in LEAVES.items() if _fits(known, path)), None)
 
 
@@ -78,18 +78,18 @@ def _fits(known: KeyPath, path: KeyPath) -> bool:
 
 
 def children(above: KeyPath) -> list[str]:
-    """Return the words that may follow *above*."""
+    """Return the words that may follow *above* in a key's path."""
     depth = len(above)
     return list(dict.fromkeys(path[depth] for path in LEAVES if len(path) > depth and _fits(path[:depth], above)))
 
 
 def dotted(path: KeyPath) -> str:
-    """Return *path* as people write it."""
+    """Return *path* as a dotted key."""
     return ".".join(path)
 
 
 def from_dotted(text: str) -> KeyPath:
-    """Return the path that *text* names."""
+    """Return the path of a dotted key."""
     return tuple(text.split("."))
 
 
@@ -111,7 +111,7 @@ def from_variable(name: str) -> KeyPath:
 
 
 def parse_text(path: KeyPath, text: str) -> object:
-    """Return the value that *text* gives to the key at *path*: words as they are, everything else as a TOML value.
+    """Return the value that *text* gives to the key at *path*: plain text, or else a TOML value.
 
     Raises:
         LookupError: there is no such key.
@@ -133,7 +133,7 @@ def parse_text(path: KeyPath, text: str) -> object:
 
 
 def flatten(table: Mapping[str, object], above: KeyPath = ()) -> dict[KeyPath, object]:
-    """Return the values of *table* by path; empty tables vanish."""
+    """Return the values of a nested *table* by path; empty tables vanish."""
     flat: dict[KeyPath, object] = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
@@ -144,7 +144,7 @@ def flatten(table: Mapping[str, object], above: KeyPath = ()) -> dict[KeyPath, o
 
 
 def nest(flat: Mapping[KeyPath, object]) -> dict[str, Any]:
-    """Return the table that `flatten` would turn into *flat*."""
+    """Return the nested table of which `flatten` gives *flat*."""
     table: dict[str, Any] = {}
     for path, value in flat.items():
         inner = table

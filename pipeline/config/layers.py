@@ -1,4 +1,4 @@
-"""Each layer as flat values with their origins: a file, the environment, the command line (contract 4)."""
+"""Reads each layer of the configuration (file, environment, command line) as flat values with origins (contract 4)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from pipeline.config.sources import Document
 
 _FEW: Final = 12
-"""So many words are listed where none of them is near."""
+"""The most accepted words that an error lists when none of them is similar."""
 _RESERVED: Final = ("TRUST", "DEPTH", "REPORT", "DISPATCH", "MODEL_URL", "LOG")
 RESERVED: Final = frozenset(keys.PREFIX + word for word in _RESERVED)
-"""Variables with our prefix that are no keys: said by the user to this program, or by this program to an agent."""
+"""Variables with our prefix that are no configuration keys: set by the user for this program, or by it for an agent."""
 
 FlatLayer = Mapping["KeyPath", tuple[object, Origin]]
 
 
 @dataclass(frozen=True)
 class Flags:
-    """What the command line says: dotted keys with their text, and a backend by role."""
+    """The settings on the command line: text by dotted key, and a backend by role."""
 
     values: Mapping[str, str] = field(default_factory=dict[str, str])
     agents: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -51,20 +51,20 @@ class Flags:
         return cls(_pairs("--set KEY=VALUE", assignments), _pairs("--agent ROLE=NAME", agents))
 
     def over(self, earlier: Flags) -> Flags:
-        """Return these and what *earlier* says beside them: the later flag wins, key by key, however it is spelled."""
+        """Return these flags merged over *earlier* ones; for each key the later flag wins, however it is spelled."""
         keys_now = {key_path(key) for key in self.values} | {_backend_of(role) for role in self.agents}
         values = {key: text for key, text in earlier.values.items() if key_path(key) not in keys_now}
         agents = {role: name for role, name in earlier.agents.items() if _backend_of(role) not in keys_now}
         return Flags({**values, **self.values}, {**agents, **self.agents})
 
     def anchored(self, home: Path) -> Flags:
-        """Return the same with relative paths made absolute: they start where the command was given."""
+        """Return these flags with relative paths made absolute from the working directory."""
         texts = {key: _anchored_text(key_path(key), text, home) for key, text in self.values.items()}
         return Flags(texts, self.agents)
 
 
 def validated(table: Mapping[str, object], origin_of: Callable[[KeyPath], Origin]) -> Config:
-    """Return the configuration that *table* alone would give.
+    """Return the configuration that *table* alone gives.
 
     Strict, through JSON: `timeout_s = "900"` is an error, while lists and words become tuples and enums.
 
@@ -78,7 +78,7 @@ def validated(table: Mapping[str, object], origin_of: Callable[[KeyPath], Origin
 
 
 def from_document(document: Document, home: Path) -> FlatLayer:
-    """Return the values of a configuration file.
+    """Return the values in a configuration file.
 
     Raises:
         UserError: an unknown key, or a value that is not accepted.
@@ -91,7 +91,7 @@ def from_document(document: Document, home: Path) -> FlatLayer:
 
 
 def from_environment(environ: Mapping[str, str], home: Path) -> FlatLayer:
-    """Return the values of `REDFIRST_*`; relative paths start in the working directory.
+    """Return the values in `REDFIRST_*` variables; relative paths start in the working directory.
 
     Raises:
         UserError: a variable with our prefix that is no key, or a value that is not accepted.
@@ -107,7 +107,7 @@ def from_environment(environ: Mapping[str, str], home: Path) -> FlatLayer:
 
 
 def from_flags(flags: Flags, home: Path) -> FlatLayer:
-    """Return the values of the command line; relative paths start in the working directory.
+    """Return the values in flags; relative paths start in the working directory.
 
     Raises:
         UserError: an unknown key or role, or a value that is not accepted.
@@ -136,7 +136,7 @@ def _backend_of(role: str) -> KeyPath:
 
 
 def _anchored_text(path: KeyPath, text: str, home: Path) -> str:
-    """Return what is typed for the key at *path* with its paths absolute; what is no value stays, to be refused."""
+    """Return the text of a value with its paths absolute; an invalid value is unchanged, to be refused later."""
     try:
         value = keys.parse_text(path, text)
     except (LookupError, ValueError):
@@ -156,7 +156,7 @@ def _pairs(usage: str, items: Sequence[str]) -> dict[str, str]:
 
 
 def typed_value(path: KeyPath, text: str, origin: Origin) -> object:
-    """Return the value that *text* gives to the key at *path*; whether the model takes it is asked with the others.
+    """Return the value that *text* gives to the key at *path*; the model checks it later with the others.
 
     Raises:
         UserError: there is no such key, or *text* is no value of its kind.
@@ -167,7 +167,7 @@ def typed_value(path: KeyPath, text: str, origin: Origin) -> object:
 
 
 def key_path(key: str) -> KeyPath:
-    """Return the path of a key as TOML reads it: a name with a dot in it stands in quotes."""
+    """Return the path of a key in TOML notation: a name with a dot is quoted."""
     if '"' not in key:
         return keys.from_dotted(key)
     try:
@@ -197,7 +197,7 @@ def _parsed(path: KeyPath, text: str, origin: Origin) -> object:
 
 
 def _anchored(path: KeyPath, value: object, folder: Path, home: Path) -> object:
-    """Return *value* with its paths made absolute: what a layer calls `bots/` lies beside that layer's file."""
+    """Return *value* with its paths absolute: a relative path starts at the folder of the layer's file."""
     match path, value:
         case (("agents" | "spares", *_, "script"), str() as text):
             return _absolute(text, folder, home)

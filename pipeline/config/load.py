@@ -1,4 +1,4 @@
-"""Loads the configuration, one layer over the other: defaults < repository < user < `REDFIRST_*` < flags (contract 4).
+"""Loads the configuration by merging its layers: defaults < repository < user < `REDFIRST_*` < flags (contract 4).
 
 The layer decides between two values of one key. A role's own key beats the general one in `[agents]` whatever their
 layers: what is said for all is a default, and a default for all never overrides what is said for one (ADR-R18). The
@@ -41,14 +41,14 @@ _DEFAULT: Final = Origin(Layer.DEFAULT)
 
 @dataclass(frozen=True)
 class Loaded:
-    """The configuration, the origin of every dotted key, and what the repository asks for that needs trust."""
+    """The loaded configuration, the origin of every dotted key, and the repository's values that need trust."""
 
     config: Config
     origins: Mapping[str, Origin]
     widening: tuple[Widening, ...] = ()
 
     def values(self) -> dict[str, object]:
-        """Return every value by its dotted key, as JSON values; what a role or provider inherits is left out."""
+        """Return every value by dotted key, as JSON; values that a role or provider inherits are left out."""
         flat = keys.flatten(self.config.model_dump(mode="json"))
         return {keys.dotted(path): value for path, value in flat.items() if not _is_inherited(path, value)}
 
@@ -61,7 +61,7 @@ def load(
     flags: Flags | None = None,
     user_content: bytes | None = None,
 ) -> Loaded:
-    """Return the configuration that holds in *worktree*; whether the repository is trusted is asked by `trust`.
+    """Return the configuration that holds in *worktree*; whether the repository is trusted is checked by `trust`.
 
     Args:
         worktree: The top of the user's worktree; relative paths of the repository's file start here.
@@ -94,7 +94,7 @@ def load(
 
 
 def without_effect(loaded: Loaded) -> tuple[str, ...]:
-    """Return a line for each flag for all roles that says nothing to one of them, which has a key of its own."""
+    """Return a line for each flag for all roles that a role's own key overrides."""
     said: list[str] = []
     for key, origin in loaded.origins.items():
         path = keys.from_dotted(key)
@@ -130,7 +130,7 @@ def require_agents(loaded: Loaded, roles: Iterable[Role] = ISSUE_ROLES) -> None:
 
 
 def not_configured(backend: str, key: str, role: Role | None = None) -> str:
-    """Return the sentence for a backend that lacks a key; without *role* it is so of several."""
+    """Return the message about a backend that lacks a key, for *role* or for several roles."""
     of_role, or_there = (f" for {role}", f" or [agents.{role}]") if role is not None else ("", "")
     return (
         f'No agent is configured{of_role}: the backend "{backend}" needs {key}. Set it in [agents]{or_there} of your '
@@ -163,7 +163,7 @@ def _refuse_contradictions(loaded: Loaded) -> None:
 
 
 def _without_the_users_word(layer: layers.FlatLayer) -> layers.FlatLayer:
-    """Return a layer that says nothing which only the user's own file may say.
+    """Return a layer unchanged, after a check that it sets no key which only the user's own file may set.
 
     Raises:
         UserError: it does.

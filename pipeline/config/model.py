@@ -30,7 +30,10 @@ else:
 
 
 class BoxMode(StrEnum):
-    """`auto`: the strongest box that works here; a name: this one only; `none`: no box, as journal and summary say."""
+    """How agents and tests are isolated.
+
+    `auto`: the strongest box that works here; a name: this one only; `none`: no box, as journal and summary say.
+    """
 
     AUTO = "auto"
     BUBBLEWRAP = "bubblewrap"
@@ -38,7 +41,7 @@ class BoxMode(StrEnum):
 
 
 class OnBlockers(StrEnum):
-    """What an exhausted final review does with open blockers."""
+    """What follows when the final review is used up and blockers are open."""
 
     COMMIT = "commit"
     PARK = "park"
@@ -90,19 +93,19 @@ class Limits(Table):
 
 
 class FinalReview(Table):
-    """`[final_review]`."""
+    """`[final_review]`: what follows on open blockers."""
 
     on_blockers: OnBlockers = OnBlockers.COMMIT
 
 
 class Failure(Table):
-    """`[failure]`."""
+    """`[failure]`: where a failed run leaves its work."""
 
     keep: Keep = Keep.REF
 
 
 class Outage(Table):
-    """`[outage]`: what is done when a model service is out of reach, before and after a spare is asked."""
+    """`[outage]`: how long a model service that is out of reach is waited for, before and after a spare is asked."""
 
     backoff_s: Annotated[
         tuple[Annotated[float, Field(ge=0, le=86_400)], ...], Field(description="Waits before the same is asked again")
@@ -113,10 +116,10 @@ class Outage(Table):
 
 
 class _StubFirst(Table):
-    """`[stub_first]`: the toolchains in which new symbols are scaffolded before their tests."""
+    """`[stub_first]`: the toolchains in which new symbols are stubbed before their tests are written."""
 
     def of(self, name: str) -> bool:
-        """Return whether it holds for a toolchain.
+        """Return whether stubs come first for a toolchain.
 
         Raises:
             KeyError: there is none of that name.
@@ -140,14 +143,14 @@ class Toolchain(Table):
 
 
 class _Toolchains(Table):
-    """`[toolchains]`."""
+    """`[toolchains]`: the toolchains in use, and a table for each."""
 
     use: Annotated[
         tuple[ToolchainName, ...] | None, Field(min_length=1, description="None: each that recognises the project")
     ] = None
 
     def of(self, name: str) -> Toolchain:
-        """Return the table of a toolchain; of several (`pytest+cargo`) the time that they may take together.
+        """Return the table of a toolchain; for several (`pytest+cargo`) one with the sum of their time limits.
 
         Raises:
             KeyError: there is none of that name.
@@ -161,7 +164,7 @@ class _Toolchains(Table):
         )
 
     def is_configured(self, name: str) -> bool:
-        """Return whether the user asks for this toolchain: by name, or by saying how its tests are run.
+        """Return whether the user configured this toolchain: by listing its name, or by saying how its tests are run.
 
         Raises:
             KeyError: there is none of that name.
@@ -197,14 +200,17 @@ else:
 
 
 class Checks(Table):
-    """`[checks]`: formatters on changed files, and measured commands. `{files}` stands for the changed files."""
+    """`[checks]`: commands that format changed files, and commands that are measured.
+
+    `{files}` stands for the changed files.
+    """
 
     fix: tuple[Argv, ...] = ()
     commands: tuple[Argv, ...] = ()
 
 
 class Mcp(Table):
-    """`[mcp]`: what agents of other programs may do here (`redfirst mcp`). It counts in the user's own file alone."""
+    """`[mcp]`: what agents of other programs may do (`redfirst mcp`). Only the user's own file may set it."""
 
     allow: Annotated[
         tuple[str, ...] | None, Field(description="Recipes that they may run; None: built-in ones that only read")
@@ -212,7 +218,7 @@ class Mcp(Table):
 
 
 class Config(Table):
-    """Everything that can be set."""
+    """The whole configuration."""
 
     sandbox: BoxMode = BoxMode.AUTO
     base: Annotated[str | None, Field(description="The base branch; None: main, else master")] = None
@@ -241,12 +247,12 @@ class Config(Table):
     ] = ()
 
     def agent(self, role: Role) -> AgentConfig:
-        """Return how *role* is run: its own table over `[agents]`, `env` variable by variable."""
+        """Return the settings of *role*: its own table over `[agents]`; `env` is merged by variable."""
         general = AgentConfig.model_validate({name: getattr(self.agents, name) for name in AgentConfig.model_fields})
         return laid_over(general, self.agents.override(role))
 
     def candidates(self, role: Role) -> tuple[AgentConfig, ...]:
-        """Return who is asked, in order: the role's agent, then the spares that it falls back on.
+        """Return the agents to ask, in order: the role's own, then the spares that it falls back on.
 
         A spare with another backend or profile takes over nothing that belongs to a product: its program, its model,
         its service.

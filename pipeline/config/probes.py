@@ -1,4 +1,4 @@
-"""`[probes]`: how the tests of a task are tried once they are GREEN, and how long that may take."""
+"""Table `[probes]`: how GREEN tests of a task are tried out, and how long that may take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.config.base_table import Seconds, Table
 
 
 class Probes(Table):
-    """`[probes]`."""
+    """`[probes]`: which probes run, and their limits."""
 
     revert: Annotated[bool, Field(description="The accepted tests must still be RED over the old production")] = True
     reach: Annotated[bool, Field(description="Say which of the task's tests enter none of the changed code")] = True

@@ -1,4 +1,4 @@
-"""What pydantic found wrong, as an error that names the place, the accepted words and the likely one (contract 1)."""
+"""Turns pydantic's errors into a user error with the place, the accepted words and the likely one (contract 1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOLD: Final = 20
 
 
 def did_you_mean(word: str, accepted: Sequence[str]) -> str | None:
-    """Return the accepted word that is nearest to *word*, if one is near; of keys in one table only the end counts."""
+    """Return the accepted word most similar to *word*, None if none is; of keys in one table only the ends count."""
     table, _, last = word.rpartition(".")
     beside = [each for each in accepted if table and each.rpartition(".")[0] == table]
     if not beside:
@@ -32,7 +32,7 @@ def did_you_mean(word: str, accepted: Sequence[str]) -> str | None:
 
 
 def refusal(error: ValidationError, origin_of: Callable[[tuple[str, ...]], Origin]) -> UserError:
-    """Return the error that tells a person about *error*.
+    """Return the user error for a validation error.
 
     Args:
         error: What the model refused.

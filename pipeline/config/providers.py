@@ -1,4 +1,4 @@
-"""`[providers.NAME]`: the model services that network `model` can open, and those that need no table.
+"""Table `[providers.NAME]`: model services that network `model` can open, and the built-in ones.
 
 Where a user's credential goes is decided here and nowhere else, so every key widens (`trust`). Nothing here performs
 I/O; `pipeline.gateway` puts tables together and reads the credential.
@@ -23,11 +23,11 @@ _URL: Final = re.compile(
 )
 _PORTS: Final = 65535
 _MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
-"""Never an option: it becomes a word of a command line."""
+"""Valid model names; none starts like an option, for it becomes a word of a command line."""
 
 
 class CredentialHeader(StrEnum):
-    """How the service wants its credential."""
+    """The header in which a service expects its credential."""
 
     BEARER = "authorization: bearer"
     X_API_KEY = "x-api-key"
@@ -35,7 +35,7 @@ class CredentialHeader(StrEnum):
 
 
 class Tier(StrEnum):
-    """How able a model is; `models` of a provider says which one that is there."""
+    """The capability of a model, as small, medium or large; a provider's `models` maps each to a model."""
 
     SMALL = "small"
     MEDIUM = "medium"
@@ -43,13 +43,13 @@ class Tier(StrEnum):
 
     @property
     def above(self) -> Tier:
-        """Return the next tier up; the largest stays."""
+        """Return the next tier up; for the largest itself."""
         tiers = list(Tier)
         return tiers[min(tiers.index(self) + 1, len(tiers) - 1)]
 
 
 class Api(StrEnum):
-    """The dialects that model services speak."""
+    """The API dialects of model services."""
 
     ANTHROPIC = "anthropic"
     RESPONSES = "responses"
@@ -61,7 +61,7 @@ Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class PriceTable(Table):
-    """`[prices."MODEL"]`: USD for a million tokens; cached input without a price of its own costs what input does."""
+    """`[prices."MODEL"]`: USD for a million tokens; cached input without a price costs as much as input."""
 
     input: Usd
     output: Usd
@@ -79,7 +79,7 @@ def _service_url(text: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether *host*, as it stands in a URL, is this machine."""
+    """Return whether *host*, as written in a URL, is this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -95,7 +95,7 @@ def _model_names(models: Mapping[Tier, str]) -> Mapping[Tier, str]:
 ProviderName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([_-][a-z0-9]+)*$")]
 Url = Annotated[str, AfterValidator(_service_url)]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
-"""Upper case only: a credential that was written here by mistake is then refused instead of being kept as a name."""
+"""The name of an environment variable, upper case only, so that a credential written here by mistake is refused."""
 Endpoint = Annotated[
     str, StringConstraints(pattern=r"^(GET|POST) ((/[A-Za-z0-9_~:@+,=-][A-Za-z0-9._~:@+,=-]*)+(/\*)?|/\*)$")
 ]
@@ -107,7 +107,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Provider(Table):
-    """A model service, complete. The caps hold for one dispatch, `timeout_s` for one request.
+    """The complete settings of a model service. The caps hold for one dispatch, `timeout_s` for one request.
 
     `credential_env` is None where the service wants no credential, as most do that run on this machine.
     """
@@ -125,7 +125,7 @@ class Provider(Table):
 
 
 class ProviderTable(Table):
-    """What the configuration says of a service; the rest is that of the built-in one, or the default."""
+    """The configured settings of a service; unset ones are those of the built-in service, or defaults."""
 
     url: Annotated[Url | None, Field(description="https; plain http only for this machine")] = None
     credential_env: Annotated[
@@ -149,7 +149,7 @@ class ProviderTable(Table):
     timeout_s: Annotated[Seconds | None, Field(description="One request, in seconds")] = None
 
     def over(self, below: ProviderTable) -> ProviderTable:
-        """Return *below* with what this table says instead, model by model."""
+        """Return *below* overridden by this table; `models` is merged by model."""
         said = below.model_dump(exclude_none=True) | self.model_dump(exclude_none=True)
         return ProviderTable.model_validate(said | {"models": {**below.models, **self.models}})
 
@@ -160,7 +160,7 @@ HEADER_OF: Final[Mapping[Api, CredentialHeader]] = {
     Api.CHAT: CredentialHeader.BEARER,
     Api.GOOGLE: CredentialHeader.X_GOOG_API_KEY,
 }
-"""Where services of each dialect look for the credential."""
+"""The credential's header in each dialect."""
 
 PATHS_OF: Final[Mapping[Api, Endpoints]] = {
     Api.ANTHROPIC: ("POST /v1/messages", "POST /v1/messages/count_tokens", "GET /v1/models", "GET /v1/models/*"),
@@ -168,7 +168,7 @@ PATHS_OF: Final[Mapping[Api, Endpoints]] = {
     Api.CHAT: ("POST /v1/chat/completions", "GET /v1/models", "GET /v1/models/*"),
     Api.GOOGLE: ("POST /v1beta/models/*", "GET /v1beta/models", "GET /v1beta/models/*"),
 }
-"""What may be asked of services of each dialect."""
+"""The endpoints that may be requested in each dialect."""
 
 
 def _paths_of(apis: Apis) -> Endpoints:
@@ -188,4 +188,4 @@ BUILTIN: Final[Mapping[str, ProviderTable]] = {
     "openrouter": ProviderTable(url="https://openrouter.ai/api", credential_env="OPENROUTER_API_KEY", api=(Api.CHAT,)),
     "ollama": ProviderTable(url="http://127.0.0.1:11434", api=(Api.CHAT,)),
 }
-"""The services that need no table of their own; a table of the same name changes single keys of them."""
+"""The built-in services; a table of the same name overrides single keys of them."""

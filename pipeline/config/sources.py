@@ -1,4 +1,4 @@
-"""Reads the documents of the configuration's layers: which file sets a key, on which line (contract 4).
+"""Reads configuration files, and finds the line that sets each key (contract 4).
 
 The repository's file is read by the caller, from the start commit if it is tracked there: what an agent or a checkout
 leaves in the worktree cannot change the run that is under way.
@@ -29,7 +29,7 @@ OWN_FILE: Final = "redfirst.toml"
 SHARED_FILE: Final = "pyproject.toml"
 SHARED_TABLE: Final = ("tool", "redfirst")
 LARGEST: Final = 1 << 20
-"""Bytes of a repository's file."""
+"""The largest configuration file of a repository, in bytes."""
 
 _TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(#.*)?")
 _ENTRY = re.compile(r"\s*\[\[([^\[\]]+)\]\]\s*(#.*)?")
@@ -37,7 +37,7 @@ _ASSIGNMENT = re.compile(r"\s*([A-Za-z0-9_\"'-]+(?:\s*\.\s*[A-Za-z0-9_\"'-]+)*)\
 
 
 class Layer(StrEnum):
-    """Who said it, from the weakest to the strongest."""
+    """The layers of the configuration, from the weakest to the strongest."""
 
     DEFAULT = "default"
     REPOSITORY = "repository"
@@ -62,7 +62,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class RepositoryFile:
-    """The repository's word: `redfirst.toml` or `pyproject.toml`. `tracked`: `content` is the start commit's."""
+    """The configuration file of a repository: `redfirst.toml` or `pyproject.toml`.
+
+    `tracked`: `content` is the start commit's.
+    """
 
     name: str
     content: bytes
@@ -71,7 +74,7 @@ class RepositoryFile:
 
 @dataclass(frozen=True)
 class Document:
-    """One configuration file, parsed. Relative paths in it start at `folder`; `prefix` is where our table lies."""
+    """A parsed configuration file. Relative paths in it start at `folder`; `prefix` is the path of our table in it."""
 
     layer: Layer
     source: str
@@ -81,7 +84,7 @@ class Document:
     table: Mapping[str, Any]
 
     def line_of(self, path: KeyPath) -> int | None:
-        """Return the line, from 1, that sets *path* or the nearest table above it; None when it cannot be told."""
+        """Return the line, from 1, that sets *path* or the nearest table above it; None if it is unknown."""
         whole = (*self.prefix, *path)
         return next((line for end in range(len(whole), 0, -1) if (line := self._lines.get(whole[:end]))), None)
 
@@ -90,12 +93,12 @@ class Document:
         return _lines_of(self.text)
 
     def origin(self, path: KeyPath) -> Origin:
-        """Return the place of *path* in this document."""
+        """Return the origin of the key at *path*: this document and the line."""
         return Origin(self.layer, self.source, self.line_of(path))
 
 
 def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> RepositoryFile | None:
-    """Return the file in which the repository configures us, or None.
+    """Return the repository's configuration file, None if there is none.
 
     Args:
         worktree: The top of the worktree; a file that is not tracked is read from here.
@@ -134,7 +137,7 @@ def _either(worktree: Path, name: str, at_start: Callable[[str], bytes | None]) 
 
 
 def file_content(path: Path) -> bytes:
-    """Return a file's content; a link may lead to an endless device.
+    """Return a file's content if it is a regular file of limited size; a link may lead to an endless device.
 
     Raises:
         OSError: it cannot be read, or is no regular file.
@@ -159,7 +162,7 @@ def _speaks(file: RepositoryFile) -> bool:
 
 
 def same_words(file: RepositoryFile, worktree: Path) -> bool:
-    """Return whether the file configures us in *worktree* as it does in *file*; of a shared one only our table counts.
+    """Return whether the file in *worktree* has the same settings as *file*; of a shared file only our table counts.
 
     A file that is gone there, or cannot be read, does not.
     """
@@ -181,7 +184,7 @@ def _own_table(content: bytes) -> object:
 
 
 def parse_repository(file: RepositoryFile, worktree: Path) -> Document:
-    """Return the parsed document of the repository.
+    """Return the parsed configuration file of the repository.
 
     Raises:
         UserError: it is not TOML, not UTF-8, or `[tool.redfirst]` is not a table.
@@ -191,7 +194,7 @@ def parse_repository(file: RepositoryFile, worktree: Path) -> Document:
 
 
 def parse_user(path: Path, content: bytes | None = None) -> Document | None:
-    """Return the parsed document of the user, or None when there is no such file.
+    """Return the parsed configuration file of the user, None if there is none.
 
     Args:
         path: The file.
@@ -226,7 +229,7 @@ def _parse(layer: Layer, source: str, folder: Path, content: bytes, prefix: KeyP
 
 
 def _lines_of(text: str) -> Mapping[KeyPath, int]:
-    """Return the line, from 1, on which each key and table is named first."""
+    """Return the line, from 1, on which each key and table appears first."""
     # tomllib keeps no positions. A line is for people: where the scan cannot tell (a key inside an inline table), it
     # gives the table; it never decides anything.
     found: dict[KeyPath, int] = {}

@@ -1,4 +1,4 @@
-"""What a repository may not widen by itself, and the user's word that it may (contract 4).
+"""Decides which of a repository's settings need the user's trust, and stores that trust (contract 4).
 
 A repository's file is written by whoever can push to it. So the keys that start a program on the host, open the box or
 hand things into it count only after `redfirst trust`, which remembers the hash of exactly these values; another value
@@ -41,7 +41,7 @@ _INSTALLED: Final = frozenset({".venv", "venv", "node_modules"})
 
 @dataclass(frozen=True)
 class Widening:
-    """One value of the repository that needs trust, and why.
+    """A setting of the repository that needs trust, and why.
 
     Args:
         key: The key of its configuration, or a file of it.
@@ -59,7 +59,7 @@ class Widening:
 
 
 class _Store(BaseModel):
-    """`trust.json`: the trusted hash by the identity of a repository."""
+    """The content of `trust.json`: the trusted hashes by repository identity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,7 +68,7 @@ class _Store(BaseModel):
 
 
 def widening_of(flat: Mapping[KeyPath, object]) -> tuple[Widening, ...]:
-    """Return the values of the repository's file that widen, in the order of the file.
+    """Return the settings of the repository's file that need trust, in the order of the file.
 
     Args:
         flat: What the file says, by path, as written (relative paths not resolved) and already validated.
@@ -77,14 +77,14 @@ def widening_of(flat: Mapping[KeyPath, object]) -> tuple[Widening, ...]:
 
 
 def fingerprint(widening: tuple[Widening, ...]) -> str:
-    """Return the sha256 of the widening values as canonical JSON."""
+    """Return the sha256 of the settings that need trust, as canonical JSON."""
     values = {item.key: item.value for item in widening}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_trusted(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether these values of this repository may count.
+    """Return whether the repository's settings are trusted: none needs it, the environment says so, or the user did.
 
     Raises:
         UserError: `REDFIRST_TRUST` is neither 0 nor 1, or the store cannot be read.
@@ -93,7 +93,7 @@ def is_trusted(widening: tuple[Widening, ...], common_dir: Path, environ: Mappin
 
 
 def is_recorded(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether the user has allowed these values of this repository; what CI sets does not count.
+    """Return whether the user recorded trust in these settings of this repository; the environment does not count.
 
     Raises:
         UserError: the store cannot be read.
@@ -102,7 +102,7 @@ def is_recorded(widening: tuple[Widening, ...], common_dir: Path, environ: Mappi
 
 
 def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> None:
-    """Refuse to go on when the repository asks for more than the user allowed.
+    """Raise an error if a setting that needs trust is not trusted.
 
     Raises:
         UserError: reason `untrusted`: names the keys, their values and the command to run.
@@ -126,7 +126,7 @@ def require_trust(widening: tuple[Widening, ...], common_dir: Path, environ: Map
 
 
 def grant(widening: tuple[Widening, ...], common_dir: Path, environ: Mapping[str, str]) -> None:
-    """Remember that these values of this repository may count, beside those that were allowed before.
+    """Record trust in these settings of this repository, beside those that were trusted before.
 
     Another branch or worktree may have the earlier ones, and nobody is asked for them again.
     """
@@ -141,7 +141,7 @@ def _allowed(store: _Store, common_dir: Path) -> list[str]:
 
 
 def revoke(common_dir: Path, environ: Mapping[str, str]) -> bool:
-    """Forget what this repository was allowed; return whether there was anything to forget."""
+    """Remove the trust in this repository; return whether there was any."""
     path = _store_path(environ)
     known = dict(_read(path).repositories)
     if known.pop(_identity(common_dir), None) is None:
@@ -151,17 +151,17 @@ def revoke(common_dir: Path, environ: Mapping[str, str]) -> bool:
 
 
 def as_json(widening: tuple[Widening, ...]) -> list[dict[str, object]]:
-    """Return the widening values for a document."""
+    """Return the settings that need trust as JSON."""
     return [{"key": item.key, "value": item.value, "why": item.why} for item in widening]
 
 
 def instead(widening: tuple[Widening, ...]) -> tuple[str, ...]:
-    """Return what can be done instead of trusting these values, each once."""
+    """Return the alternatives to trusting these settings, each once."""
     return tuple(dict.fromkeys(item.instead for item in widening if item.instead))
 
 
 def _parts(widening: tuple[Widening, ...]) -> frozenset[str]:
-    """Return the hashes that stand for these values: one for all keys together, one for each file."""
+    """Return the hashes that stand for these settings: one for all keys together, one for each file."""
     keys = tuple(item for item in widening if not item.is_file)
     each = [(item,) for item in widening if item.is_file]
     return frozenset(fingerprint(part) for part in ([keys] if keys else []) + each)
@@ -212,14 +212,14 @@ def _why_of_agent(path: KeyPath, value: object) -> str | None:
 
 
 def _names_a_host_path(argv: object) -> bool:
-    """Return whether the program is a path that leaves the repository; a bare name is looked up as any tool is."""
+    """Return whether the program is a path outside of the repository; a bare name is looked up on PATH."""
     words = cast("list[str]", argv)
     program = Path(words[0])
     return program.is_absolute() or ".." in program.parts or program.parts[:1] == ("~",)
 
 
 def _starts_the_runner(toolchain: str, words: list[str]) -> bool:
-    """Return whether a command starts with this toolchain's test runner: what stands before it is run on the host.
+    """Return whether a command begins with this toolchain's test runner; a word before it would run on the host.
 
     A file of the repository is not one of the runners, whatever it is called; what was installed beside it may be.
     """
