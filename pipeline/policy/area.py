@@ -1,4 +1,4 @@
-"""What a dispatch may change that is held to patterns of paths instead of a task's files.
+"""Judges changes of a dispatch that may write what path patterns cover, instead of a task's files.
 
 A pattern never covers a test, nor a file that controls tests or builds: such a file is named, or is not changed.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Covering(Protocol):
-    """A pattern of paths (`scheduling.patterns`); `text` is how somebody wrote it."""
+    """The protocol of a path pattern (`scheduling.patterns`); `text` is how its author wrote it."""
 
     @property
     def text(self) -> str:
@@ -24,17 +24,17 @@ class Covering(Protocol):
         ...
 
     def covers(self, path: str) -> bool:
-        """Return whether a path of a file is covered."""
+        """Return whether the pattern covers a file's path."""
         ...
 
 
 def held_to(writes: Writes, area: tuple[Covering, ...] | None) -> Writes:
-    """Return what a role with this permission may write where a dispatch is held to an area."""
+    """Return AREA instead of TASK as a role's write permission where the dispatch has an area."""
     return Writes.AREA if area is not None and writes is Writes.TASK else writes
 
 
 def judge_area(change: Change, area: tuple[Covering, ...], *, is_test: bool) -> Ruling:
-    """Return the ruling on what patterns cover: a file that controls tests or builds only where its name stands."""
+    """Return the ruling on a change in an area; files that control tests or builds must be named in full."""
     path = change.path
     if is_test:
         return refused("test-file", f"{path!r} is a test: this role never changes tests, whatever the area covers")

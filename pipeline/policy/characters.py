@@ -1,4 +1,4 @@
-"""Characters that people do not see or that steer what shows a text: one list, one way to write them visibly.
+"""Lists invisible characters and those that steer a terminal, and writes them as visible escapes.
 
 An agent, an issue, a file name or a test's output may hold terminal controls, direction marks that reorder a line, and
 invisible letters that only a model reads (zero-width, Unicode tags). Wherever such a text is shown or handed on, these
@@ -23,7 +23,7 @@ HIDDEN: Final = re.compile(
     "]"
     "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"  # one says how an emoji is drawn; more carry data
 )
-"""Every control, format and surrogate character, and what is drawn as nothing."""
+"""Every control, format and surrogate character, and characters drawn as nothing."""
 
 _WIDE: Final = frozenset("WF")
 _WITHOUT_WIDTH: Final = frozenset({"Mn", "Me", "Cf"})
@@ -32,14 +32,14 @@ _BMP: Final = 0x10000
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""Return *text* with what is hidden in it as escapes such as ``\x1b`` and ``\u202e``, but for *keep*."""
+    r"""Return *text* with hidden characters as escapes such as ``\x1b`` and ``\u202e``, but for those in *keep*."""
     if text.isprintable() and text.isascii():
         return text
     return HIDDEN.sub(lambda found: found[0] if found[0] in keep else escaped(found[0]), text)
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes: wide characters two, combining marks none."""
+    """Return the width of a text in terminal columns: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     return sum(map(_columns_of, text))
@@ -52,7 +52,7 @@ def _columns_of(char: str) -> int:
 
 
 def as_utf8(path: str) -> str:
-    """Return a path in which bytes that are no UTF-8 are escapes, as documents of JSON need it."""
+    """Return a path with bytes that are no UTF-8 as escapes, fit for JSON documents."""
     return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 

@@ -1,4 +1,4 @@
-"""Whether a tool of ours may run a command: one literal argv, a listed beginning, listed options (ADR-R38).
+"""Judges whether a tool of ours may run a command: one literal argv, a listed beginning, listed options (ADR-R38).
 
 This is advice for agents whose tool loop is ours: an early answer, with what to do instead. The box and the gate hold
 what a command does; any other agent runs its commands itself, and there they hold alone.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CommandRule(StrEnum):
-    """The ids of rules by which a command is ruled on."""
+    """The ids of the rules that allow or refuse a command."""
 
     ALLOWED = "listed-command"
     SHELL = "shell"
@@ -50,7 +50,7 @@ class CommandRule(StrEnum):
 
 @dataclass(frozen=True)
 class CommandRuling:
-    """The answer for one command. `argv` is what to execute, without a shell; empty when refused."""
+    """The ruling on one command. `argv` is what to execute, without a shell; empty when refused."""
 
     allowed: bool
     rule: str
@@ -61,7 +61,7 @@ class CommandRuling:
 MOST_CHARACTERS: Final = 8_000
 
 _LITERAL: Final = re.compile(r"""(?:[A-Za-z0-9_@%+=:,./ -]|'[^']*'|"[^"$`\\!]*")*""")
-"""What bash and `shlex` read as the same words."""
+"""Text that bash and `shlex` split into the same words."""
 
 _ASSIGNMENT: Final = re.compile(r" *[A-Za-z_]\w*\+?=")
 _GIVES_PATTERN: Final = frozenset({"-e", "--regexp", "--files"})
@@ -81,7 +81,7 @@ _OPERATORS: Final = {
 
 
 def judge_command(text: str, brought: Iterable[ListedCommand], *, shell: bool) -> CommandRuling:
-    """Return whether the command line `text` may be run, and as which argv. Total: every text has a ruling.
+    """Return the ruling on the command line `text`, with the argv to run. Total: every text has a ruling.
 
     Args:
         text: What a model wrote.
@@ -95,7 +95,7 @@ def judge_command(text: str, brought: Iterable[ListedCommand], *, shell: bool) -
 
 
 def judge_argv(argv: Sequence[str], brought: Iterable[ListedCommand], *, shell: bool) -> CommandRuling:
-    """Return whether the program and its words may be run; for who has an argv already, so that no quoting is guessed.
+    """Return the ruling on a program with its arguments, given as an argv, so that no quoting is guessed.
 
     Args:
         argv: The program's name and its words.
@@ -108,7 +108,7 @@ def judge_argv(argv: Sequence[str], brought: Iterable[ListedCommand], *, shell: 
 
 
 def judge_selectors(selectors: Sequence[str], *, shell: bool) -> CommandRuling:
-    """Return whether tests may be selected by these ids, as the words behind a test command that the harness makes."""
+    """Return the ruling on test ids that the harness is to put behind a test command."""
     if not shell:
         return _no_shell()
     for word in selectors:
@@ -118,7 +118,7 @@ def judge_selectors(selectors: Sequence[str], *, shell: bool) -> CommandRuling:
 
 
 def literal_words(text: str) -> tuple[str, ...] | CommandRuling:
-    """Return the words of `text` where any shell would read these, and nothing else, in it; else why it is refused."""
+    """Return the words of `text` if every shell splits it into exactly these, else the refusal."""
     if len(text) > MOST_CHARACTERS:
         return _refuse(CommandRule.TOO_LONG, f"the command is longer than {MOST_CHARACTERS} characters")
     if why := _unprintable(text):
@@ -131,7 +131,7 @@ def literal_words(text: str) -> tuple[str, ...] | CommandRuling:
 
 
 def _not_literal(text: str) -> CommandRuling:
-    """Return why a text that begins with something not literal is refused."""
+    """Return the refusal of a text that does not begin with a literal."""
     quoted = re.match(r'"[^"$`\\!]*([$`\\!])', text)
     sign = quoted[1] if quoted else text[0]
     if sign in "'\"":
@@ -143,7 +143,7 @@ def _not_literal(text: str) -> CommandRuling:
 
 
 def _unprintable(text: str) -> str | None:
-    """Return a sentence on the first character that is invisible, or a space other than the usual one."""
+    """Return a sentence about the first invisible or unusual space character, None if there is none."""
     for char in text:
         if char != " " and (unicodedata.category(char)[0] in "CZ" or HIDDEN.match(char)):
             if char in "\n\r":
@@ -175,7 +175,7 @@ def _form_refusal(argv: Sequence[str]) -> CommandRuling | None:
 
 
 def _listed(argv: tuple[str, ...], commands: Sequence[ListedCommand]) -> CommandRuling:
-    """Return the ruling by the longest beginning that fits, behind those of wrappers."""
+    """Return the ruling by the longest listed beginning that matches the argv, after those of wrappers."""
     words, wrapper = argv, ""
     while True:
         fitting = [command for command in commands if words[: len(command.words)] == command.words]
@@ -210,7 +210,7 @@ def _not_listed(words: tuple[str, ...], commands: Sequence[ListedCommand], wrapp
 
 
 def refusal_of(command: ListedCommand, words: Sequence[str]) -> CommandRuling | None:
-    """Return why a listed command may not be run with `words`, or None.
+    """Return the refusal of a listed command with the arguments `words`, None if it may run.
 
     A word that begins with a dash is always an option, never a value or an operand: then no two readers can disagree
     about which word belongs to which (pytest looks for `-p` everywhere, behind `--` as well).
@@ -238,7 +238,7 @@ def refusal_of(command: ListedCommand, words: Sequence[str]) -> CommandRuling | 
 
 
 def _option_refusal(command: ListedCommand, word: str, pending: list[str]) -> CommandRuling | None:
-    """Return why the option `word` is refused, or None; takes its value from `pending`."""
+    """Return the refusal of the option `word`, None if it is allowed; its value is taken from `pending`."""
     if word in command.values or (re.fullmatch(r"-\d{1,6}", word) and ANY_NUMBER in command.values):
         value = command.values.get(word)
         if value is None:
@@ -280,7 +280,7 @@ def _operand_refusal(command: ListedCommand, word: str) -> CommandRuling | None:
 
 
 def _outside(word: str) -> str | None:
-    """Return why `word` is no path inside the workspace, or test in one (`path::name[case]`); None if it is.
+    """Return why `word` is no path in the workspace, or test in one (`path::name[case]`); None if it is.
 
     Versions of pytest differ in where the path ends, at `[` or at `::`; whichever it is, it stays inside.
     """

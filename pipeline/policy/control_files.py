@@ -1,4 +1,4 @@
-"""Files that control tests, builds, checks, git, editors or agents rather than being code (architecture 6, Policy).
+"""Recognises files that control tests, builds, checks, git, editors or agents (architecture 6, Policy).
 
 A closed list. Such a file is changed only when a task names it, and @check reads a note about it. What is not on it is
 ordinary: a list that is too long would make honest work ask for leave. Names count at any depth and however they are
@@ -88,6 +88,6 @@ _FOLDER: Final = re.compile("|".join(map(translate, _FOLDERS)))
 
 
 def is_control(path: str) -> bool:
-    """Return whether `path` is on the list: by its name, or by a folder that it lies in."""
+    """Return whether `path` is a control file, by its name or by a folder that it lies in."""
     *folders, name = (canonical(part) for part in path.split("/"))
     return _NAME.fullmatch(name) is not None or any(_FOLDER.fullmatch(folder) for folder in folders)

@@ -1,4 +1,4 @@
-"""Whether a file tool of ours may write a path: the gate's answer, before anything is written (architecture 6).
+"""Judges whether a file tool of ours may write a path, as the gate will judge it later (architecture 6).
 
 For agents whose tool loop is ours; the gate judges the result again. It is stricter than the gate in one point: what a
 path may look like is asked of existing files too, since here the path is a model's word and not a scan's.
@@ -32,7 +32,7 @@ def judge_path(
     contents: tuple[bytes, bytes] | None = None,
     regions: Callable[[str, bytes, bytes], str | None] | None = None,
 ) -> Ruling:
-    """Return whether a role may write `path`. Total: every text has a ruling.
+    """Return the ruling on a role's writing `path`. Total: every text has a ruling.
 
     Args:
         spec: The role.
@@ -60,7 +60,7 @@ def judge_deletion(
     tests: TestScope | None = None,
     area: tuple[Covering, ...] | None = None,
 ) -> Ruling:
-    """Return whether a role may delete `path`."""
+    """Return the ruling on a role's deleting `path`."""
     change = Change(path, ChangeKind.DELETED)
     return _refuse_form(path, grants, tests) or judge(held_to(spec.writes, area), change, grants, tests, area=area)
 
@@ -76,7 +76,7 @@ def _refuse_form(path: str, grants: tuple[Grant, ...], tests: TestScope | None) 
 
 
 def _other_spelling(path: str, grants: Iterable[Grant]) -> str | None:
-    """Return the granted path that `path` differs from in case or Unicode form only."""
+    """Return the granted path that differs from `path` only in case or Unicode form, None if there is none."""
     named = {name for grant in grants for name in (grant.path, grant.from_path) if name is not None}
     if path in named:
         return None

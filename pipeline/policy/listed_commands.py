@@ -1,4 +1,4 @@
-"""The commands that an agent's tool may run: how each begins, and which words may stand behind it (ADR-R38).
+"""Commands that an agent's tool may run: their beginnings, and which words may follow each (ADR-R38).
 
 What languages bring stands in their folders. An option that is not here is refused, so that a new version of a program
 widens nothing: none here loads code, takes another configuration, writes, starts programs, or leaves tests out.
@@ -27,7 +27,7 @@ _NOT_JOINED: Final = frozenset({"NAME", "EXPRESSION", "TEXT"})
 
 @dataclass(frozen=True)
 class Value:
-    """What may stand behind an option: a pattern for all of it, and whether it may be joined to a short one (`-n5`)."""
+    """The allowed values of an option: a pattern for a whole value, and whether a short option may join it (`-n5`)."""
 
     pattern: str
     is_joinable: bool
@@ -35,7 +35,7 @@ class Value:
 
 @dataclass(frozen=True)
 class ListedCommand:
-    """One program, or one subcommand of it, and the words that may follow.
+    """An allowed command: a program or subcommand, and the words that may follow it.
 
     Args:
         beginning: The words that it begins with.
@@ -59,12 +59,12 @@ class ListedCommand:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Return the words that it begins with."""
+        """Return the words that the command begins with."""
         return tuple(self.beginning.split())
 
     @cached_property
     def values(self) -> Mapping[str, Value | None]:
-        """Return what each option takes, None for one that stands alone."""
+        """Return the allowed values by option, None for an option without a value."""
         values: dict[str, Value | None] = {}
         option = ""
         for word in self.options.split():
@@ -77,7 +77,7 @@ class ListedCommand:
 
 
 ANY_NUMBER: Final = "-20"
-"""Stands among options for the old form `-NUMBER`."""
+"""The placeholder among options for the old form `-NUMBER`."""
 
 _COLOR: Final = "--color=auto --color=always --color=never"
 _CONTEXT: Final = (
@@ -130,7 +130,7 @@ READING_COMMANDS: Final = (
     ListedCommand("nix develop -c", is_wrapper=True),
     ListedCommand("nix develop --command", is_wrapper=True),
 )
-"""What every project may use: programs that only read, and a shell that starts one of the others."""
+"""Commands that every project may use: programs that only read, and a shell that starts one of the others."""
 
 HINTS: Final[Mapping[str, str]] = {
     program: hint
@@ -151,4 +151,4 @@ HINTS: Final[Mapping[str, str]] = {
     }.items()
     for program in programs.split()
 }
-"""What to do instead, by the program that a model reaches for."""
+"""What to do instead of a refused command, by its program."""

@@ -1,4 +1,4 @@
-"""What a path may look like, and which names are special, whatever the role (architecture 6, Gate).
+"""Classifies paths for every role: valid, protected, scratch, ignored, special (architecture 6, Gate).
 
 A path here is a text relative to the top of the tree, with `/` between its parts. Names are judged for every platform
 that may check the result out, not only for this one: `.GIT` is harmless on Linux and a repository on macOS.
@@ -24,22 +24,22 @@ SCRATCH: Final[tuple[str, ...]] = (
     "__pycache__", "*.pyc", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis", "*.egg-info", ".coverage",
     ".coverage.*", "htmlcov", ".DS_Store", "*.swp",
 )  # fmt: skip
-"""What honest tools leave behind; the gate drops it with a line instead of refusing the work (architecture 6)."""
+"""Patterns of files that tools leave behind; the gate drops them instead of refusing the work (architecture 6)."""
 
 LOCKS: Final = frozenset({"Cargo.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock"})
-"""What a tool writes unasked whenever it resolves dependencies; where git ignores it, it is scratch as well."""
+"""Lock files that tools write unasked when they resolve dependencies; where git ignores them, they are scratch."""
 
 
 @dataclass(frozen=True)
 class PathFault:
-    """Why a path is refused before any role is looked at: a stable rule id and a sentence."""
+    """The reason why a path is refused for every role: a stable rule id and a sentence."""
 
     rule: str
     why: str
 
 
 def protected(path: str) -> PathFault | None:
-    """Return why nobody may touch `path`, whether it exists or not, or None."""
+    """Return why nobody may touch `path`, whether it exists or not; None if it is not protected."""
     for part in path.split("/"):
         name = canonical(part)
         if is_git_folder(part):
@@ -52,12 +52,12 @@ def protected(path: str) -> PathFault | None:
 
 
 def is_git_folder(part: str) -> bool:
-    """Return whether a part of a path is git's own folder, or becomes it on another platform; no tree may have it."""
+    """Return whether a part of a path is git's own folder, or becomes it on some platform; no tree may contain it."""
     return canonical(part) in _GIT_SHORT_NAMES
 
 
 def used_by_git(path: str, places: Iterable[str]) -> PathFault | None:
-    """Return why `path` may not be touched where the user's git uses what lies at `places` (see `git`)."""
+    """Return the fault of a `path` at or below `places` that the user's git obeys (see `git`); None if elsewhere."""
     parts = [canonical(part) for part in path.split("/")]
     for place in places:
         wanted = [canonical(part) for part in place.split("/")]
@@ -69,7 +69,7 @@ def used_by_git(path: str, places: Iterable[str]) -> PathFault | None:
 
 
 def malformed(path: str) -> PathFault | None:
-    """Return why `path` is no name for a new file, or None."""
+    """Return why `path` is no valid name for a new file, None if it is."""
     if not path or path.startswith("/"):
         return PathFault("path-form", f"{path!r} is not a path relative to the workspace")
     if any("\ud800" <= char <= "\udfff" for char in path):
@@ -87,7 +87,7 @@ def malformed(path: str) -> PathFault | None:
 
 
 def collision_key(path: str) -> str:
-    """Return a text that is equal for two paths which some file system takes for the same file.
+    """Return a key that is equal for two paths which some file system takes for the same file.
 
     Decomposed, or a Greek letter with two marks keeps its case (Unicode 3.13, D145).
     """
@@ -95,7 +95,7 @@ def collision_key(path: str) -> str:
 
 
 def scratch_pattern(path: str) -> str | None:
-    """Return the entry of `SCRATCH` that `path` falls under, or None."""
+    """Return the entry of `SCRATCH` that matches `path`, None if none does."""
     for part in path.split("/"):
         for pattern in SCRATCH:
             if fnmatchcase(part, pattern):
@@ -104,7 +104,7 @@ def scratch_pattern(path: str) -> str | None:
 
 
 def ignored_by(path: str, patterns: bytes, folder: str = "") -> bool | None:
-    """Return whether a `.gitignore` ignores a file by its own name; None where it says nothing of that name.
+    """Return whether a `.gitignore` ignores a file by its own name; None where no line matches that name.
 
     Of a pattern with a folder in it nothing is said: whether it matches is git's to know.
 
@@ -148,7 +148,7 @@ def folders_above(path: str) -> Iterator[str]:
 
 
 def canonical(part: str) -> str:
-    """Return a form that is equal for all names by which some file system finds the same file."""
+    """Return a form of a name that is equal for all names that some file system takes for the same."""
     # HFS+ ignores format characters, NTFS trailing dots, spaces and stream names; both ignore case.
     visible = "".join(char for char in unicodedata.normalize("NFKC", part) if unicodedata.category(char) != "Cf")
     return visible.casefold().split(":", 1)[0].rstrip(". ")

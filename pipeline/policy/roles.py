@@ -1,4 +1,4 @@
-"""What a role may do: the front matter of `agents/*.md`, parsed strictly (architecture 6).
+"""Roles and their permissions: the front matter of `agents/*.md`, parsed strictly (architecture 6).
 
 A file is a contract and a prompt. The contract is closed: an unknown key, a misspelt word or a key given twice is an
 error with its line, because a typo that is silently ignored would widen a permission. The body is the prompt.
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 
 class Writes(StrEnum):
-    """The family of paths that a role may change; `policy.scope` gives each its meaning."""
+    """The set of paths that a role may change; `policy.scope` gives each its meaning."""
 
     NOTHING = "nothing"
     TESTS = "tests"
     TASK = "task"
     AREA = "area"
-    """What patterns cover: a dispatch holds a role to it that may write a task's files. No role says it of itself."""
+    """The paths that a dispatch's patterns cover, in place of a task's files; a dispatch sets it, no role's file
+    may."""
 
 
 class Network(StrEnum):
-    """What the box lets through: nothing, the model's endpoint, everything (contract 4)."""
+    """The network that a box opens: none, the model's endpoint, or all (contract 4)."""
 
     NONE = "none"
     MODEL = "model"
@@ -50,8 +51,8 @@ KINDS_OF: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.PM: ("follow-ups",),
     Role.EXPLORE: ("answer",),
 }
-"""Who can be asked what (contract 5). `reports.kinds` says how it is answered; a test holds the two together, since
-reports may import policy and not the reverse."""
+"""The kinds of questions that each role can be asked (contract 5). `reports.kinds` says how each is answered; a test
+compares the two, since reports may import policy and not the reverse."""
 
 FAMILY: Final[Mapping[Role, Writes]] = {
     Role.ORCHESTRATOR: Writes.NOTHING,
@@ -62,12 +63,12 @@ FAMILY: Final[Mapping[Role, Writes]] = {
     Role.PM: Writes.NOTHING,
     Role.EXPLORE: Writes.NOTHING,
 }
-"""The most that each role may write (architecture 6). A file may say `nothing` instead, never another family."""
+"""The largest set that each role may write (architecture 6). A role's file may say `nothing` instead, no other set."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a file: the line, counted from 1, the fault, and the words accepted there."""
+    """A fault in a file: the line, counted from 1, the message, and the words accepted there."""
 
     line: int
     message: str
@@ -79,7 +80,7 @@ class Problem:
 
 
 class ContractError(ValueError):
-    """A file of `agents/` or `commands/` that cannot be trusted to mean what it says.
+    """A file of `agents/` or `commands/` is not valid.
 
     Args:
         name: The file's name without `.md`.
@@ -93,7 +94,7 @@ class ContractError(ValueError):
 
 
 def _flag(value: object) -> object:
-    """Return the boolean of `true` or `false`; YAML's other spellings are refused, there is one way to say it."""
+    """Return the boolean of `true` or `false`; YAML's other spellings are refused."""
     if isinstance(value, str):
         if value not in {"true", "false"}:
             raise ValueError("accepted: true, false")
@@ -105,7 +106,7 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 
 
 class RoleSpec(BaseModel):
-    """The contract and the prompt of one role."""
+    """The permissions and the prompt of one role."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -114,11 +115,11 @@ class RoleSpec(BaseModel):
     kinds: tuple[str, ...]
     writes: Writes
     test_regions: Flag = False
-    """May change test regions inside production files, such as `#[cfg(test)]` modules."""
+    """Whether the role may change test regions in production files, such as `#[cfg(test)]` modules."""
     shell: Flag
-    """May run commands in the box."""
+    """Whether the role may run commands in the box."""
     network: Network
-    """What the box lets through unless the backend or the user says otherwise."""
+    """The network that the box opens unless the backend or the user says otherwise."""
     timeout_s: int = Field(ge=1, le=86_400)
     prompt: str = Field(min_length=1)
 
@@ -171,7 +172,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def parse_contract(model: type[_Model], text: str, name: str, *, body: str) -> _Model:
-    """Return `model` made from a file's front matter, with the rest of the file in its field `body`.
+    """Return a `model` with the values of a file's front matter, and the rest of the file in its field `body`.
 
     Raises:
         ContractError: with every problem of the front matter, or the first one of its syntax.
@@ -206,10 +207,10 @@ def _explain(error: ErrorDetails, lines: Mapping[str, int]) -> Problem:
 
 _FENCE: Final = "---"
 _BREAK: Final = re.compile(r"\r\n?|\n")
-"""Where YAML ends a line. Python's `splitlines` knows more ends, which would make lines of what YAML refuses."""
+"""The line ends of YAML. Python's `splitlines` has more, which would split lines that YAML refuses."""
 _QUOTED: Final = re.compile(r"'([^']*)'")
 _DEPTH: Final = 2
-"""A mapping, and lists in it."""
+"""The deepest nesting: a mapping with lists in it."""
 
 
 def _split(text: str, name: str) -> tuple[str, str]:
@@ -221,7 +222,7 @@ def _split(text: str, name: str) -> tuple[str, str]:
 
 
 def _entries(head: str, name: str) -> list[tuple[str, object, int]]:
-    """Return key, value (a string or a list of strings) and line of each entry."""
+    """Return key, value (a string or a list of strings) and line of each front matter entry."""
     try:
         front = read(head, scalar=text_only, deepest=_DEPTH, first_line=2)
     except YamlError as error:

@@ -1,4 +1,4 @@
-"""What is said of one change: whether it may be made, by which rule, and a sentence that the agent can act on."""
+"""The ruling on one change: whether it is allowed, by which rule, and a sentence that the agent can act on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ruling:
-    """The answer for one change. `note` is for @check to read when an allowed change deserves a look."""
+    """A ruling on one change. `note` tells @check why an allowed change deserves a look."""
 
     allowed: bool
     rule: str
@@ -16,5 +16,5 @@ class Ruling:
 
 
 def refused(rule: str, why: str) -> Ruling:
-    """Return that it may not be made."""
+    """Return a ruling that refuses the change."""
     return Ruling(allowed=False, rule=rule, why=why)

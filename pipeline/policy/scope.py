@@ -1,4 +1,4 @@
-"""Who may change what. One pure function, `judge`, decides on one change; the gate asks it for every one.
+"""Decides which role may change what: the pure function `judge` rules on one change, and the gate calls it for each.
 
 Every ruling carries a stable rule id and a sentence that the agent can act on. Unknown means refused (architecture 6).
 """
@@ -25,7 +25,7 @@ _TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__"})
 
 
 class Action(StrEnum):
-    """What a task lets its agent do with one path."""
+    """The change that a task permits on one path."""
 
     MODIFY = "modify"
     CREATE = "create"
@@ -34,7 +34,7 @@ class Action(StrEnum):
 
 
 class ChangeKind(StrEnum):
-    """How a path in the view differs from the tree that the view was made from."""
+    """The kind of difference between a path in the view and in the tree that the view was made from."""
 
     ADDED = "added"
     MODIFIED = "modified"
@@ -50,7 +50,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """One difference.
+    """A changed path in a view.
 
     Args:
         path: Relative to the top of the tree, `/` between parts.
@@ -73,14 +73,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Grant:
-    """A path that the task names, with what may be done to it. `from_path` is where a rename comes from."""
+    """A path that the task names, with the permitted action. `from_path` is the old path of a rename."""
 
     path: str
     action: Action
     from_path: str | None = None
 
     def allows(self, change: Change) -> bool:
-        """Return whether this grant covers the change.
+        """Return whether the grant permits the change.
 
         A created or renamed file may be changed again: the next attempt starts from the candidate that has it.
         """
@@ -102,7 +102,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class TestScope:
-    """What counts as a test in this tree, and which tests are this task's.
+    """The paths that count as tests in a tree, and the tests of the current task.
 
     Args:
         files: The task's test files with their actions.
@@ -134,7 +134,7 @@ class TestScope:
         return not _TEST_FOLDERS.isdisjoint(path.split("/")[:-1]) or self._is_named_so(path)
 
     def takes(self, path: str) -> bool:
-        """Return whether a new file at `path` is a test, or a helper among tests, by what the toolchain collects.
+        """Return whether the toolchain would collect a new file at `path` as a test, or as a helper among tests.
 
         Where it names no folder, a name alone is not enough: `src/test_backdoor.py` would be a module of the package.
         There must be tests in that folder already, or in a folder above it that is named for tests (ADR-R40).
@@ -155,7 +155,7 @@ class TestScope:
 
 
 def lies_in(path: str, pattern: str) -> bool:
-    """Return whether `path` is, or lies below, what an entry of `testpaths` names."""
+    """Return whether `path` is, or lies below, a path that matches an entry of `testpaths`."""
     plain = pattern.removeprefix("./").strip("/")
     if not path.startswith(_WILDCARD.split(plain, maxsplit=1)[0]):  # most do not: this is asked of whole trees
         return False
@@ -172,7 +172,7 @@ def judge(
     area: tuple[Covering, ...] | None = None,
     places: tuple[str, ...] = (),
 ) -> Ruling:
-    """Return whether a role that may write `writes` may make `change`.
+    """Return the ruling on `change` by a role with write permission `writes`.
 
     Args:
         writes: The role's permission.

@@ -1,4 +1,4 @@
-"""Files that serve tests without being tests: data, snapshots, stand-ins. Told by where they lie and what they end in.
+"""Recognises files that serve tests without being tests (data, snapshots, stand-ins) by folder and ending.
 
 pytest, jest, vitest, insta, go and their users all have habits here; none of them asks anybody. What the test runner
 itself counts as its own is in its `Layout`, not here.
@@ -22,18 +22,18 @@ _DATA: Final = re.compile(
 
 
 def lies_among_tests(path: str) -> bool:
-    """Return whether a folder above the file, or its own name, is one that serves tests by custom."""
+    """Return whether a folder of the file, or its own name, is customary for test support."""
     *folders, name = path.casefold().split("/")
     return _NAMES.fullmatch(name) is not None or any(_FOLDERS.fullmatch(folder) for folder in folders)
 
 
 def is_data(path: str) -> bool:
-    """Return whether the file is data by its ending: what tests compare with, or read."""
+    """Return whether the file is data by its ending, such as input or expected output of tests."""
     return _DATA.fullmatch(path.casefold().rpartition("/")[2]) is not None
 
 
 def is_snapshot(path: str) -> bool:
-    """Return whether the file is what a tool once recorded as the expected result."""
+    """Return whether the file is a recorded expected result of a snapshot tool."""
     *folders, name = path.casefold().split("/")
     recorded = re.fullmatch(r".+\.(?:snap|ambr|golden|approved\.[^./]+)", name) is not None
     return recorded or not {"__snapshots__", "snapshots", "golden", "goldens", "cassettes"}.isdisjoint(folders)
