@@ -1,4 +1,4 @@
-"""The classification table: what kind of RED, and whether it is a legal one (matrix 5).
+"""Classifies failing tests: which class of RED each is, and whether it is a legal one (matrix 5).
 
 The innermost frame in the workspace decides. What the table does not call legal is not legal: a refused RED costs one
 rewrite of a test, an accepted one that says nothing costs the evidence.
@@ -26,7 +26,7 @@ _CALL_FAULT: Final = re.compile(
 
 
 def classify(record: TestRecord, context: Context) -> Classified:
-    """Return the class of one collected test."""
+    """Return the RED class of one collected test."""
     found = _classified(record, context)
     if (
         context.announced(record)
@@ -42,7 +42,7 @@ def classify(record: TestRecord, context: Context) -> Classified:
 
 
 def reaches_symbol(record: TestRecord, context: Context) -> bool:
-    """Return whether a test got into one of the task's symbols, or started a process that may have."""
+    """Return whether a test entered one of the task's symbols, or started a process that may have."""
     frames = record.fault.frames if record.fault is not None else ()
     reach = record.reach.functions if record.reach is not None else ()
     entered = [(path, function) for path, _, function in (entry.partition("::") for entry in reach)]
@@ -79,7 +79,7 @@ def _classified(record: TestRecord, context: Context) -> Classified:
 
 
 def classify_collection(error: CollectionError, context: Context) -> Classified:
-    """Return the class of a file that could not be collected: legal only for a task symbol in a NEW test file."""
+    """Return the class of a file that cannot be collected: legal only for a task symbol in a NEW test file."""
     fault = error.fault
     if fault.raised.kind == MISSING_FILE:  # legal if a task brings that file
         return _missing_file(error, context)
@@ -178,7 +178,7 @@ def _assertion(record: TestRecord, fault: Fault, context: Context) -> Classified
 
 
 def _reached(record: TestRecord, context: Context) -> bool | None:
-    """Return whether the test got to production: True, False (it surely did not), or None (not known).
+    """Return whether the test reached production code: True, False (surely not), or None (unknown).
 
     A name that is only mentioned is not known to have been looked at, so it does not save a bare failure.
     """
@@ -192,7 +192,7 @@ def _reached(record: TestRecord, context: Context) -> bool | None:
 
 
 def _third_party(fault: Fault, context: Context) -> Classified | None:
-    """Return ENV_BROKEN for a module that is neither the project's nor one the task introduces."""
+    """Return ENV_BROKEN for a missing module that neither the project nor the task has; else None."""
     missing = fault.missing
     if missing is None or missing.first_party or not fault.raised.is_a("ImportError"):
         return None
@@ -211,14 +211,14 @@ def _symptomatic(cls: RedClass, said: str, context: Context, symptom: Symptom) -
 
 
 def _is_symbol(path: str, function: str, symbol: Symbol) -> bool:
-    """Return whether a function is the symbol's own body: the function itself, or a method of the class."""
+    """Return whether a function is the symbol itself, or a method of it if it is a class."""
     if symbol.path and symbol.path != path:
         return False
     return f".{symbol.name}.".replace("::", ".") in f".{function}.".replace("::", ".")
 
 
 def _said(fault: Fault) -> str:
-    """Return the exception in one line: what was expected and what was seen often stand below its first."""
+    """Return the exception's name and message on one line; the expectation often stands below the first one."""
     lines = [line.strip() for line in fault.raised.message.splitlines() if line.strip()]
     name = fault.raised.kind.rpartition(".")[2]
     if not lines:

@@ -1,4 +1,4 @@
-"""GREEN: the task's ids pass, its tests are untouched, and nothing that passed before is lost (matrix 5)."""
+"""Judges GREEN: the task's tests pass untouched, and no test that passed before is lost (matrix 5)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _KEPT: Final[Mapping[Ended, frozenset[Ended]]] = {
     Ended.SKIPPED: PASSING | {Ended.SKIPPED},
     Ended.XFAILED: PASSING | {Ended.XFAILED},
 }
-"""What a baseline outcome may turn into; an outcome that is not listed may turn into anything."""
+"""The outcomes that each baseline outcome may turn into; a baseline outcome not listed may turn into any."""
 
 CONFIRMING_RUNS: Final = 2
 
 
 class RepeatResult(StrEnum):
-    """What became of a suspected regression (2 of 2 rule)."""
+    """The result of repeating a suspected regression (2 of 2 rule)."""
 
     REGRESSION = "regression"
     FLAKY = "flaky"
@@ -57,13 +57,13 @@ class GreenFacts(Value):
 
     @property
     def own_green(self) -> bool:
-        """Return whether the task's own evidence holds, regressions and stale xfails aside."""
+        """Return whether the task's own tests hold, regressions and stale xfails aside."""
         lost = self.not_green or self.missing or self.changed_regions or self.changed_files or self.uncollected
         return not (lost or self.env_broken)
 
     @property
     def green(self) -> bool:
-        """Return whether everything holds and no regression is suspected."""
+        """Return whether the candidate is GREEN, and no regression is suspected."""
         return self.own_green and not (self.regressions or self.stale_xfail)
 
 
@@ -76,7 +76,7 @@ def judge_green(
     unread_before: Collection[str] = (),
     must_pass: Collection[str] = (),
 ) -> GreenFacts:
-    """Return the verdict on a candidate.
+    """Return the facts of a candidate's GREEN measurement.
 
     A test that the task may change passes as it is now, or is gone: leave to change it is none to let it fail. One
     whose file the ledger has under another name is gone if the same test holds there.
@@ -132,7 +132,7 @@ def judge_green(
 
 
 def still_passing(expected: Mapping[str, TestRecord], observation: Observation, ledger: RedTests | None) -> int:
-    """Return how many tests passed before and pass now; those of the task itself are not counted."""
+    """Return how many tests passed before and still pass; the task's own are not counted."""
     return sum(
         passed(before) and entry in observation.records and passed(observation.records[entry])
         for entry, before in expected.items()
@@ -143,7 +143,7 @@ def still_passing(expected: Mapping[str, TestRecord], observation: Observation, 
 def expectations(
     baseline: Observation, accepted: Iterable[Observation] = (), *, may: frozenset[str] = frozenset()
 ) -> dict[str, TestRecord]:
-    """Return what must be kept: the baseline, then the GREEN runs of the accepted tasks, minus what may change.
+    """Return the results that must be kept: of the baseline and of accepted tasks' GREEN runs, minus what may change.
 
     A test that is gone from an accepted run was removed with leave. One that failed there was flaky: what is expected
     of it stays as it was.
@@ -159,7 +159,7 @@ def expectations(
 def confirm_regression(
     test: str, candidate_runs: Sequence[Observation], baseline_runs: Sequence[Observation]
 ) -> RepeatResult:
-    """Return REGRESSION for a test that failed twice of twice on the candidate and held twice of twice on the baseline.
+    """Return REGRESSION if a test failed in two of two candidate runs and held in two of two baseline runs, else FLAKY.
 
     A test that is missing from a run of the candidate has failed there; one missing from the baseline was not kept.
     """
@@ -172,13 +172,13 @@ def confirm_regression(
 
 
 def judge_stubs(whole_file_ids: Iterable[str], stubbed: Observation) -> tuple[str, ...]:
-    """Return the ids of whole files that pass although the task's symbols are stubs: they assert nothing about them."""
+    """Return the ids in whole test files that pass though the task's symbols are stubs: they assert nothing."""
     records = stubbed.records
     return tuple(sorted(entry for entry in whole_file_ids if entry in records and passed(records[entry])))
 
 
 def failing(observation: Observation) -> tuple[str, ...]:
-    """Return the ids that ran and did not pass, skip or xfail, and the files that could not be collected."""
+    """Return the ids of tests that ran and did not pass, skip or xfail, and files that could not be collected."""
     fine = {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}
     bad = [r.id for r in observation.records.values() if r.outcome is not None and r.outcome not in fine]
     return tuple(sorted({*bad, *observation.unread}))
@@ -190,7 +190,7 @@ def passed(record: TestRecord) -> bool:
 
 
 def passes(seen: Observation, entry: str) -> bool:
-    """Return whether there is such a test and it passed."""
+    """Return whether the test exists in a run and passed."""
     return entry in seen.records and passed(seen.records[entry])
 
 
@@ -202,7 +202,7 @@ def _ids_of_whole_files(ledger: RedTests, observation: Observation) -> tuple[str
 def _against(
     baseline: Mapping[str, TestRecord], ledger: RedTests | None, records: Mapping[str, TestRecord]
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return (suspected regressions, stale xfails, ids that are gone) among the tests that are not the task's own."""
+    """Return (suspected regressions, stale xfails, missing ids) of the tests that are not the task's own."""
     suspects: list[str] = []
     stale: list[str] = []
     gone: list[str] = []
@@ -225,7 +225,7 @@ def carried_on(
     renames: Mapping[str, str],
     allowed: frozenset[str] = frozenset(),
 ) -> set[str]:
-    """Return the tests of before that hold under another name: the same tests, or such as may be others.
+    """Return the old ids of tests that still hold under a new name: unchanged ones, or those that may change.
 
     Args:
         baseline: The tests of before.

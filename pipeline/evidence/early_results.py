@@ -1,4 +1,4 @@
-"""What some of the tests show of a candidate before all of them were run (matrix 5).
+"""Judges a candidate from a first stage of its tests, before all of them are run (matrix 5).
 
 A part can only condemn. That the task's own tests hold, and that nothing else is lost, is said by the run of all.
 """
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from pipeline.evidence.red_tests import RedTests
 
 WORTH_S = 10.0
-"""Test runs that take no longer are not done in two stages: starting one costs a second or two by itself."""
+"""The shortest test run, in seconds, that is worth two stages: starting one costs a second or two."""
 SHARE = 0.3
-"""A first stage may take this part of the whole. It is lost where the candidate is GREEN; else it saves the rest."""
+"""The largest share of the whole run that a first stage may take. It is lost where the candidate is GREEN."""
 
 
 def is_long(seconds: Mapping[str, float], workers: int = 1) -> bool:
-    """Return whether a run of all tests takes so long that a first stage is worth it; no, if nothing is known.
+    """Return whether a run of all tests is long enough for a first stage; not if their times are unknown.
 
     Args:
         seconds: How long the tests of each file take.
@@ -34,7 +34,7 @@ def is_long(seconds: Mapping[str, float], workers: int = 1) -> bool:
 def first_stage(
     own: Collection[str], near: Iterable[str], seconds: Mapping[str, float], workers: int = 1
 ) -> frozenset[str]:
-    """Return the test files to run first: the task's own, then the nearest others as far as the share goes.
+    """Return the test files of the first stage: the task's own, then the nearest others within the share.
 
     Empty where two stages save nothing: the whole is short, its length is unknown, or the own files are most of it.
 
@@ -67,7 +67,7 @@ def judge_part(
     unread_before: Collection[str] = (),
     must_pass: Collection[str] = (),
 ) -> GreenFacts:
-    """Return what a run of some tests proves: as `judge_green`, but a test that was not run proves nothing.
+    """Return the GREEN facts of a run of some tests; one that was not run proves nothing.
 
     Everything is collected in any case, so a test that is gone is gone, and one that was changed was changed.
     """

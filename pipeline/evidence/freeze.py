@@ -1,4 +1,4 @@
-"""Freezes what @make must not change: the judged tests, byte for byte, and the set of their ids (matrix 5, GREEN)."""
+"""Freezes the judged tests that @make must not change: their bytes, and the set of test ids (matrix 5, GREEN)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.evidence.observation import Case, Observation, TestRecord, Value
 
 
 class Frozen(Value):
-    """The fixed part of a RED tree: per id the region's sha256, per test file the file's, and every collected id.
+    """The frozen state of a RED tree: sha256 of each judged test's region and of each test file, and all test ids.
 
     `uncollected` are the files that could not be collected then; their ids are unknown. `cases` are the values of
     parametrised tests, of those ids that have plain ones: an id may be a name that says nothing of them.
@@ -26,7 +26,7 @@ class Frozen(Value):
 
 
 class Thaw(Value):
-    """What is no longer as it was frozen; all empty when nothing moved.
+    """The differences from a frozen state; all empty when nothing changed.
 
     `changed_cases` have other values although these stand in the test's own file. `other_cases` have other values too,
     but such as production code may have a part in: that it changes is what a task is for, so nothing follows from it.
@@ -41,12 +41,12 @@ class Thaw(Value):
 
     @property
     def holds(self) -> bool:
-        """Return whether the frozen tests are as they were; further ids may come from parameters in production code."""
+        """Return whether the frozen tests are unchanged; added ids may come from parameters in production code."""
         return not (self.changed_regions or self.changed_cases or self.changed_files or self.missing)
 
 
 def freeze(observation: Observation, ids: Collection[str], again: Observation | None = None) -> Frozen:
-    """Return the frozen form of the judged ids, their files, and the id set of the whole collection.
+    """Return the frozen state of the judged ids, their files, and all collected ids.
 
     Args:
         observation: The run.
@@ -65,7 +65,7 @@ def freeze(observation: Observation, ids: Collection[str], again: Observation | 
 
 
 def thaw(frozen: Frozen, observation: Observation) -> Thaw:
-    """Return what differs now. Ids of files that could not be collected at RED are not additions."""
+    """Return the differences of a run from the frozen state. Ids in files uncollectable at RED are no additions."""
     now = observation.records
     others = sorted(entry for entry, case in frozen.cases.items() if entry in now and not _is_same(case, now[entry]))
     return Thaw(
@@ -90,18 +90,18 @@ def _is_steady(record: TestRecord, again: Observation | None) -> bool:
 
 
 def _is_same(case: Case, record: TestRecord) -> bool:
-    """Return whether a test still has these values; that they can no longer be read is a change too."""
+    """Return whether a test case has the frozen values; values that can no longer be read count as changed."""
     return record.case is not None and record.case.sha256 == case.sha256
 
 
 def canonical(evidence: BaseModel | Mapping[str, object]) -> str:
-    """Return the evidence as JSON with sorted keys and sets in order: the same facts give the same bytes."""
+    """Return the evidence as canonical JSON, with sorted keys and sets: the same facts give the same bytes."""
     value = evidence.model_dump(mode="python") if isinstance(evidence, BaseModel) else evidence
     return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def digest(evidence: BaseModel | Mapping[str, object]) -> str:
-    """Return the sha256 of the canonical JSON, in hex."""
+    """Return the sha256 of the evidence's canonical JSON, in hex."""
     return hashlib.sha256(canonical(evidence).encode("utf-8", "surrogatepass")).hexdigest()
 
 

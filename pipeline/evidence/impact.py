@@ -1,4 +1,4 @@
-"""Which tests a change touches, the nearest first: by what traced tests entered, then by imports, then by name.
+"""Finds the tests that a change touches, the nearest first: by traced reach, then by imports, then by name.
 
 It orders and it informs; it never decides.
 """
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Reach, TestRecord
 
 Graph = Mapping[str, frozenset[str]]
-"""The files that each source uses directly; what could not be read is no key."""
+"""The files that each source imports directly; an unreadable source has no entry."""
 
 _ENTERED, _OPENED, _IMPORTED = 0, 1, 2
 _NAMED: Final = 1_000_000
 _UNTOUCHED: Final = 2_000_000
 _SAYS_NOTHING: Final = frozenset({"", "index", "init", "lib", "main", "mod", "src", "test", "tests"})
-"""Stems that say nothing about what a file is about."""
+"""File names without meaning, for which the folder's name is taken."""
 
 
 def impacted(
     changed: Collection[str], graph: Graph, tests: Iterable[TestRecord], reach: Mapping[str, Reach]
 ) -> tuple[str, ...]:
-    """Return the ids of the tests that the change touches, as far as can be known, the nearest first.
+    """Return the ids of the tests that the change touches, as far as is known, the nearest first.
 
     In this order: tests that stand in a changed file or entered one; those that opened one or mention it; those whose
     file imports one, by the length of the way; those whose path has its name. Otherwise in the order of *tests*.
@@ -49,7 +49,7 @@ def impacted(
 
 
 def distances(graph: Graph, changed: Iterable[str]) -> dict[str, int]:
-    """Return how many imports lie between each file and the nearest changed one; what reaches none is left out."""
+    """Return the number of imports between each file and the nearest changed one; unconnected files are left out."""
     users: dict[str, list[str]] = {}
     for path, used in graph.items():
         for other in used:
@@ -85,7 +85,7 @@ def _rank(
 
 
 def _names(changed: Iterable[str]) -> re.Pattern[str] | None:
-    """Return what finds the name of a changed file in a path, or of its folder where the file's own says nothing."""
+    """Return a pattern for the changed files' names in a path, or their folders' where the file name says nothing."""
     stems = ((path.name.partition(".")[0].strip("_"), path.parent.name) for path in map(PurePosixPath, changed))
     found = {next((stem for stem in pair if stem.casefold() not in _SAYS_NOTHING), "") for pair in stems} - {""}
     if not found:

@@ -1,4 +1,4 @@
-"""Which tests a text, a list or a report names.
+"""Finds the tests that a task's text, a list or a report names.
 
 A test that fails already, and that a task asks to be made to pass, is evidence as it is: nobody has to touch it, so
 that nothing new would be found. What names one only adds to what has to pass.
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _FAILING: Final = frozenset({Ended.FAILED, Ended.TIMED_OUT, Ended.CRASHED})
 _SEPARATOR: Final = re.compile(r"::| > |\.")
 _VALUES: Final = re.compile(r"(?:\[.*\]|\(\))$")
-"""The values of a case, or the mark of a function, at the end of a name."""
+"""The case values, or the parentheses of a function, at the end of a test's name."""
 _TELLING: Final = re.compile(r"\w*test\w*[_A-Z0-9]\w*", re.IGNORECASE)
-"""A name that says by itself that it is a test's; other names are words of a sentence as often as not."""
+"""A name that only a test can have; other names are often words of a sentence."""
 
 
 def failing_ids(seen: Observation) -> frozenset[str]:
@@ -31,7 +31,7 @@ def failing_ids(seen: Observation) -> frozenset[str]:
 
 
 def asked_for(texts: Iterable[str], listed: Collection[str], seen: Observation) -> frozenset[str]:
-    """Return the failing tests that a task names, by id.
+    """Return the ids of the failing tests that a task's texts or list name.
 
     Args:
         texts: What the task says it is done by: an id, a function or the bare name of a test may be in it.
@@ -49,7 +49,7 @@ def asked_for(texts: Iterable[str], listed: Collection[str], seen: Observation) 
 def taken_up(
     named: Collection[str], changed: Collection[str], files: Collection[str], seen: Observation
 ) -> frozenset[str]:
-    """Return the failing tests, and files that cannot be collected, that a test writer takes as its own.
+    """Return the failing tests, and uncollectable files, that a test writer claims as its own.
 
     Args:
         named: What the report names as RED, by id, function or file.
@@ -67,7 +67,7 @@ def taken_up(
 
 
 def called(name: str, records: Mapping[str, TestRecord]) -> tuple[str, ...]:
-    """Return the tests that a written name stands for: itself where it is one's, else all that end like it.
+    """Return the ids of the tests that a written name means: the exact one, else all that end in it.
 
     Args:
         name: An id, a function, or a part of one as people write it: without its file or class, with other values.
@@ -89,7 +89,7 @@ def called(name: str, records: Mapping[str, TestRecord]) -> tuple[str, ...]:
 
 
 def _last(function: str) -> str:
-    """Return what a test is called inside its file and its suite."""
+    """Return a test's own name, without its file and its suite."""
     title = function.rpartition(" > ")[2]
     return title if title != function else _SEPARATOR.split(function)[-1]
 
@@ -101,7 +101,7 @@ def _is_named(record: TestRecord, text: str) -> bool:
 
 
 def path_of(entry: str, records: Mapping[str, TestRecord], sources: Sequence[str]) -> str | None:
-    """Return the file of a test that is named by id, by function or by file; None where nothing tells.
+    """Return the path of a test named by id, by function or by file; None if it is unknown.
 
     Args:
         entry: What names it.

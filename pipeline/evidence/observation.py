@@ -1,4 +1,4 @@
-"""What one measured test run showed: facts only, no judgement (architecture 7).
+"""The facts of one measured test run, without any judgement (architecture 7).
 
 A toolchain fills these values from its own records; `classify`, `ledger` and `compare` judge them. Paths are relative
 to the workspace and written with `/`, so that two machines observe the same thing.
@@ -19,13 +19,13 @@ _TEST_FOLDER: Final = re.compile(r"(tests?|__tests__|__mocks__|testdata|specs?|t
 
 
 class Value(BaseModel):
-    """A frozen value that refuses keys it does not know."""
+    """The base of frozen values in which an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Ended(StrEnum):
-    """How one test id ended, all its phases taken together."""
+    """The outcome of one test id, over all its phases."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -42,7 +42,7 @@ PASSING: Final = frozenset({Ended.PASSED, Ended.XPASSED})
 
 
 class RunState(StrEnum):
-    """Whether the run as a whole may be believed."""
+    """How the run as a whole ended, and so whether its results may be used."""
 
     COMPLETE = "complete"
     CRASHED = "crashed"
@@ -51,7 +51,7 @@ class RunState(StrEnum):
 
 
 class Frame(Value):
-    """One traceback frame. `path` is empty outside the workspace, where only the module's name is kept."""
+    """A traceback frame. `path` is empty outside the workspace, where only the module's name is kept."""
 
     path: str = ""
     module: str = ""
@@ -60,19 +60,19 @@ class Frame(Value):
 
 
 class Raised(Value):
-    """One exception of a chain, without its traceback. `kind` is the dotted class name, `bases` its ancestors."""
+    """An exception of a chain, without its traceback. `kind` is the dotted class name, `bases` its ancestors."""
 
     kind: str
     bases: tuple[str, ...] = ()
     message: str = ""
 
     def is_a(self, *names: str) -> bool:
-        """Return whether the exception is, or derives from, one of the classes, given by their bare names."""
+        """Return whether the exception is an instance of one of the classes, given by their bare names."""
         return any(entry.rpartition(".")[2] in names for entry in (self.kind, *self.bases))
 
 
 class Missing(Value):
-    """What a NameError, AttributeError or ImportError did not find.
+    """The name that a NameError, AttributeError or ImportError did not find.
 
     `owner` is the module that lacks the name or, for an attribute, the class of the object (`pkg.core.Greeter`);
     `first_party` says whether the workspace has that module or a top-level package of that name.
@@ -84,7 +84,7 @@ class Missing(Value):
 
 
 class Fault(Value):
-    """The exception that ended a phase: the chain (outermost first) and the frames of the decisive one.
+    """The exception that ended a phase: its chain (outermost first) and the frames of the decisive one.
 
     `expectation` marks a failed expectation of the runner itself ("DID NOT RAISE"); `bare` a failing line that states
     failure without looking at anything (`assert False`, `pytest.fail()`); `missing_fixture` one that nobody defines.
@@ -104,12 +104,12 @@ class Fault(Value):
 
     @property
     def last_own_frame(self) -> Frame | None:
-        """Return the innermost frame in the workspace: the one that decides (matrix 5)."""
+        """Return the innermost frame in the workspace, which decides (matrix 5); None if there is none."""
         return next((frame for frame in reversed(self.frames) if frame.path), None)
 
 
 class Reach(Value):
-    """What a traced test touched besides itself: functions entered (`path::qualname`), names imported, other doors.
+    """The code that a traced test reached: functions entered (`path::qualname`), names imported, and `doors`.
 
     `doors` are files of the workspace that it opened and the word `process` when it started one, because production
     can be reached through a command line or a data file too.
@@ -121,7 +121,7 @@ class Reach(Value):
 
 
 class Case(Value):
-    """The values of a parametrised test's case, where they are plain data.
+    """The argument values of a parametrised test case, where they are plain data.
 
     `written` says that they stand in the test's own file and that nothing which it imports has a part in them.
     """
@@ -131,7 +131,7 @@ class Case(Value):
 
 
 class TestRecord(Value):
-    """One test id: where it is, what its source was, how it ended. `reach` is None when the run was not traced."""
+    """The record of one test id: its place, source hash and outcome. `reach` is None when the run was not traced."""
 
     __test__ = False
 
@@ -153,28 +153,28 @@ class TestRecord(Value):
 
 
 class CollectionError(Value):
-    """A file or folder that could not be collected, and why."""
+    """A file or folder that could not be collected, with the exception."""
 
     path: str
     fault: Fault
 
 
 class ForeignModule(Value):
-    """A module that exists in the workspace but was loaded from elsewhere: the tests judged other code."""
+    """A module of the workspace that was loaded from elsewhere: the tests judged other code."""
 
     name: str
     origin: str
 
 
 class Layout(Value):
-    """Which files are tests: what the runner collected, and where it would look for new ones."""
+    """The layout of tests: files that the runner collected, and patterns for new ones."""
 
     testpaths: tuple[str, ...] = ()
     python_files: tuple[str, ...] = ("test_*.py", "*_test.py")
     collected: frozenset[str] = frozenset()
 
     def is_test(self, path: str) -> bool:
-        """Return whether the runner collects this file, or would if it were new.
+        """Return whether the runner collects a file, or would if it were new.
 
         Without `testpaths` a new file counts only in a folder of tests, or beside a file that is one: the name alone
         would let a test writer add modules to the package (ADR-R40).
@@ -190,7 +190,7 @@ class Layout(Value):
         return not folders or str(pure.parent) in folders or self._in_test_folder(pure)
 
     def is_test_side(self, path: str) -> bool:
-        """Return whether the file serves tests: a test file, a conftest.py, or anything in a folder named for tests.
+        """Return whether a file serves tests: a test file, a conftest.py, or anything in a folder named for tests.
 
         `testpaths` does not decide here: with tests beside the code it names the package itself.
         """
@@ -208,7 +208,7 @@ class Layout(Value):
 
 
 class Observation(Value):
-    """One run. `records` holds every collected id, run or not; `files` the sha256 of every test file seen.
+    """The facts of one run. `records` holds every collected id, run or not; `files` the sha256 of every test file seen.
 
     `modules` are the project's modules that were loaded, by name; `command` is what a person would type; `tail` the end
     of the runner's output, for people and agents only. `touched` are the files of the view that were written while it
@@ -235,7 +235,7 @@ class Observation(Value):
 
     @property
     def environment_problem(self) -> str | None:
-        """Return in words why nothing may be concluded from this run, or None (ENV_BROKEN, matrix 5)."""
+        """Return why nothing may be concluded from this run, None if it is usable (ENV_BROKEN, matrix 5)."""
         if self.foreign_modules:
             first = self.foreign_modules[0]
             return f"module {first.name} of this project was loaded from {first.origin}, not from the measured files"

@@ -1,4 +1,4 @@
-"""Tests that are known to be unreliable: somebody owns each, and on a day it counts again.
+"""Quarantined tests: known to be unreliable, each with an owner and a day from which it counts again.
 
 A quarantined test is run and shown like every other one. It is no regression while it is quarantined, and what it does
 is no reason to refuse the work of others. A test of a task itself is never excused.
@@ -32,11 +32,11 @@ class Quarantined(Value):
     why: Annotated[Said, Field(description="What is wrong with it")]
 
     def names(self, record: TestRecord) -> bool:
-        """Return whether this is about a test."""
+        """Return whether the entry names a test."""
         return self.id in {record.id, record.function}
 
     def is_expired(self, today: date) -> bool:
-        """Return whether the test counts again."""
+        """Return whether the quarantine is over and the test counts again."""
         return today > self.expires
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Quarantined(Value):
 
 @dataclass(frozen=True)
 class Standing:
-    """What the quarantine comes down to for one set of tests.
+    """The effect of the quarantine on a set of tests.
 
     Args:
         excused: The tests that do not count, by id.
@@ -62,7 +62,7 @@ class Standing:
     unknown: tuple[Quarantined, ...] = ()
 
     def without(self, kept: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
-        """Return what has to be kept when the excused tests are left out."""
+        """Return the expected results without those of excused tests."""
         return {entry: record for entry, record in kept.items() if entry not in self.excused}
 
     def lines(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def standing(
     today: date,
     ledgers: Collection[RedTests] = (),
 ) -> Standing:
-    """Return which of the tests are excused.
+    """Return the effect of quarantine entries on the tests of a run.
 
     Args:
         entries: The configuration's.

@@ -1,4 +1,4 @@
-"""The verdict on a task's tests: which are RED, and what is none, from two runs and not from a report (matrix 5).
+"""Judges a task's tests from two runs: which are RED, and why others are not (matrix 5).
 
 `before` is measured without the task's tests, `after` with them, both over the same production files.
 """
@@ -22,7 +22,7 @@ _TOLD: Final = 3
 
 
 class Refusal(Value):
-    """One id, function or file that is not a legal RED, in words for the agent that wrote it."""
+    """A refusal of an id, function or file as RED, in words for the agent that wrote it."""
 
     id: str
     cls: RedClass | None
@@ -50,13 +50,13 @@ class RedFacts(Value):
 
     @property
     def legal(self) -> bool:
-        """Return whether this is RED: nothing refused, nothing unstable, no old test touched without leave."""
+        """Return whether the tests are RED: nothing refused or unstable, no old test touched without permission."""
         refused = self.env_broken or self.all_new_pass or self.structural_only or self.illegal
         return not (refused or self.unstable or self.changed_old or self.removed_old)
 
 
 def derive_new_ids(before: Observation, after: Observation, allowed: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the ids that are new or whose source changed, sorted; for the selection of a second run too.
+    """Return the ids that are new or whose source changed, sorted.
 
     Of the tests that a task may change (`allowed`), also those that fail now though their own source is what it was:
     what they compare with (a golden file, a fixture) says something else now.
@@ -73,7 +73,7 @@ def derive_new_ids(before: Observation, after: Observation, allowed: frozenset[s
 
 
 def failing_since(before: Observation, after: Observation) -> frozenset[str]:
-    """Return the ids of the tests that passed before and fail now, whatever made them."""
+    """Return the ids of the tests that passed before and fail now, for whatever reason."""
     known = before.records
     return frozenset(e for e, record in after.records.items() if e in known and _fails_since(known[e], record))
 
@@ -95,7 +95,7 @@ def judge_red(
     may_only_remove: bool = False,
     renames: Mapping[str, str] | None = None,
 ) -> RedFacts:
-    """Return the verdict on a task's tests.
+    """Return the facts of a task's RED measurement.
 
     Args:
         before: The tests of `task_start`, collected at least.
@@ -157,13 +157,13 @@ def _environment(everything: Mapping[str, Classified]) -> str | None:
 
 
 def _only_structural(everything: Mapping[str, Classified]) -> bool:
-    """Return whether every failure is structural: such tests fail, but not because a behaviour is missing."""
+    """Return whether every failure is structural, which does not show that a behaviour is missing."""
     failing = [found for found in everything.values() if found.cls not in PASSED]
     return bool(failing) and all(found.cls is RedClass.STRUCTURAL for found in failing)
 
 
 def _refusals(before: Observation, after: Observation, everything: Mapping[str, Classified]) -> tuple[Refusal, ...]:
-    """Return what keeps this from being RED, by function: one legal RED parameter carries the passing ones.
+    """Return the refusals by function: one legal RED case excuses passing cases of the same function.
 
     An old test that passed and still does is a guard, announced or not: whether it may change is another question.
     """
@@ -191,7 +191,7 @@ def _refusals(before: Observation, after: Observation, everything: Mapping[str, 
 
 
 def _nothing_new(before: Observation, after: Observation) -> str:
-    """Return that there is no new test, and of old ones that fail since how they come to count."""
+    """Return a message that there is no new test, and how old tests that fail now come to count."""
     since = sorted({after.records[entry].function for entry in failing_since(before, after)})
     if not since:
         return "no test was added or changed"
@@ -208,7 +208,7 @@ def _not_taken(old: Mapping[str, Classified]) -> tuple[Refusal, ...]:
 
 
 def _still_passes(before: Observation, after: Observation, entry: str) -> bool:
-    """Return whether an old test passes as it did; one that is expected to fail by now (`xfail`) does not."""
+    """Return whether an old test still passes; one expected to fail by now (`xfail`) does not."""
     records = [observed.records.get(entry) for observed in (before, after)]
     return all(record is not None and record.outcome is Ended.PASSED for record in records)
 
@@ -245,7 +245,7 @@ def _ledger(
 def _unstable(
     everything: Mapping[str, Classified], after: Observation, again: Observation, context: Context
 ) -> tuple[str, ...]:
-    """Return the ids and files that a second run saw differently; what it did not see counts as different.
+    """Return the ids and files with another result in the second run; a missing result counts as different.
 
     Only one of the two runs is traced: what a test reached is no difference that the other one could show.
     """
@@ -264,7 +264,7 @@ def _unstable(
 
 
 def _changed_old(before: Observation, after: Observation, allowed: frozenset[str]) -> tuple[str, ...]:
-    """Return old tests whose source changed without leave."""
+    """Return the old tests whose source changed without permission."""
     return tuple(
         sorted(
             entry
@@ -277,7 +277,7 @@ def _changed_old(before: Observation, after: Observation, allowed: frozenset[str
 
 
 def _removed_old(before: Observation, after: Observation, allowed: frozenset[str]) -> tuple[str, ...]:
-    """Return old tests that vanished without leave; those hidden by a file that cannot be collected are its error's."""
+    """Return the old tests removed without permission; those in an uncollectable file count as its error instead."""
     return tuple(sorted(entry for entry in _gone(before, after) if not may_change(before.records[entry], allowed)))
 
 

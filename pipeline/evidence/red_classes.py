@@ -1,4 +1,4 @@
-"""The classes of RED, and the facts of a task by which a failing test gets its class (matrix 5)."""
+"""The classes of RED, and the facts of a task by which a failing test is classified (matrix 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Symptom = Literal["hang", "crash"]
 
 
 class RedClass(StrEnum):
-    """What a test that should be RED showed."""
+    """The class of a test that should be RED."""
 
     ASSERTION_MISMATCH = "ASSERTION_MISMATCH"
     MISSING_BEHAVIOR = "MISSING_BEHAVIOR"
@@ -51,20 +51,20 @@ class Symbol:
 
 
 class ModuleNames(Protocol):
-    """Which files the languages mean by the name of a module or package."""
+    """The mapping from names of modules and packages to files, for all languages."""
 
     def is_module(self, path: str, module: str) -> bool:
-        """Return whether the file is the module."""
+        """Return whether a file is the module of a name."""
         ...
 
     def is_part_of(self, path: str, module: str) -> bool:
-        """Return whether the file is the module, or lies in the package of that name."""
+        """Return whether a file is the module of a name, or lies in the package of that name."""
         ...
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a classification needs to know about the task and the trees.
+    """The facts about a task and its trees that classification needs.
 
     `existing` are the files of the tree before the tests were written; `task_files` the production files of the task;
     `layout` tells tests from production; `names` are those of modules. `expected` is what the test writer announced,
@@ -84,7 +84,7 @@ class Context:
     scaffolds: bool = False
 
     def introduces(self, name: str, owner: str = "") -> bool:
-        """Return whether the task introduces the missing name: one of its symbols, or a module among its files.
+        """Return whether the task introduces a missing name: one of its symbols, or a module among its files.
 
         A name of a module that the task changes without naming any symbol there counts too.
         """
@@ -97,23 +97,23 @@ class Context:
         return bool(owner) and any(self.names.is_module(path, owner) for path in silent)
 
     def _creates_module(self, module: str) -> bool:
-        """Return whether the task brings the module or package; one that exists and fails to import is broken."""
+        """Return whether the task creates a module or package; one that exists and fails to import is broken."""
         places = {symbol.path for symbol in self.symbols if symbol.path} | self.task_files
         created = any(self.names.is_part_of(path, module) for path in places - self.existing)
         return created and not any(self.names.is_part_of(path, module) for path in self.existing)
 
     def announced(self, record: TestRecord) -> bool:
-        """Return whether the test, or all cases of its function, were announced as guards."""
+        """Return whether the test, or its function with all cases, was announced as a guard."""
         return "GUARD" in {self.expected.get(record.id), self.expected.get(record.function)}
 
     def is_production(self, frame: Frame) -> bool:
-        """Return whether the frame lies in code under test; an example in its documentation does not."""
+        """Return whether a frame is in code under test; an example in its documentation is not."""
         return frame.function != EXAMPLE and not self.layout.is_test_side(frame.path)
 
 
 @dataclass(frozen=True)
 class Classified:
-    """The verdict on one test id or file; the message is for the agent who wrote the test."""
+    """The class of one test id or file; the message is for the agent who wrote the test."""
 
     cls: RedClass
     legal: bool
@@ -121,7 +121,7 @@ class Classified:
 
 
 def _parts(name: str) -> list[str]:
-    """Return the parts of a name: tasks write `Cart.add`, and in Rust `Cart::add` too."""
+    """Return the parts of a dotted name, with `.` or `::` between them."""
     return name.replace("::", ".").split(".")
 
 

@@ -1,4 +1,4 @@
-"""The RED tests of a task: the ids that are its evidence, and what is frozen of their files (matrix 5)."""
+"""The RED tests of a task: the ids that are its evidence, and the frozen state of their files (matrix 5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIGESTED_FROZEN: Final = ("regions", "files", "ids", "uncollected")
 
 
 class RedEntry(Value):
-    """The evidence for one id. With granularity `file` the id is a test file that cannot be imported yet."""
+    """The evidence of one RED id. With granularity `file` the id is a test file that cannot be imported yet."""
 
     function: str
     cls: RedClass
@@ -31,7 +31,7 @@ class RedEntry(Value):
 
 
 class RedTests(Value):
-    """A task's evidence: RED ids, ids that pass before and after, and the frozen state of their files.
+    """The evidence of a task: RED ids, ids that pass before and after, and the frozen state of their files.
 
     `renames` are the test files that have another name now, by the old one: their tests are guards under the new one.
     """
@@ -45,7 +45,7 @@ class RedTests(Value):
 
     @property
     def whole_files(self) -> frozenset[str]:
-        """Return the test files that are RED as a whole: their ids are not known before GREEN."""
+        """Return the test files that are RED as a whole: their test ids are not known before GREEN."""
         return frozenset(entry for entry, red in self.red.items() if red.granularity == "file")
 
     def owns(self, record: TestRecord) -> bool:

@@ -1,4 +1,4 @@
-"""Tests whose file got another name: what was measured of them before is of the tests that stand there now.
+"""Follows tests into renamed files, so that earlier measurements hold for them.
 
 Ids hold the path in pytest and node, the name of the file in cargo, and neither in Go. So a test is known by what is
 left of its id without these.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def moved(before: Records, after: Records, renames: Mapping[str, str]) -> dict[str, str]:
-    """Return the new id of each test that stood in a renamed file and stands in it still, by its old one.
+    """Return the new ids, by old id, of tests that moved with a renamed file.
 
     Args:
         before: The tests under their old names, by id.
@@ -40,7 +40,7 @@ def moved(before: Records, after: Records, renames: Mapping[str, str]) -> dict[s
 
 
 def carried(before: Observation, after: Observation, moves: Mapping[str, str]) -> Observation:
-    """Return the run of before as if the tests that moved had stood where they are now.
+    """Return the earlier run with moved tests under their new ids.
 
     Args:
         before: The run.
@@ -58,7 +58,7 @@ def carried(before: Observation, after: Observation, moves: Mapping[str, str]) -
 
 
 def held(before: Observation, after: Observation, moves: Iterable[str]) -> tuple[set[str], set[str]]:
-    """Return of the tests that passed, moved, and are what they were those that pass, and those that do not.
+    """Return the moved, unchanged tests that passed before, in two sets: those that still pass, and the others.
 
     Args:
         before: From `carried`.

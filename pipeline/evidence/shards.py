@@ -1,4 +1,4 @@
-"""One test run in parts: which files belong together, and one observation of what the parts showed.
+"""Splits a test run into parts by file, and merges the parts' results into one observation.
 
 Each part collects everything and runs the tests of its own files, so that together they observe what one run of all
 would. What a part says of the tests of another does not count.
@@ -21,7 +21,7 @@ _NAMED: Final = 3
 
 
 def plan(files: Iterable[str], seconds: Mapping[str, float], parts: int) -> tuple[frozenset[str], ...]:
-    """Return the files in at most so many parts of about the same length; the same question has the same answer.
+    """Return the files in at most *parts* groups of about equal running time; the result is deterministic.
 
     The longest file goes to the shortest part, and so on. One whose length is unknown counts as an average one.
     """
@@ -36,7 +36,7 @@ def plan(files: Iterable[str], seconds: Mapping[str, float], parts: int) -> tupl
 
 
 def disagreement(parts: Sequence[Observation]) -> str:
-    """Return in words how the parts' collections differ, empty if they do not; one that was cut short may lack ids."""
+    """Return how the parts' collected tests differ, empty if they agree; a part cut short may lack ids."""
     whole = [part for part in parts if part.state is RunState.COMPLETE]
     cut = [part for part in parts if part.state in {RunState.CRASHED, RunState.TIMED_OUT}]
     if not whole:
@@ -51,7 +51,7 @@ def disagreement(parts: Sequence[Observation]) -> str:
 
 
 def merged(parts: Sequence[tuple[Collection[str], Observation]], *, command: tuple[str, ...]) -> Observation:
-    """Return what the parts showed together.
+    """Return the merged observation of all parts.
 
     The worst state is that of all; a part that crashed or ran out of time takes nothing from the others. Where the
     parts did not collect the same, nothing may be concluded: the observation is UNUSABLE and says so.
@@ -101,6 +101,6 @@ def _differ(names: Sequence[str]) -> str:
 
 
 def _tail(seen: Sequence[Observation]) -> str:
-    """Return the ends of what the parts printed, each with its share of the room."""
+    """Return the ends of the parts' output, each shortened to its share."""
     said = [each.tail for each in seen if each.tail]
     return "\n".join(tail[-(_TAIL // len(said)) :] for tail in said)
