@@ -1,4 +1,4 @@
-"""What isolates a command: which box works here, what is shown in it, and that nothing of it outlives the driver?
+"""What isolates a command: which box works here, what is shown in it, and how is it ended with the driver?
 
 A box runs a `process.Command` and returns a `process.Completed`; it knows no agent, no view and no run. A new box is a
 class with the protocol of `process.Box` and a line in `box.py`. Start there, then with `bubblewrap.py`;

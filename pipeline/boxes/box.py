@@ -1,4 +1,4 @@
-"""Which box this machine offers: bubblewrap where it proved itself, or none if the user says so (architecture 6, Box).
+"""Chooses this machine's box: bubblewrap where it proved itself, or none if the user says so (architecture 6, Box).
 
 This is the one place that decides. A box is chosen by what a probe inside it could not do, never by the presence of a
 program. Where none holds the run is refused: to have none is for the user to say.
@@ -28,25 +28,25 @@ _APPARMOR: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 
 
 class ProvableBox(Box, Protocol):
-    """A box of this machine that can prove that it holds."""
+    """A box that can prove on this machine that it isolates."""
 
     owner: int | None
-    """The user that its processes are on the host, None for the driver's own."""
+    """The host user of the box's processes, None for the driver's own."""
     networks: frozenset[str]
-    """The words of `network` that it can keep."""
+    """The values of `network` that the box supports."""
 
     def inside(self, host: Path, target: Path) -> Path:
-        """Return the path at which a command finds what is mounted from `host` at `target`."""
+        """Return the path in the box of a file that is mounted from `host` at `target`."""
         ...
 
     async def canary(self) -> Proof:
-        """Return whether the box keeps what it promises here, tried once for its life."""
+        """Return the proof that the box isolates here; it is tried once for each box."""
         ...
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One box that was tried, in words for a person, and what came of it."""
+    """A box that was tried: its description for a person, and the proof."""
 
     what: str
     box: ProvableBox
@@ -54,7 +54,7 @@ class Trial:
 
 
 async def try_boxes(setting: str) -> tuple[Trial, ...]:
-    """Return the boxes that were tried, the strongest first; the last one is the one to use, if it holds.
+    """Return the boxes that were tried, the strongest first; the last one is used, if its proof is ok.
 
     Args:
         setting: `auto`, `bubblewrap` or `none` (contract 4).
@@ -68,7 +68,7 @@ async def try_boxes(setting: str) -> tuple[Trial, ...]:
 
 
 async def open_box(setting: str) -> ProvableBox:
-    """Return the box that the configuration asks for, proven when it is to isolate.
+    """Return the box that the configuration asks for, after its proof.
 
     Args:
         setting: `auto`, `bubblewrap` or `none` (contract 4).
@@ -83,7 +83,7 @@ async def open_box(setting: str) -> ProvableBox:
 
 
 def refusal(trials: Sequence[Trial]) -> UserError:
-    """Return what to do where no box holds: install bubblewrap, or allow it what it needs as the driver's user."""
+    """Return the error for a machine where no box works: install bubblewrap, or allow it what it needs."""
     plain = _plain(trials)
     others = "".join(
         f" {trial.what} does not hold either: {trial.proof.why}." for trial in trials if trial.proof is not plain
@@ -97,7 +97,7 @@ def refusal(trials: Sequence[Trial]) -> UserError:
 
 
 def advice_of(trials: Sequence[Trial]) -> str:
-    """Return what a person can do where no box holds."""
+    """Return what a person can do where no box works."""
     none = 'or set sandbox = "none" in your own configuration: then nothing is isolated'
     return "; ".join([*hinted([_plain(trials).advice]), none])
 
@@ -108,7 +108,7 @@ def _plain(trials: Sequence[Trial]) -> Proof:
 
 
 def hinted(advice: Sequence[str]) -> list[str]:
-    """Return the advice, with what AppArmor needs where it restricts user namespaces and nobody said so yet."""
+    """Return the advice, completed by AppArmor's settings where these restrict user namespaces."""
     hints = list(dict.fromkeys(advice))
     if not any("AppArmor" in each for each in hints) and _restricts_namespaces():
         hints.append("AppArmor restricts user namespaces here: give bwrap a profile with `userns,`")

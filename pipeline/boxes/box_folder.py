@@ -1,4 +1,4 @@
-"""A folder of the host that commands in a box may write into.
+"""Folders of the host that commands in a box may write into, handled without following links.
 
 What lies in it is theirs: links, FIFOs, devices, a thousand nested folders. So this process never opens anything in it
 by name. It fills the folder before the first command starts, takes over what it wants to keep when all of them are
@@ -32,19 +32,19 @@ def _nothing(name: str) -> bool:  # noqa: ARG001  (what `leave_out` is given)
 
 
 class TooLargeError(Exception):
-    """There is more in a folder than is taken over."""
+    """A folder has more content than is copied."""
 
 
 @dataclass(frozen=True)
 class BoxFolder:
-    """One such folder. `path` is for mounts alone; its parent belongs to this process, so nobody can replace it."""
+    """A host folder writable from a box. `path` is for mounts alone; the parent is private: nobody can replace it."""
 
     path: Path
     identity: tuple[int, int]
 
     @classmethod
     def made(cls, parent: Path, name: str) -> BoxFolder:
-        """Make the folder below a private one; the box may run as another user, so it is open to all."""
+        """Create the folder in a private parent; it is writable for all, since the box may run as another user."""
         path = parent / name
         path.mkdir()
         with opened(path) as folder:
@@ -52,7 +52,7 @@ class BoxFolder:
             return cls(path, _identity(folder))
 
     def mount(self, target: Path, *, writable: bool = True) -> Mount:
-        """Return how a box shows it.
+        """Return the mount that shows the folder in a box.
 
         Raises:
             BoxError: another folder has come into its place.
@@ -61,7 +61,7 @@ class BoxFolder:
             return Mount(self.path, target, writable=writable)
 
     def add(self, name: str) -> Path:
-        """Make a folder inside, open to all, before any command has run; return its path for commands.
+        """Create a subfolder, writable for all, before any command has run; return its path for commands.
 
         Raises:
             BoxError: another folder has come into its place.
@@ -71,7 +71,7 @@ class BoxFolder:
         return self.path / name
 
     def fill(self, source: Path) -> None:
-        """Copy what was kept into it, before any command has run; nothing where there is none.
+        """Copy the kept content *source* into the folder before any command has run; nothing if it is missing.
 
         Raises:
             BoxError: another folder has come into its place.
@@ -83,7 +83,7 @@ class BoxFolder:
     def keep(
         self, target: Path, *, inside: str = "", links: bool = False, leave_out: Callable[[str], bool] = _nothing
     ) -> bool:
-        """Replace a folder of ours by what is in this one now; nothing may be at work in it.
+        """Replace the folder *target* of ours by this folder's content; no command may be running in it.
 
         Regular files and folders are taken, and links as they are if they are wanted: nobody follows them here.
 
@@ -131,7 +131,7 @@ def _make(folder: int, name: str) -> None:
 
 @dataclass
 class _Budget:
-    """How much more may be copied."""
+    """The number of entries and bytes that may still be copied."""
 
     leave_out: Callable[[str], bool]
     links: bool = True
@@ -146,7 +146,7 @@ class _Budget:
 
 
 def _copy(source: int, target: int, budget: _Budget, depth: int = 0) -> None:
-    """Copy what is in one open folder into another, without devices, FIFOs and sockets; deeper than any cache is."""
+    """Copy the content of an open folder into another, without devices, FIFOs and sockets, to a limited depth."""
     if depth > _DEPTH:
         raise TooLargeError
     for name in os.listdir(source):
@@ -180,7 +180,7 @@ def _copy_file(source: int, target: int, name: str) -> None:
 
 
 def remove_below(top: Path, path: str) -> None:
-    """Remove an entry of a folder that a box wrote, and whatever is below it; no link on the way is followed."""
+    """Remove an entry and everything below it from a folder that a box wrote, without following links."""
     *parents, name = path.split("/")
     with contextlib.ExitStack() as held:
         folder = held.enter_context(opened(top))

@@ -1,4 +1,4 @@
-"""The kernel box: bubblewrap with everything unshared.
+"""The box that isolates with bubblewrap, all namespaces unshared.
 
 What is shown inside follows one recipe: the system read-only, a small made-up `/etc`, sized tmpfs for what must be
 writable, the command's own mounts, and `/`, `/proc` and `/dev` made read-only last. The last step is not cosmetic: a
@@ -45,7 +45,7 @@ _EXIT_CODE: Final = re.compile(rb'"exit-code": (\d+)')
 
 @dataclass
 class Bubblewrap:
-    """Runs commands under `bwrap`, which is a program of the host.
+    """A box that runs each command under `bwrap`, a program of the host.
 
     Args:
         program: Where bwrap is.
@@ -61,11 +61,11 @@ class Bubblewrap:
     _proof: Proof | None = field(default=None, init=False)
 
     def inside(self, host: Path, target: Path) -> Path:  # noqa: ARG002  (the box maps paths)
-        """Return `target`."""
+        """Return `target`: mounts are shown at the path asked for."""
         return target
 
     async def run(self, command: Command) -> Completed:
-        """Run to the end or to its limits; every process of the command is dead on return.
+        """Run a command until it ends or meets a limit; all its processes are dead on return.
 
         Raises:
             BoxError: the box could not be set up, or was killed from outside.
@@ -91,7 +91,7 @@ class Bubblewrap:
         return ended.completed(_BY_SIGNAL - code if code is not None and by_signal else code)
 
     async def canary(self) -> Proof:
-        """Return whether a command in this box can neither write, connect nor look outside (tried once)."""
+        """Return the proof that a command in this box can neither write, connect nor look outside (tried once)."""
         if self._proof is None:
             clear_orphans()
             self._proof = await canary.prove(self)
@@ -100,7 +100,7 @@ class Bubblewrap:
 
 @dataclass(frozen=True)
 class _Start:
-    """Everything that it takes to start one box."""
+    """The argv and descriptors that start one box."""
 
     argv: tuple[str, ...]
     descriptors: tuple[int, ...]
@@ -109,7 +109,7 @@ class _Start:
 
 @contextlib.contextmanager
 def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
-    """Yield the start of `command`: [enter the view's namespaces] [helper] bwrap, then the command."""
+    """Yield the argv of `command` in a box: [enter the view's namespaces] [helper] bwrap, then the command."""
     with contextlib.ExitStack() as stack:
         namespaces = _namespaces(command)
         status = stack.enter_context(_status_pipe(model=command.network == "model"))
@@ -157,7 +157,7 @@ def _order(box: Bubblewrap, command: Command, argv: tuple[str, ...], status: _St
 
 
 def _filter() -> bytes:
-    """Return the system calls that are refused, nothing where no list for this processor exists."""
+    """Return the filter of refused system calls, empty where there is no list for this processor."""
     try:
         return seccomp.program()
     except seccomp.UnknownProcessorError:
@@ -165,7 +165,7 @@ def _filter() -> bytes:
 
 
 async def _serving(start: _Start, command: Command, channel: Channel | None) -> Outcome:
-    """Run it, and meanwhile let the gateway answer on the socket that the helper hands over.
+    """Run the box, and let the gateway answer on the socket that the helper sends.
 
     Raises:
         BoxError: the box could not be set up.
@@ -209,7 +209,7 @@ async def _serve(channel: socket.socket, gateway: Gateway) -> None:
 
 @dataclass
 class _Status:
-    """What bwrap tells about itself: the host pid of the box's init, and the exit code once the command ended."""
+    """The status pipe of bwrap: the host pid of the box's init, and the exit code once the command ended."""
 
     read_end: int
     write_end: int
@@ -254,7 +254,7 @@ class _Status:
             self._open = False
 
     def _init(self) -> int | None:
-        """Return a descriptor of the box's init, None if it is gone (and its number perhaps taken by another)."""
+        """Return a pidfd of the box's init, None if it has ended (its number may be reused)."""
         found = _CHILD_PID.search(self._said)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""What bwrap is told: one recipe for every command (architecture 6, Box; the order of the last options matters)."""
+"""Builds bwrap's options, the same way for every command (architecture 6, Box; the order of the last ones matters)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MADE_UP: Final = {
 
 
 def options(command: Command, sources: Sequence[str], files: Mapping[str, int]) -> Iterator[str]:
-    """Yield bwrap's options; they travel by file descriptor, since argv is readable inside (`/proc/1/cmdline`).
+    """Yield bwrap's options; they are passed by file descriptor, since argv is readable inside (`/proc/1/cmdline`).
 
     Args:
         command: What will run.

@@ -1,4 +1,4 @@
-"""Proof that a box isolates on this machine: a probe tries to get out, and the host looks whether it did.
+"""Proves that a box isolates on this machine: a probe in it tries to get out, and the host checks whether it did.
 
 A probe that never ran would look like a perfect box, so it must also do what is allowed and say so.
 """
@@ -46,7 +46,7 @@ _PROBE: Final = Path("/run/redfirst/probe.py")
 
 @dataclass(frozen=True)
 class Proof:
-    """Whether a box holds here; if not, why, and what to do as the beginning of a sentence."""
+    """The result of a box's proof; if it failed, why, and advice as the beginning of a sentence."""
 
     ok: bool
     why: str
@@ -54,7 +54,7 @@ class Proof:
 
 
 class Probed(BaseModel):
-    """What the probe says it could do; `canary_probe.py` writes it."""
+    """The probe's report on what it could do in the box; `canary_probe.py` writes it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -70,7 +70,7 @@ class Probed(BaseModel):
 
 
 async def prove(box: Box) -> Proof:
-    """Return whether a command in `box` can write only into its view, reach no host socket and see no home."""
+    """Return the proof that a command in `box` can write only into its view, reach no host socket and see no home."""
     python = locate(sys.executable)
     with (
         scratch_folder("canary") as folder,

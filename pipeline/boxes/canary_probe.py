@@ -1,4 +1,4 @@
-"""Runs inside the box, alone: tries what must fail and prints what happened as one JSON object.
+"""The canary's program in the box: tries what must fail and prints the results as one JSON object.
 
 What belongs to the host is only asked for with access(2), and opened for writing at most: if the box does not hold, a
 write there would change the host.
@@ -31,7 +31,7 @@ def _changes(path: Path) -> bool:
 
 
 def _may_write(path: str) -> bool:
-    """Return whether neither the permissions nor anything else forbids to write there; nothing is written."""
+    """Return whether the process could write to a path, without writing."""
     if not os.access(path, os.W_OK):
         return False
     try:

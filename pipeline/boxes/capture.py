@@ -1,4 +1,4 @@
-"""Keeps the head and the tail of an output without end: the first error stands in one, the report in the other."""
+"""Keeps the beginning and the end of an output of any length: one has the first error, the other the report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Capture:
-    """Keeps the head and the tail of a stream, at most `limit` bytes together."""
+    """Collects the beginning and the end of a stream, at most `limit` bytes together."""
 
     limit: int
     head: bytearray = field(default_factory=bytearray)
@@ -15,7 +15,7 @@ class Capture:
     total: int = 0
 
     def take(self, chunk: bytes) -> None:
-        """Add the next bytes of the stream."""
+        """Add the stream's next bytes."""
         self.total += len(chunk)
         room = self.limit // 2 - len(self.head)
         self.head += chunk[:room]
@@ -25,11 +25,11 @@ class Capture:
 
     @property
     def truncated(self) -> bool:
-        """Return whether bytes of the middle were dropped."""
+        """Return whether bytes in the middle were dropped."""
         return self.total > self.limit
 
     def content(self) -> bytes:
-        """Return the bytes, with a line in the place of those that were dropped."""
+        """Return the kept bytes, with a line in the place of dropped ones."""
         if not self.truncated:
             return bytes(self.head + self.tail)
         end = self.tail[len(self.head) - self.limit :]

@@ -1,4 +1,4 @@
-"""A socket between the driver and one command: the request goes in, the records come out, and no file is shared.
+"""A socket between the driver and one command: the command reads its request from it and writes its records to it.
 
 A socket cannot be opened by name, not even through `/proc`, so nobody reads what was written, and nothing can be put in
 its place: no link, no FIFO, no device. The kernel says which process wrote each piece. What comes is bounded in size
@@ -29,7 +29,7 @@ _CREDENTIALS: Final = struct.Struct("iII")  # struct ucred: process, user, group
 
 @dataclass
 class Channel:
-    """The driver's end, and until the command is started the command's."""
+    """Both ends of the socket; the command's end is closed here once the command has started."""
 
     near: socket.socket
     far: socket.socket
@@ -41,15 +41,15 @@ class Channel:
 
     @property
     def number(self) -> int:
-        """Return the descriptor that the command inherits."""
+        """Return the file descriptor that the command inherits."""
         return self.far.fileno()
 
     def started(self) -> None:
-        """Take note that the command has its copy."""
+        """Close the command's end in the driver, after the command has inherited it."""
         self.far.close()
 
     async def serve(self) -> None:
-        """Hand the request over, then take what comes until the command has closed its end, or broken a rule."""
+        """Send the request, then receive records until the command closes its end or breaks a rule."""
         await self._send()
         while not self._fault:
             await anyio.lowlevel.checkpoint()  # who writes without end may not hold up a time limit
@@ -61,7 +61,7 @@ class Channel:
         self.near.close()  # what writes on is told so, instead of waiting for a reader
 
     def answer(self) -> Answer:
-        """Return what has come."""
+        """Return the received records, and the rule that was broken, if any."""
         return Answer(bytes(self._data), self._fault)
 
     async def _send(self) -> None:
@@ -77,7 +77,7 @@ class Channel:
             self.near.shutdown(socket.SHUT_WR)
 
     def _receive(self) -> bool:
-        """Take what is there; return whether more may come."""
+        """Receive what has arrived; return whether more may come."""
         try:
             data, notes, _, _ = self.near.recvmsg(_CHUNK, socket.CMSG_SPACE(_CREDENTIALS.size))
         except ConnectionError:
@@ -97,7 +97,7 @@ class Channel:
 
 @contextlib.contextmanager
 def opened_channel(command: Command) -> Generator[tuple[Channel | None, dict[str, str]]]:
-    """Yield the channel of a command and the variable that names it; None and nothing for one without a request."""
+    """Yield a command's channel and the environment variable that names it; None and {} for one without a request."""
     if command.request is None:
         yield None, {}
         return

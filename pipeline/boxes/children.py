@@ -1,4 +1,4 @@
-"""Runs one child process: feeds it, drains it, limits it, ends it. What ending takes is asked of the box's `Guard`."""
+"""Runs a child process: feeds its input, collects its output, limits its time and ends it with the box's `Guard`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 _GRACE_S: Final = 5.0
 _FAREWELL_S: Final = 2.0
-"""So long may a command take to end by itself when the talk with it is over: its work is done, and known."""
+"""The seconds that a command gets to end by itself after its talk is over: its result is known."""
 _CHUNK: Final = 65_536
 _recording: ContextVar[Recording | None] = ContextVar("recording", default=None)
 
 
 @contextlib.contextmanager
 def recorded(path: Path, box: str) -> Generator[None]:
-    """Write down at `path` which process runs, while a command of this task runs in `box` (see `recording`)."""
+    """Record at `path` which process runs, while a command of this async task runs in `box` (see `recording`)."""
     token = _recording.set(Recording(path, box))
     try:
         yield
@@ -47,27 +47,27 @@ def recorded(path: Path, box: str) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Child:
-    """The process that was started. Signals go by descriptor: Popen's own kill() would race with asyncio's reaper."""
+    """A started process. Signals go by pidfd: Popen's own kill() would race with asyncio's reaper."""
 
     pid: int
     pidfd: int | None
 
     def kill(self) -> None:
-        """Kill it if it is still there."""
+        """Kill the process if it still exists."""
         if self.pidfd is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
 
 class Guard(Protocol):
-    """What a box knows about the processes that it started."""
+    """The hooks by which a box ends the processes that it started."""
 
     def started(self) -> None:
-        """Take note that the child has its copies of the file descriptors."""
+        """Release the file descriptors that the child has inherited."""
         ...
 
     async def sweep(self, child: Child) -> None:
-        """Kill everything that was started and return when it is gone; the child itself may have ended.
+        """Kill every process that was started and return when all are gone; the child itself may have ended.
 
         Raises:
             BoxError: something survived.
@@ -77,7 +77,7 @@ class Guard(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the child itself ended. `returncode` is negative for a signal, as everywhere in Python.
+    """The result of the child process itself. `returncode` is negative for a signal.
 
     `dismissed` is one that was killed because its talk was over and it did not end.
     """
@@ -92,7 +92,7 @@ class Outcome:
     answer: Answer = NO_ANSWER
 
     def completed(self, code: int | None) -> Completed:
-        """Return how the command ended: `code` is its exit code, negative for a signal, None if it has none."""
+        """Return the command's result with the exit code `code`: negative for a signal, None if it has none."""
         known = None if self.timed_out else -signal.SIGKILL if self.dismissed else code
         return Completed(
             exit_code=known if known is not None and known >= 0 else None,
@@ -108,7 +108,7 @@ class Outcome:
 
 @dataclass
 class _Conversation:
-    """One talk with the child. When it is `over` the child is not waited for any longer."""
+    """A talk with the child over its streams. When it is `over` the child is not waited for any longer."""
 
     talk: Talk
     over: anyio.CancelScope
@@ -142,7 +142,7 @@ async def run_child(
     talk: Talk | None = None,
     channel: Channel | None = None,
 ) -> Outcome:
-    """Run to the end, to the time limit or to cancellation; in each case everything is dead on return.
+    """Run the child until it ends, is over its time limit or is cancelled; all its processes are dead on return.
 
     Args:
         argv: The program, by its path, and its arguments.
@@ -217,7 +217,7 @@ async def run_child(
 
 
 async def wait_gone(pidfd: int, timeout_s: float) -> bool:
-    """Return whether the process behind `pidfd` ended within `timeout_s`."""
+    """Return whether the process behind `pidfd` ends within `timeout_s`."""
     with anyio.move_on_after(timeout_s):
         await anyio.wait_readable(pidfd)
         return True
@@ -238,7 +238,7 @@ async def _start(argv: tuple[str, ...], cwd: Path | None, env: Mapping[str, str]
 
 
 def _ended(process: Process, argv: tuple[str, ...], survived: BoxError | None) -> int:
-    """Return how the process ended.
+    """Return the child's exit code; fail if a process survived its killing.
 
     Raises:
         BoxError: it did not, or something of it is left.

@@ -1,4 +1,4 @@
-"""How the driver starts `namespace_helper.py`, talks to it, and enters the namespaces that it made."""
+"""Starts `namespace_helper.py`, receives descriptors from it, and enters the namespaces that it made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HELPER: Final = Path(__file__).with_name("namespace_helper.py")
 
 @contextlib.contextmanager
 def memory_file(content: bytes) -> Generator[int]:
-    """Yield the descriptor of a file that exists in memory only, at its beginning."""
+    """Yield the descriptor of a file in memory with this content, at its beginning."""
     descriptor = os.memfd_create("redfirst")
     try:
         os.write(descriptor, content)
@@ -35,13 +35,13 @@ def memory_file(content: bytes) -> Generator[int]:
 
 @contextlib.contextmanager
 def ordered(order: dict[str, Any]) -> Generator[tuple[tuple[str, ...], int]]:
-    """Yield the argv that carries out `order`, and the descriptor that it must inherit."""
+    """Yield the argv of the helper for `order`, and the descriptor that it must inherit."""
     with memory_file(marshal.dumps(order)) as told:
         yield (sys.executable, "-I", "-S", str(_HELPER), str(told)), told
 
 
 def tool(name: str) -> str:
-    """Return where a program of util-linux is.
+    """Return the path of a program of util-linux.
 
     Raises:
         BoxError: it is not installed.
@@ -53,7 +53,7 @@ def tool(name: str) -> str:
 
 
 def entering(namespaces: Namespaces | None) -> tuple[str, ...]:
-    """Return what goes before an argv to run it where `namespaces` are.
+    """Return the argv prefix that runs a command in `namespaces`.
 
     They are named as this process has them open: a descriptor that were passed on would stay open in the box.
     """
@@ -65,7 +65,7 @@ def entering(namespaces: Namespaces | None) -> tuple[str, ...]:
 
 
 def received(channel: socket.socket, count: int) -> tuple[int, ...]:
-    """Return the `count` descriptors that the helper has sent.
+    """Return the `count` descriptors that the helper sends.
 
     Raises:
         BoxError: it sent others.

@@ -1,4 +1,4 @@
-"""Makes mount points in a folder that an agent could write into, and refuses mounts that a link leads astray."""
+"""Creates mount points in folders that an agent can write into, and refuses mounts that a link would redirect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def mount_points(mounts: tuple[Mount, ...]) -> Generator[None]:
-    """Create the missing mount points of nested mounts, and take away afterwards what is still empty.
+    """Create the missing mount points of nested mounts, and remove those that are still empty afterwards.
 
     A `.venv` shown over the view needs an empty folder there while it is mounted. Both go by descriptor: what runs in
     between may move the folders and put links in their places.
@@ -33,7 +33,7 @@ def mount_points(mounts: tuple[Mount, ...]) -> Generator[None]:
 
 
 def refuse_links(mounts: tuple[Mount, ...]) -> None:
-    """Return if every mount that shows a folder of a view (`Mount.below`) shows one that is really in it.
+    """Check that each mount of a view's subfolder (`Mount.below`) is really in the view and not behind a link.
 
     Raises:
         BoxError: on the way there is a link, which would be followed out of the view, or nothing.

@@ -1,4 +1,4 @@
-"""A program that the driver starts: it makes mounts in namespaces of its own, then runs the box in its place.
+"""The helper program of the driver: makes mounts in new namespaces, then replaces itself by the box.
 
 Two orders (`marshal` on a descriptor, from the driver that started this). `overlay`: mount a writable layer over
 read-only ones and hand its descriptors to the driver, which keeps the namespace alive by them. `box`: show the box's
@@ -77,7 +77,7 @@ def _unshare(flags: int) -> None:
 
 
 def _clone_of(path: str) -> int:
-    """Return a copy of the mounts at `path` that is mounted nowhere yet."""
+    """Return a descriptor of a detached copy of the mounts at `path`."""
     flags = _OPEN_TREE_CLONE | _CLOEXEC | _AT_RECURSIVE
     return _checked(_LIBC.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags), f"open_tree of {path}")
 
@@ -88,7 +88,7 @@ def _attach(clone: int, at: str) -> None:
 
 
 def _mapped(clone: int, userns: int) -> bool:
-    """Return whether the files in `clone` now belong to the mapped user; a file system may not offer it."""
+    """Return whether the files in the mount `clone` could be mapped to the user; some file systems cannot."""
     wish = _MountAttr(_MOUNT_ATTR_IDMAP, 0, 0, userns)
     for recursive in (_AT_RECURSIVE, 0):
         flags = _AT_EMPTY_PATH | recursive
@@ -98,7 +98,7 @@ def _mapped(clone: int, userns: int) -> bool:
 
 
 def _mapping(owner: int) -> int:
-    """Return a user namespace in which our user's files belong to `owner`."""
+    """Return the descriptor of a user namespace that maps our user's files to `owner`."""
     ready, told = os.pipe()
     waits, go_on = os.pipe()
     child = os.fork()
@@ -151,7 +151,7 @@ def overlay(order: dict[str, Any]) -> None:
 
 
 def box(order: dict[str, Any]) -> None:
-    """Show `mounts` below the folder `stage` to `owner`, open the one network address, and become `argv`."""
+    """Mount `mounts` below the folder `stage` for `owner`, open the one network address, and execute `argv`."""
     if order["port"] is not None:
         _unshare(_CLONE_NEWNET)
         _send(order["control"], [_listener(order["port"])])
@@ -186,7 +186,7 @@ def _show(mounts: list[dict[str, Any]], stage: str, owner: int) -> None:
 
 
 def _give(folder: str, owner: int) -> None:
-    """Make `owner` own what is below a folder of ours, where its file system cannot be mapped."""
+    """Change the owner of everything in a folder of ours, where its file system cannot be mapped."""
     os.chown(folder, owner, owner, follow_symlinks=False)
     for _, folders, files, at in os.fwalk(folder):
         for name in (*folders, *files):

@@ -1,4 +1,4 @@
-"""No isolation: plain processes with a fixed environment, below a supervisor that ends all of them.
+"""The box that isolates nothing: plain processes with a fixed environment, below a supervisor that ends them.
 
 The user has to ask for it (`sandbox = "none"`), and journal and summary say so. An agent can kill its supervisor here;
 then what it started is found by its session or by a mark in its environment, and what has neither is not found. This is
@@ -37,7 +37,7 @@ _SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 
 @dataclass
 class NoBox:
-    """Runs commands as they are. Mounts mean nothing here: paths must be the host's (see `inside`)."""
+    """A box that runs commands directly. Mounts have no effect: paths must be the host's (see `inside`)."""
 
     name: str = "none"
     # not "model": whatever runs on the host could use the credential through the gateway
@@ -46,11 +46,11 @@ class NoBox:
     owner: int | None = None
 
     def inside(self, host: Path, target: Path) -> Path:  # noqa: ARG002  (nothing is mapped)
-        """Return `host`."""
+        """Return `host`: paths are those of the host."""
         return host
 
     async def run(self, command: Command) -> Completed:
-        """Run to the end or to its limits, then kill whatever it left behind.
+        """Run a command until it ends or meets a limit, then kill the processes it left behind.
 
         Raises:
             BoxError: the program could not be started, or something of it could not be killed.
@@ -85,23 +85,23 @@ class NoBox:
         return ended.completed(ended.returncode)
 
     async def canary(self) -> Proof:
-        """Return that nothing is isolated, which is what was asked for."""
+        """Return a proof that says that nothing is isolated, as configured."""
         return Proof(ok=True, why="nothing is isolated, as configured", advice="")
 
 
 def supervised() -> tuple[str, ...]:
-    """Return what goes before an argv whose processes shall all end with it, with this driver, or on SIGTERM."""
+    """Return the argv prefix under which all processes end with the command, with this driver, or on SIGTERM."""
     return (sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid()))
 
 
 @dataclass(frozen=True)
 class _Sweeper:
-    """Has the supervisor end what the command started, and looks for what the supervisor has lost."""
+    """The guard of this box: the supervisor ends the command's processes, and a search finds those it lost."""
 
     mark: str
 
     def started(self) -> None:
-        """Nothing was handed over."""
+        """Do nothing: no descriptors were handed over."""
 
     async def sweep(self, child: Child) -> None:
         if child.pidfd is not None:

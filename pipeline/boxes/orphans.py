@@ -1,4 +1,4 @@
-"""Ends the processes that a killed driver left, before the next driver goes on.
+"""Ends the processes that a killed driver left, before the next driver continues.
 
 Every box dies with its driver: bubblewrap and the supervisor are told by the kernel. What is left to this module: a box
 that was being set up at that very instant, and a dispatch whose supervisor was killed together with the driver. A
@@ -29,7 +29,7 @@ _DIES_MS: Final = 10_000
 
 
 def end_lost(records: Iterable[Path]) -> int:
-    """Kill what runs of the dispatches that are written down there; return how many processes that were.
+    """Kill the processes of dispatches in *records*; return how many were killed.
 
     To be called by who holds the run's lease: then nobody else drives these dispatches.
 
@@ -85,7 +85,7 @@ def _hold(handles: dict[int, int], pid: int) -> None:
 
 
 def _await(handles: Iterable[int], limit_ms: int) -> list[int]:
-    """Return the descriptors of processes that have not ended within the limit (for each of them)."""
+    """Return the pidfds of processes that have not ended within the limit (for each)."""
     left: list[int] = []
     for handle in handles:
         poll = select.poll()
@@ -96,7 +96,7 @@ def _await(handles: Iterable[int], limit_ms: int) -> list[int]:
 
 
 def clear_orphans(processes: Path = Path("/proc")) -> int:
-    """Kill our own boxes that have lost their driver; return how many there were.
+    """Kill our own boxes whose driver is gone; return how many there were.
 
     Ours is what runs as our user, is called bwrap, and carries our mark in its arguments; lost is what init or a
     user's systemd has adopted (a living box is the child of its driver, or of another bwrap).

@@ -1,4 +1,4 @@
-"""Writes down which process a running dispatch is, so that the next driver can end it (`orphans`)."""
+"""Records the process of a running dispatch in a file, so that the next driver can end it (`orphans`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST: Final = 64 * 1024
 
 
 class Recorded(BaseModel):
-    """`process.json`: the process by number, start time and boot, and the `NAME=value` that marks its descendants."""
+    """The content of `process.json`: a process by number, start time and boot, and the mark of its descendants."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -27,12 +27,12 @@ class Recorded(BaseModel):
 
     @property
     def process(self) -> ProcessId:
-        """Return the process."""
+        """Return the id of the recorded process."""
         return ProcessId(self.pid, self.start_time, self.boot_id)
 
     @classmethod
     def read(cls, path: Path) -> Recorded | None:
-        """Return what stands at `path`; None where nothing does, or half of it, as when the machine stopped."""
+        """Return the record in a file; None if it is missing or incomplete."""
         try:
             return cls.model_validate_json(read_regular(path, _LONGEST))
         except (OSError, ValidationError):
@@ -41,18 +41,18 @@ class Recorded(BaseModel):
 
 @dataclass(frozen=True)
 class Recording:
-    """Where it is written down, and in which box the process runs."""
+    """The file in which a process is recorded, and the box that it runs in."""
 
     path: Path
     box: str
 
     def write(self, pid: int, mark: str) -> None:
-        """Write down the process *pid*; nothing if it has ended already."""
+        """Record the process *pid*; nothing if it has ended already."""
         process = ProcessId.of(pid)
         if process is not None:
             facts = Recorded(pid=pid, start_time=process.start_time, boot_id=process.boot_id, box=self.box, mark=mark)
             self.path.write_text(facts.model_dump_json() + "\n", encoding="utf-8")
 
     def remove(self) -> None:
-        """Take note that everything of the process is dead."""
+        """Remove the record once all the processes are dead."""
         self.path.unlink(missing_ok=True)

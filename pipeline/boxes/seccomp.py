@@ -1,4 +1,4 @@
-"""Which system calls a box refuses: a filter in the kernel's own language (classic BPF), written by hand.
+"""Builds the filter of system calls that a box refuses, as classic BPF.
 
 It is a list of what is refused, since agents' runtimes use nearly everything else. What is on it no honest tool needs:
 it loads code into the kernel, changes the machine, makes namespaces and mounts, looks into other processes, or has been
@@ -48,7 +48,7 @@ class UnknownProcessorError(Exception):
 
 
 def program(*, machine: str | None = None) -> bytes:
-    """Return the filter as an array of `struct sock_filter`, as bwrap's `--seccomp` and prctl(2) take it.
+    """Return the filter as an array of `struct sock_filter`, for bwrap's `--seccomp` and prctl(2).
 
     Args:
         machine: As `uname -m` says it; this machine's if None.
@@ -76,7 +76,7 @@ def _preamble(machine: int) -> list[_Instruction]:
 
 
 def _dispatch(cases: Mapping[str, list[_Instruction]], numbers: Mapping[str, int]) -> list[_Instruction]:
-    """Return a comparison for each call that the machine has; each body ends with a return on every path."""
+    """Return a comparison for each system call of the machine; each body ends with a return on every path."""
     known = [(numbers[name], body) for name, body in cases.items() if name in numbers]
     return [part for number, body in known for part in ((_EQUAL, 0, len(body), number), *body)]
 

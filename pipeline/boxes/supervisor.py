@@ -1,4 +1,4 @@
-"""Runs alone, between the driver and a command without a box of its own: `supervisor.py DRIVER ARGV...`.
+"""Runs a command that has no box and ends all its processes, also after the driver: `supervisor.py DRIVER ARGV...`.
 
 Whatever the command starts stays below this process, also what leaves the session and empties its environment: a child
 subreaper inherits what others leave behind. All of it is dead when this process ends, and this process ends when the
@@ -21,11 +21,11 @@ _ENDING: Final = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _KILLED: Final = signal.SIGKILL
 _AT_ONCE: Final = 256
 NOBODY: Final = -1
-"""A child that nobody has."""
+"""The pid that no child has."""
 
 
 def main(driver: int, argv: list[str]) -> int:
-    """Run `argv` to its end, or to ours; return its wait status when nothing of it is left."""
+    """Run `argv` until it ends or this process is to end; return its wait status when no process of it is left."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_ENDING})
     prctl = ctypes.CDLL(None).prctl
     prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -64,7 +64,7 @@ def reap(child: int) -> int | None:
 
 
 def end_all() -> None:
-    """Kill what is left, generation by generation: the children of a killed child become ours.
+    """Kill all descendants, generation by generation: children of a killed child become ours.
 
     A group dies at one blow, however fast its processes start others; what leaves its group at every step is chased.
     """

@@ -1,4 +1,4 @@
-"""The numbers of the system calls that a filter names, by processor (`asm/unistd_64.h`, `asm-generic/unistd.h`)."""
+"""The system call numbers for the filter, by processor (`asm/unistd_64.h`, `asm-generic/unistd.h`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LAST: Final = 469
-"""The highest number that was looked at (`file_setattr`, Linux 6.17). What is newer is unknown here."""
+"""The highest known system call number (`file_setattr`, Linux 6.17)."""
 
 _EVERYWHERE: Final = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
@@ -39,4 +39,4 @@ NUMBERS: Final[Mapping[str, Mapping[str, int]]] = {
     "x86_64": _X86_64 | _EVERYWHERE,
     "aarch64": _AARCH64 | _EVERYWHERE,
 }
-"""Machine, as `uname -m` says it -> name -> number. A name that a machine lacks is a call that it never had."""
+"""System call numbers by name, by machine (`uname -m`). A missing name is a call that the machine never had."""
