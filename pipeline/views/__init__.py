@@ -1,4 +1,4 @@
-"""What files does an agent, or a measurement, have, and what became of them?
+"""Which files does an agent or a measurement get, and how were they changed?
 
 A view is made from a tree, given away, compared, and thrown away: as an overlay over the run's checkout, or as a copy
 that is put back. It may import `boxes`, `runs` and `git`. Start with `view.py` (the protocol), then `views.py` (which

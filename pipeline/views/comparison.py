@@ -1,4 +1,4 @@
-"""How two states of a view differ: the changes that the gate judges.
+"""Compares two states of a view and finds the changes that the gate judges.
 
 The work is proportional to what differs where both states share the entries that do not.
 """
@@ -22,7 +22,7 @@ _REPOSITORY: Final = ("/HEAD", "/objects", "/refs")
 
 
 def compare(base: Mapping[str, Entry], after: Mapping[str, Entry]) -> tuple[Change, ...]:
-    """Return every difference, by path. Folders count only where something else was or is."""
+    """Return every difference by path. A folder counts only where something else was or is."""
     touched = {path for path, entry in after.items() if base.get(path) is not entry} | (base.keys() - after.keys())
     found = {path: _difference(path, base.get(path), after.get(path)) for path in sorted(touched)}
     found |= {path: Change(path, ChangeKind.REPOSITORY) for path in _bare_repositories(base, after, touched)}
@@ -39,7 +39,7 @@ def compare(base: Mapping[str, Entry], after: Mapping[str, Entry]) -> tuple[Chan
 
 
 def without(changes: Iterable[Change], ignored: Collection[str]) -> tuple[Change, ...]:
-    """Return the changes but those of the files that every copy gets beside its tree (`runs.ignored`)."""
+    """Return the changes without those of ignored files that every copy gets beside its tree (`runs.ignored`)."""
     return tuple(change for change in changes if change.path not in ignored)
 
 
@@ -71,7 +71,7 @@ def _difference(path: str, before: Entry | None, now: Entry | None) -> Change | 
 
 
 def _bare_repositories(base: Mapping[str, Entry], after: Mapping[str, Entry], touched: set[str]) -> Iterator[str]:
-    """Yield what made a folder a repository without `.git`: git takes it for one when it stands in it."""
+    """Yield the changes that make a folder a repository without `.git`: git takes it for one from inside."""
     for folder in {path.rpartition("/")[0] for path in touched if path.endswith(_REPOSITORY)}:
         parts = [folder + part for part in _REPOSITORY]
         if all(part in after for part in parts) and after[parts[0]].kind is EntryKind.FILE:
@@ -86,7 +86,7 @@ def _collisions(after: Mapping[str, Entry]) -> dict[str, set[str]]:
 
 
 def _collision(path: str, collisions: dict[str, set[str]]) -> str | None:
-    """Return another path that `path`, or a folder it lies in, falls together with."""
+    """Return another path that some file system takes for `path` or a folder above it; None if there is none."""
     parts = path.split("/")
     for end in range(1, len(parts) + 1):
         own = "/".join(parts[:end])

@@ -1,4 +1,4 @@
-"""Copies of trees that are lent out one at a time, put back and moved on: below shadow views, and for measurements.
+"""A pool of tree copies, lent to one user at a time and cleaned: for shadow views and measurements.
 
 A copy costs what the repository holds, so it is made once and then moved from tree to tree, which costs what differs.
 One that cannot be put back, or moved, is thrown away. What a driver that was killed left of them is not trusted.
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 
 
 class Movable(Protocol):
-    """A folder that holds a tree, and what has to follow when it is moved to another."""
+    """A folder that holds a tree and can be changed to hold another."""
 
     tree: str
 
     @property
     def files(self) -> Path:
-        """Return the folder."""
+        """Return the folder with the tree's files."""
         ...
 
     def moved(self, paths: tuple[str, ...]) -> None:
-        """Take note that these paths hold another tree's content now."""
+        """Record that the content of these paths is now another tree's."""
         ...
 
 
 def move(checkout: PrivateCheckout, held: Movable, tree: str) -> bool:
-    """Move what nobody uses to another tree; return False where only a new one would do."""
+    """Change an unused folder to hold another tree; return False where only a new copy can."""
     before, held.tree = held.tree, ""  # a failure on the way leaves a copy that is no tree
     try:
         paths = checkout.move(held.files, before, tree)
@@ -65,7 +65,7 @@ def move(checkout: PrivateCheckout, held: Movable, tree: str) -> bool:
 
 @dataclass
 class Copy:
-    """One copy, for one user at a time."""
+    """A copy in the pool, for one user at a time."""
 
     folder: Path
     tree: str
@@ -78,11 +78,11 @@ class Copy:
         return self.shadow.files
 
     def moved(self, paths: tuple[str, ...]) -> None:
-        """Take note that these paths hold another tree's content now."""
+        """Record that the content of these paths is now another tree's."""
         self.shadow.moved(paths)
 
     def hand_over(self, place: Path, *, with_decoy: bool = True) -> None:
-        """Make it ready for whoever gets it, with the ignored files that are kept in *place*.
+        """Prepare the copy for its next user, with the ignored files that *place* keeps.
 
         Raises:
             UserError: the disk does not take them.
@@ -94,7 +94,7 @@ class Copy:
 
 @dataclass
 class Copies:
-    """A pool of copies.
+    """A pool of copies of trees.
 
     Args:
         checkout: The run's own place.
@@ -108,13 +108,13 @@ class Copies:
     box: Box
     watch: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
     one_at_a_time: anyio.Lock = field(default_factory=anyio.Lock, init=False)
-    """Held while something is measured: two measurements at once would each take the other's time for its own."""
+    """The lock of a measurement: two at once would distort each other's time."""
     _copies: list[Copy] = field(default_factory=list[Copy], init=False)
     _made: int = field(default=0, init=False)
     _trusting: bool | None = field(default=None, init=False)
 
     def lend(self, tree: str) -> Copy:
-        """Return a copy that holds `tree`, and that nobody else has until it is taken back.
+        """Return a copy that holds `tree`, for its one user until it is taken back.
 
         Raises:
             BoxError: it could not be made.
@@ -130,7 +130,7 @@ class Copies:
         return copy
 
     def take_back(self, copy: Copy, after: Manifest) -> None:
-        """Put a copy back, given what is in it now."""
+        """Clean a copy, given its present content, and put it back into the pool."""
         try:
             copy.shadow.clean(after)
         except (BoxError, OSError):
@@ -139,13 +139,13 @@ class Copies:
             copy.lent = False
 
     def throw_away(self, copy: Copy) -> None:
-        """Remove a copy of which nobody knows what is in it."""
+        """Remove a copy whose content is unknown."""
         self._copies.remove(copy)
         remove_tree(copy.folder)
 
     @contextlib.contextmanager
     def lent(self, tree: str, told: Callable[[Traces], None] | None = None) -> Generator[Path]:
-        """Lend a folder that holds `tree`, the ignored files and no repository to what may do anything with it.
+        """Yield a folder with `tree` and the ignored files, without a repository, in which anything may be done.
 
         Args:
             tree: What it is to hold.

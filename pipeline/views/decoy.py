@@ -1,4 +1,4 @@
-"""A throw-away repository of one commit in the view, so that `git diff`, `git status` and ignore rules work there.
+"""The decoy: a throw-away repository of one commit in a view, so that `git diff`, `git status` and ignore rules work.
 
 The real repository is never in reach of an agent. What an agent gets is a copy or a layer of the decoy, and nothing on
 the host reads that again; the decoy itself it cannot reach. Everything is in packs: thousands of loose objects would
@@ -59,16 +59,16 @@ _COMMIT: Final = b"commit refs/heads/base\nmark :1\ncommitter base <base@localho
 _FAST: Final = ("-c", "fastimport.unpackLimit=0", "-c", "pack.compression=1", "-c", "core.compression=1")
 _WHICH_TREE: Final = b'\nls :1 ""\n'  # the empty line ends the commit
 _TREE: Final = "base-tree"
-"""The file that has the name of the commit's tree; git needs none of that name."""
+"""The file in the decoy that names the commit's tree; git has no file of that name."""
 _BASE: Final = "refs/heads/base"
 _TIMEOUT_S: Final = 600
 _SHA1: Final = 40
-"""Length of the object names that the decoy has."""
+"""The length of the decoy's object names."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The tree that a decoy's files were checked out from."""
+    """The repository and tree that a decoy's files were checked out from."""
 
     repository: Repository
     tree: str
@@ -76,7 +76,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Decoy:
-    """A repository whose one commit holds every file below `tree`, also those that ignore rules name.
+    """A repository whose one commit holds every file below `tree`, ignored ones included.
 
     The same files always give the same commit.
 
@@ -89,7 +89,7 @@ class Decoy:
     tree: Path
 
     def make(self, source: Source | None = None) -> None:
-        """Make it from all files.
+        """Create the repository with a commit of all files.
 
         Args:
             source: The tree that was checked out, so that what is stored already need not be stored again.
@@ -107,7 +107,7 @@ class Decoy:
                 self._borrow(source)
 
     def advance(self, paths: Iterable[str]) -> None:
-        """Put another commit in the place of the first, given the paths in which the files differ now.
+        """Replace the commit after the files *paths* have changed.
 
         Raises:
             BoxError: it could not be made.
@@ -118,7 +118,7 @@ class Decoy:
             self._note(self._commit(tree, (self.tree / path for path in paths)))
 
     def _borrow(self, source: Source) -> None:
-        """Take over the objects of the source, then whatever lies there otherwise: filtered files, submodules."""
+        """Copy the objects of the source, then add files that differ from it: filtered files, submodules."""
         (self.folder / "objects" / "pack").mkdir()
         source.repository.pack(source.tree, self.folder / "objects")
         self._commit(source.tree.encode(), ())
@@ -134,11 +134,11 @@ class Decoy:
             self._git("update-index", "-q", "--refresh")
 
     def _commit(self, tree: bytes, changed: Iterable[Path]) -> bytes:
-        """Make the one commit from a tree that is there and the files that differ from it; return these for `_note`."""
+        """Create the commit from an existing tree and the changed files; return their index entries for `_note`."""
         return self._import(b'reset refs/heads/base\n\n%sM 040000 %s ""\n' % (_COMMIT, tree), changed)
 
     def _note(self, entries: bytes) -> None:
-        """Put entries into the index. Unlike a reset, this looks at no file and keeps what is known of the others."""
+        """Put entries into the index, without reading files as a reset would."""
         with tempfile.TemporaryFile() as stream:
             stream.write(entries)
             stream.seek(0)
@@ -215,7 +215,7 @@ class Decoy:
 
 @contextlib.contextmanager
 def _told(folder: Path) -> Generator[None]:
-    """Say of what keeps a decoy from being made that it does."""
+    """Turn an OSError into a BoxError that says that the decoy cannot be made."""
     try:
         with disk(folder):
             yield
@@ -241,7 +241,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _write_entry(stream: IO[bytes], name: bytes, path: Path) -> bytes:
-    """Write what a file is now for git fast-import; return it for git update-index."""
+    """Write a file's present content for git fast-import; return its entry for git update-index."""
     quoted = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     if path.is_symlink():
         mode, content = b"120000", os.fsencode(path.readlink())

@@ -1,4 +1,4 @@
-"""The decoy as an agent has it, in a view that is a plain copy: made from the one out of its reach, again each time."""
+"""Copies the decoy into a shadow view for an agent, anew for each dispatch, from one out of its reach."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DecoyCopy:
-    """The `.git` at the top of a view, as a copy of a decoy that lies elsewhere.
+    """The `.git` at the top of a view, a copy of a decoy elsewhere.
 
     Args:
         decoy: What it is a copy of; it lies in the same file system, out of the agent's reach.
@@ -33,7 +33,7 @@ class DecoyCopy:
     _settled_ns: int = field(default=0, init=False)
 
     def renew(self) -> None:
-        """Make it equal to the decoy again. What nobody touched since is kept: a pack can be large."""
+        """Restore the copy to equal the decoy. Untouched files stay: a pack can be large."""
         made = self.decoy.folder.with_name("copy")
         remove_tree(made)
         copied: dict[str, tuple[Stamp, Stamp]] = {}
@@ -52,11 +52,11 @@ class DecoyCopy:
         self._copied = copied
 
     def settle(self, now_ns: int) -> None:
-        """Take note that an agent gets it now; a file that was written at this very time is not trusted later."""
+        """Record the time at which an agent gets the copy; a file written at that very time is not trusted later."""
         self._settled_ns = now_ns
 
     def _keep(self, top: int, path: str, source: Path, target: Path) -> bool:
-        """Move a file over, if neither it nor its source has changed; return whether that was so."""
+        """Move a file of the old copy if neither it nor its source has changed; return whether it was."""
         before = self._copied.get(path)
         if before is None or not self.trusting or before[1].changed_ns >= self._settled_ns:
             return False

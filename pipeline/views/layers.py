@@ -1,4 +1,4 @@
-"""Reads an overlay's upper layer: which paths were touched, what they were and what they are now.
+"""Reads an overlay's upper layer: which paths were touched, with their entries before and after.
 
 The work is proportional to the changes and the folders around them, not to the repository. The kernel writes the upper
 layer as its documentation says: a removed name is a character device 0:0, a folder that replaces what lies below it is
@@ -24,10 +24,10 @@ _OPAQUE: Final = "user.overlay.opaque"
 
 
 class Layered(Mapping[str, Entry]):
-    """A manifest of which only the part around the changes is listed; any other path is looked up when asked for."""
+    """A manifest that lists the paths around changes; other paths are looked up in the lower layer when asked for."""
 
     def __init__(self, listed: dict[str, Entry], lower: int, gone: frozenset[str]) -> None:
-        """Take what is `listed`, the descriptor of the `lower` layer, and the paths that are not there any more."""
+        """Set the `listed` entries, the descriptor of the `lower` layer, and the paths that are `gone`."""
         self._listed = listed
         self._lower = lower
         self._gone = gone
@@ -48,7 +48,7 @@ class Layered(Mapping[str, Entry]):
 
 
 def lower_entry(lower: int, path: str) -> Entry | None:
-    """Return what `path` is in the lower layer, None if nothing."""
+    """Return the entry at `path` in the lower layer, None if there is none."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_parent(lower, path) as (parent, name):
         return look(parent, name, os.stat(name, dir_fd=parent, follow_symlinks=False))
     return None
@@ -56,7 +56,7 @@ def lower_entry(lower: int, path: str) -> Entry | None:
 
 @dataclass
 class Touched:
-    """The upper layer of one view, read once with `read`.
+    """The touched paths of a view's upper layer, read once with `read`.
 
     Args:
         lower: Descriptor of the layer below, which nobody changes.
@@ -74,7 +74,7 @@ class Touched:
         self._account = Account(self.limits)
 
     def read(self, upper: int) -> None:
-        """Read the upper layer behind the descriptor; its own `.git` at the top is the decoy's and left out."""
+        """Read the upper layer behind the descriptor, without the `.git` at its top, which is the decoy's."""
         try:
             self._folder(upper, self.lower, "", 1)
         except OSError as error:
@@ -82,11 +82,11 @@ class Touched:
 
     @property
     def gone(self) -> frozenset[str]:
-        """Return the paths that were there before and are not now."""
+        """Return the paths that existed before and do not now."""
         return frozenset(self.before.keys() - self.after.keys())
 
     def _folder(self, upper: int, lower: int | None, path: str, depth: int) -> None:
-        """Read one folder that the upper layer has; `lower` is the one it is merged with, None if it hides that."""
+        """Read one folder of the upper layer; `lower` is the folder it is merged with, None if it hides that."""
         if depth > self.limits.depth:
             raise OverflowError(f"more than {self.limits.depth} folders deep")
         names = sorted(name for name in os.listdir(upper) if path or name != ".git")
@@ -127,7 +127,7 @@ class Touched:
         return found
 
     def _hidden(self, lower: int | None, name: str, path: str, below: Entry | None) -> None:
-        """Note what lay in a folder that is gone or replaced."""
+        """Record the lower entries of a folder that is removed or replaced."""
         if lower is None or below is None or below.kind is not EntryKind.FOLDER:
             return
         with opened(name, lower) as folder:

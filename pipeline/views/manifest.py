@@ -1,4 +1,4 @@
-"""Records what is in a view, byte by byte, so that two of its states can be compared.
+"""Records the files of a view with their hashes, so that two states can be compared.
 
 An own walk over folder descriptors: ignore rules, attributes and an index are the agent's to write and are not asked.
 Whatever cannot be read is an entry that says so; the gate refuses it (architecture 6, Gate). A file need not be read
@@ -24,7 +24,7 @@ _SET_BITS: Final = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 
 
 class EntryKind(StrEnum):
-    """What lstat calls it, and the case that it could not be looked into."""
+    """The type of an entry by lstat, or UNREADABLE."""
 
     FILE = "a file"
     FOLDER = "a folder"
@@ -34,7 +34,7 @@ class EntryKind(StrEnum):
 
 
 class Stamp(NamedTuple):
-    """What lstat says of an entry; any change to the entry changes it, as `changed_ns` cannot be set."""
+    """The result of lstat for an entry; any change to the entry changes it, as `changed_ns` cannot be set."""
 
     mode: int
     inode: int
@@ -48,7 +48,7 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Stamp:
-        """Return the stamp in an answer of lstat."""
+        """Return the stamp of an lstat result."""
         return cls(
             status.st_mode,
             status.st_ino,
@@ -64,7 +64,7 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name in a tree.
+    """An entry at a path in a tree.
 
     Args:
         kind: What it is.
@@ -86,17 +86,17 @@ class Entry:
 
     @property
     def executable(self) -> bool:
-        """Return whether the owner may execute it."""
+        """Return whether the owner may execute the file."""
         return bool(self.mode & stat.S_IXUSR)
 
 
 Manifest = dict[str, Entry]
-"""Paths relative to the top, `/` between parts; folders are in it, the top and its `.git` are not."""
+"""Entries by path relative to the top, `/` between parts; folders are included, the top and its `.git` are not."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a dispatch may add; beyond it a file counts as unreadable. Sizes in bytes."""
+    """The amount that a dispatch may add; a file beyond it counts as unreadable. Sizes in bytes."""
 
     file_bytes: int = 32 << 20
     total_bytes: int = 256 << 20
@@ -105,7 +105,7 @@ class Limits:
 
 
 def scan(root: Path, base: Manifest | None = None, limits: Limits | None = None, *, trusting: bool = False) -> Manifest:
-    """Return what is below `root`.
+    """Return the manifest of everything below `root`.
 
     Args:
         root: The top folder; its own `.git` is left out.
@@ -158,7 +158,7 @@ class _Walk:
 
 
 def look(parent: int, name: str, status: os.stat_result) -> Entry:
-    """Return what `name` in the folder `parent` is; `status` is its lstat.
+    """Return the entry of `name` in the folder `parent`; `status` is its lstat.
 
     Raises:
         OSError: it cannot be read.
@@ -182,14 +182,14 @@ def look(parent: int, name: str, status: os.stat_result) -> Entry:
 
 @dataclass
 class Account:
-    """Counts what a dispatch added."""
+    """Counts the bytes and entries that a dispatch added."""
 
     limits: Limits
     added_bytes: int = 0
     added_entries: int = 0
 
     def take(self, before: Entry | None, status: os.stat_result) -> None:
-        """Count one entry, given what was there before.
+        """Count one entry, given the one that was there before.
 
         Raises:
             OverflowError: it is too much to be an agent's work; it is not read then.
@@ -215,7 +215,7 @@ def _sha256(parent: int, name: str) -> str:
 
 
 def unreadable(error: Exception) -> Entry:
-    """Return the entry of what could not be looked into."""
+    """Return an entry for a file or folder that could not be read."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Entry(EntryKind.UNREADABLE, detail=words)
 

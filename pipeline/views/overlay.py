@@ -1,4 +1,4 @@
-"""The workspace as an overlay: the run's own checkout below, an empty sized tmpfs above, both out of an agent's reach.
+"""The overlay view: the run's checkout below, an empty sized tmpfs above, both out of an agent's reach.
 
 What an agent changed is what the upper layer holds, so a dispatch costs what it changed and not what the repository
 holds, and there is nothing to remove afterwards: the namespace that has the mounts lives by our descriptors of it, and
@@ -35,7 +35,7 @@ _TIMEOUT_S: Final = 30.0
 
 @dataclass
 class OverlayView:
-    """A writable layer over a checkout that nobody changes meanwhile. Make it with `open`.
+    """A writable layer over a checkout that nobody changes meanwhile. Create it with `open`.
 
     Args:
         host: The mount point, an empty folder on the host; the view is `host/view` inside the namespaces.
@@ -73,7 +73,7 @@ class OverlayView:
         ignored: frozenset[str] = frozenset(),
         release: Callable[[], None] = lambda: None,
     ) -> OverlayView:
-        """Return a view of `layers`, the topmost first; the last one is the checkout that changes are measured against.
+        """Return a view of `layers`, the topmost first; changes are measured against the last one, the checkout.
 
         Args:
             layers: Folders that nobody changes while the view lives.
@@ -98,7 +98,7 @@ class OverlayView:
 
     @property
     def mount(self) -> Mount:
-        """Return how the box shows the view."""
+        """Return the mount that shows the view in a box."""
         return Mount(self.host / "view", self.workspace, writable=self.writable, within=self.namespaces)
 
     def survey(self) -> Survey:
@@ -112,7 +112,7 @@ class OverlayView:
         )
 
     def read(self, path: str) -> bytes:
-        """Return what is in a regular file now.
+        """Return the present content of a regular file.
 
         Raises:
             OSError: it is no regular file, is too large or cannot be read.
@@ -120,7 +120,7 @@ class OverlayView:
         return _read(self.merged, path, self.limits.file_bytes)
 
     def pristine(self, path: str) -> bytes | None:
-        """Return what was in the file when the view was made, None if it was none."""
+        """Return the content that a file had when the view was made, None if there was no such file."""
         entry = lower_entry(self.lower, path)
         if entry is None or entry.kind is not EntryKind.FILE:
             return None
@@ -128,7 +128,7 @@ class OverlayView:
             return read_regular(name, entry.size, parent)
 
     def close(self) -> None:
-        """End the view; closing twice is fine."""
+        """Close the view; a second call does nothing."""
         if not self._open:
             return
         self._open = False
@@ -142,7 +142,7 @@ class OverlayView:
 
 
 def overlay_works(folder: Path, owner: int | None) -> str | None:
-    """Return why overlay views cannot be used below `folder`, None if they can: tried, not guessed.
+    """Return why overlay views do not work below `folder`, None if they do: one is tried.
 
     The trial removes a file, replaces a folder and adds one, since kernels differ in what they can record on a tmpfs.
     """

@@ -1,4 +1,4 @@
-"""Which folders were renamed while somebody had them, put back or not: the kernel tells, whoever renames.
+"""Detects with inotify which folders were renamed meanwhile, even if they were put back.
 
 A folder that is renamed, replaced for a moment and renamed back is the same afterwards, with the same files in it, and
 their times say nothing. inotify(7) watches the folder itself and not a name, so it hears of it through each mount and
@@ -23,13 +23,13 @@ _OVERFLOW: Final = 0x4000  # IN_Q_OVERFLOW
 _ONLY_FOLDERS: Final = 0x01000000 | 0x02000000  # IN_ONLYDIR, IN_DONT_FOLLOW
 _EVENT: Final = struct.Struct("iIII")
 _MOST: Final = 50_000
-"""So many folders are watched; each costs some microseconds and a kilobyte of the kernel's."""
+"""The most folders that are watched; each costs some microseconds and a kilobyte of the kernel's."""
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass
 class Renames:
-    """What was seen, once the watch is over.
+    """The renames that were seen, once the watch is over.
 
     `moved` are paths; `unwatched` says of which folders nothing is known and why, or is empty.
     """
@@ -39,7 +39,7 @@ class Renames:
     _paths: dict[int, str] = field(default_factory=dict[int, str])
 
     def watch(self, descriptor: int, top: Path, paths: list[str]) -> None:
-        """Begin: add the folders to an instance of inotify."""
+        """Add watches for the folders to an inotify instance."""
         for number, path in enumerate(paths):
             place = os.fsencode(top / path)
             watch = _LIBC.inotify_add_watch(descriptor, place, _MOVED | _ONLY_FOLDERS) if number < _MOST else -1
@@ -50,7 +50,7 @@ class Renames:
             self._paths[watch] = path
 
     def read(self, descriptor: int) -> None:
-        """Take note of what there was so far; nothing may happen there any more."""
+        """Record the renames so far; no process may be active in the folders any more."""
         moved: set[str] = set()
         with contextlib.suppress(BlockingIOError):
             while events := os.read(descriptor, 1 << 16):
@@ -67,7 +67,7 @@ class Renames:
 
 @dataclass(frozen=True)
 class Traces:
-    """What was done to a copy of a tree, put back or not: files written, made or taken away; folders renamed."""
+    """The traces of a user in a copy: files written, created or removed, folders renamed, put back or not."""
 
     touched: frozenset[str]
     renames: Renames
@@ -75,7 +75,7 @@ class Traces:
 
 @contextlib.contextmanager
 def watched_folders(top: Path, paths: Iterable[str]) -> Generator[Renames]:
-    """Watch these folders below `top` meanwhile.
+    """Watch these folders below `top` for renames while the context lasts.
 
     Args:
         top: A folder that nobody else has yet.

@@ -1,4 +1,4 @@
-"""A copy of a tree that can be put back after an agent had it, and brought to another tree: what a shadow view shows.
+"""A copy of a tree that can be restored after an agent changed it, or moved to another tree: for shadow views.
 
 Beside it, out of an agent's reach, lies the decoy with all of its content, and in our memory the stamp of every entry.
 What an agent did is what a stamp does not agree with, so putting back costs what it did, and not what the tree holds.
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from pipeline.views.decoy import Source
 
 TOP: Final = "."
-"""The path by which a scan names the folder itself."""
+"""The path of the folder itself in a scan."""
 _NEVER: Final = -1
 _TICKS: Final = 2000
-"""How often the clock is looked at: some milliseconds pass."""
+"""The most readings of the clock in a wait for it to tick: some milliseconds."""
 _GIVEN: Final = ("user.", "system.posix_acl_")
-"""Beginnings of the extended attributes that the owner of a file may set."""
+"""Prefixes of the extended attributes that the owner of a file may set."""
 
 
 @dataclass
 class Shadow:
-    """A folder that holds a tree. Make it with `make`.
+    """A folder that holds a tree and can be restored. Create it with `make`.
 
     Args:
         files: The folder.
@@ -70,7 +70,7 @@ class Shadow:
         trusting: bool,
         source: Source | None = None,
     ) -> Shadow:
-        """Return a copy of what `fill` writes into the folder `files`, which is empty; it may be that of a `source`.
+        """Return a copy of what `fill` writes into the empty folder `files`; it may be the tree of a `source`.
 
         Raises:
             BoxError: the decoy could not be made.
@@ -82,7 +82,7 @@ class Shadow:
         return shadow
 
     def hand_over(self, *, with_decoy: bool = True) -> None:
-        """Make it ready for an agent: what is written from now on has another stamp than what was written before.
+        """Prepare the copy for an agent: files written from now on get a later time stamp than all before.
 
         Raises:
             UserError: the disk does not take the decoy.
@@ -101,7 +101,7 @@ class Shadow:
         self._shown.settle(now)
 
     def lay_over(self, paths: Collection[str], put: Callable[[Path], None]) -> None:
-        """Let *put* write these files, which no tree has; what becomes of them is no change, and they go with it."""
+        """Add files that no tree has, written by *put*; they do not count as changes."""
         self.over.clear()
         if paths:
             put(self.files)
@@ -110,7 +110,7 @@ class Shadow:
             self.over |= {path: entry for path, entry in found.items() if entry is not None}
 
     def _next_tick(self, clock: Path) -> int:
-        """Return a time of the file system after everything that is new here, where its clock ticks soon."""
+        """Return a file system time later than all new stamps here, if its clock ticks soon."""
         newest = max((_stamp(entry).changed_ns for entry in self._unsettled.values()), default=0)
         now = -1
         for _ in range(_TICKS):
@@ -121,23 +121,23 @@ class Shadow:
         return now
 
     def scan(self, limits: Limits) -> Manifest:
-        """Return what is in the folder now; the entries that nobody touched are the very objects of the base."""
+        """Return the folder's present manifest; untouched entries are the same objects as the base's."""
         known = self.base | self.over if self.over else self.base
         return scan(self.files, known, limits, trusting=self.trusting)
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Return the folders that the tree has, the top included."""
+        """Return the folders of the tree, the top included."""
         return (TOP, *(path for path, entry in self.base.items() if entry.kind is EntryKind.FOLDER))
 
     def touched(self, after: Manifest) -> frozenset[str]:
-        """Return the files that were written, made or taken away since they were handed over, put back or not."""
+        """Return the files written, created or removed since the copy was handed over, even if put back."""
         written = {path for path, entry in after.items() if _is_written(self.base.get(path), entry)}
         gone = (path for path in self.base.keys() - after.keys() if self.base[path].kind is not EntryKind.FOLDER)
         return frozenset({*written, *gone} - self.over.keys())
 
     def clean(self, after: Manifest) -> None:
-        """Put everything back, given what is in the folder now.
+        """Restore everything, given the folder's present manifest.
 
         Raises:
             BoxError, OSError: that cannot be done; the folder is to be thrown away.
@@ -149,7 +149,7 @@ class Shadow:
         self.restore([*touched, *(self.base.keys() - after.keys())])
 
     def restore(self, paths: Iterable[str]) -> None:
-        """Put these paths back as they are in the base: content, type, permissions, modification time.
+        """Restore these paths to the base: content, type, permissions, modification time.
 
         Raises:
             BoxError: the folder was replaced, or its decoy does not have the content.
@@ -170,7 +170,7 @@ class Shadow:
             self._finish(top, {*wanted, *(folder for path in wanted for folder in _folders(path))})
 
     def moved(self, paths: Iterable[str]) -> None:
-        """Take note that these paths hold another tree's content now.
+        """Record that the content of these paths is now another tree's.
 
         Raises:
             BoxError: the decoy cannot follow.
@@ -182,7 +182,7 @@ class Shadow:
                 self._note(path, _looked(top, path))
 
     def _clear(self, top: int, path: str) -> None:
-        """Take away what is at `path`, unless it is to be a folder: that is made, with what is in it kept."""
+        """Remove the entry at `path`; if a folder belongs there, create it or keep its content."""
         entry = self.base.get(path)
         if entry is None:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened_parent(top, path) as (parent, name):
@@ -212,7 +212,7 @@ class Shadow:
             write_new(parent, name, content, stat.S_IMODE(_stamp(entry).mode))
 
     def _finish(self, top: int, paths: Iterable[str]) -> None:
-        """Put permissions and times back, those of a folder after what is in it, and note the new stamps."""
+        """Restore permissions and times, those of a folder after its content, and record the new stamps."""
         for path in sorted(paths, reverse=True):
             entry = self.base.get(path)
             if entry is None:
@@ -236,7 +236,7 @@ class Shadow:
 
 
 def stamps_hold(folder: Path) -> bool:
-    """Return whether the file system of `folder` notes the time of a change where nobody can set it: tried."""
+    """Return whether the file system of `folder` records a change time that nobody can set: it is tried."""
     probe = folder / "probe"
     probe.touch()
     before = probe.lstat().st_ctime_ns
@@ -253,7 +253,7 @@ def _is_same(before: Entry | None, now: Entry) -> bool:
 
 
 def _is_written(before: Entry | None, now: Entry) -> bool:
-    """Return whether a file is another one, or was changed and put back: of that the time of its change tells."""
+    """Return whether a file was written, also if its old content was put back: its change time tells."""
     if before is now or now.kind is EntryKind.FOLDER:
         return False
     if before is None or before != now or before.stamp is None or now.stamp is None:
@@ -263,7 +263,7 @@ def _is_written(before: Entry | None, now: Entry) -> bool:
 
 
 def _doubtful(entry: Entry) -> Entry:
-    """Return the entry with a stamp that none will be equal to, but which still says what permissions it had."""
+    """Return the entry with a stamp that equals no other, but keeps its permissions."""
     return replace(entry, stamp=_stamp(entry)._replace(changed_ns=_NEVER))
 
 

@@ -1,4 +1,4 @@
-"""The disposable workspace of one dispatch: made from a tree, given to an agent, compared, thrown away.
+"""The disposable workspace of one dispatch: made from a tree, given to an agent, compared, removed.
 
 The branch and the user's worktree are never in it, nor are `.workflow` and the real `.git` (architecture 6, View).
 `ShadowView` is the portable form, a plain copy; an overlay can stand behind the same protocol.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the view was made from, what is in it now, and the difference."""
+    """The base of a view, its present content, and the changes between them."""
 
     base: Mapping[str, Entry]
     after: Mapping[str, Entry]
@@ -35,19 +35,19 @@ class Survey:
 
 
 class View(Protocol):
-    """A workspace on the host and where the box shows it."""
+    """A workspace: its folder on the host, and its path in the box."""
 
     @property
     def mount(self) -> Mount:
-        """Return how the box shows the view."""
+        """Return the mount that shows the view in a box."""
         ...
 
     def survey(self) -> Survey:
-        """Return how the view differs from its base; only meaningful while no process is at work in it."""
+        """Return the changes of the view from its base; no process may be active in it."""
         ...
 
     def read(self, path: str) -> bytes:
-        """Return what is in a regular file now.
+        """Return the present content of a regular file.
 
         Raises:
             OSError: it is no regular file, is too large or cannot be read.
@@ -55,17 +55,17 @@ class View(Protocol):
         ...
 
     def pristine(self, path: str) -> bytes | None:
-        """Return what was in the file when the view was made, None if it was none."""
+        """Return the content that a file had when the view was made, None if there was no such file."""
         ...
 
     def close(self) -> None:
-        """Remove the view; closing twice is fine."""
+        """Remove the view; a second call does nothing."""
         ...
 
 
 @dataclass
 class ShadowView:
-    """A copy of a tree, in an agent's hands for one dispatch.
+    """A view that is a copy of a tree, used for one dispatch.
 
     Args:
         shadow: The copy; it is handed over already.
@@ -87,7 +87,7 @@ class ShadowView:
 
     @classmethod
     def open(cls, fill: Callable[[Path], None], where: Path, *, workspace: Path, writable: bool) -> ShadowView:
-        """Return a view of what `fill` writes, for this once.
+        """Return a view with the files that `fill` writes, for one use.
 
         Args:
             fill: Is given the folder, which is empty.
@@ -118,23 +118,23 @@ class ShadowView:
 
     @property
     def host(self) -> Path:
-        """Return the folder on the host."""
+        """Return the view's folder on the host."""
         return self.shadow.files
 
     @property
     def mount(self) -> Mount:
-        """Return how the box shows the view."""
+        """Return the mount that shows the view in a box."""
         return Mount(self.host, self.workspace, writable=self.writable)
 
     def survey(self) -> Survey:
-        """Return how the view differs from its base; what nobody touched is not read again."""
+        """Return the changes of the view from its base; untouched files are not read again."""
         self._after = self.shadow.scan(self.limits)
         changes = without(compare(self.shadow.base, self._after), self.shadow.over)
         self._changed = tuple(change.path for change in changes if self._is_file(change.path))
         return Survey(self.shadow.base, self._after, changes)
 
     def read(self, path: str) -> bytes:
-        """Return what is in a regular file now.
+        """Return the present content of a regular file.
 
         Raises:
             OSError: it is no regular file, is too large or cannot be read.
@@ -146,7 +146,7 @@ class ShadowView:
         return content
 
     def pristine(self, path: str) -> bytes | None:
-        """Return what was in the file when the view was made, None if it was none."""
+        """Return the content that a file had when the view was made, None if there was no such file."""
         if not self._is_file(path):
             return None
         if path not in self._pristine:  # who asks for one changed file asks for all of them
@@ -158,7 +158,7 @@ class ShadowView:
         return entry is not None and entry.kind is EntryKind.FILE
 
     def close(self) -> None:
-        """End the view; closing twice is fine."""
+        """Close the view; a second call does nothing."""
         if self._open:
             self._open = False
             self.release(self._after)

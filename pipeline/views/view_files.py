@@ -1,4 +1,4 @@
-"""The files of a view as a tool of ours reaches them: by folder descriptors, one name at a time, through no link.
+"""Reads and writes files of a view for our tools: by folder descriptors, one name at a time, through no link.
 
 Other than the gate, which works when everything is dead, this happens while commands of the agent may run.
 """
@@ -25,7 +25,7 @@ _EXECUTABLE: Final = 0o755
 
 @contextlib.contextmanager
 def opened_top(path: Path) -> Generator[int]:
-    """Open the top of a view. The way to it is ours and may be a link of /proc; below it no link is followed."""
+    """Open the top folder of a view. The path to it may be a link in /proc; below it no link is followed."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield descriptor
@@ -34,7 +34,7 @@ def opened_top(path: Path) -> Generator[int]:
 
 
 def is_file(top: int, path: str) -> bool:
-    """Return whether `path` is a regular file; False where nothing is, and for a text that is no path.
+    """Return whether `path` is a regular file; False if it is missing or no valid path.
 
     Raises:
         NotRegularError: something else is there.
@@ -64,7 +64,7 @@ def read_file(top: int, path: str, limit: int) -> bytes:
 
 
 def names_in(top: int, path: str) -> list[str] | None:
-    """Return what is in the folder `path`, sorted, folders with a `/` behind; None if it is no folder.
+    """Return the sorted names in the folder `path`, folders with a final `/`; None if it is no folder.
 
     Raises:
         OSError: it is not there, or a link or a file is on the way.
@@ -77,7 +77,7 @@ def names_in(top: int, path: str) -> list[str] | None:
 
 
 def put_file(top: int, path: str, content: bytes) -> None:
-    """Replace a file, or make it and the folders on the way; owned as the view is, executable if it was.
+    """Write a file, with the folders above it; it gets the view's owner, and stays executable if it was.
 
     A new file takes the name: neither a link nor another name of the old one (a hard link) is written through.
 

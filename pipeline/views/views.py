@@ -1,4 +1,4 @@
-"""Which kind of view a dispatch gets here, and the checkouts that overlay views lie on.
+"""Opens the views of a run, as overlays or shadow copies, and keeps the checkouts that overlays use.
 
 An overlay where the machine offers it (tried once), else a shadow copy; the same protocol either way. A lower checkout
 is shared by the views of one tree and moved to another tree only while nobody uses it: that costs the difference. One
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Lower:
-    """A checkout of one tree with its decoy, for overlay views to lie on: many at a time, nobody writes there."""
+    """A checkout of one tree with its decoy, shared read-only by overlay views."""
 
     folder: Path
     tree: str
