@@ -1,4 +1,4 @@
-"""What stands between an agent and its model: one address, the user's credential on our side only.
+"""What stands between an agent and its model? One address, with the user's credential on our side only.
 
 A box with network `model` has one socket to connect to. What comes in there is judged (`rules`), counted (`limits`),
 given the credential and carried to the configured service and nowhere else (`exchange`, `route`), and written down

@@ -1,4 +1,4 @@
-"""One request to the model service and its answer, piece by piece and both ways at once."""
+"""Forwards one request to the model service and its answer back, piece by piece and both ways at once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BROKEN: Final = Refusal(502, "upstream", "The model service broke off or sent n
 
 
 class Upstream:
-    """The configured service: where it is, and what every request to it carries.
+    """The configured model service: its address, and the headers of every request to it.
 
     Args:
         provider: Its configuration.
@@ -60,7 +60,7 @@ class Upstream:
         self.mask = Mask(credential)
 
     def head(self, request: Admitted) -> h11.Request:
-        """Return the head that the service gets."""
+        """Return the request head that the service gets."""
         return h11.Request(
             method=request.method,
             target=self._base + request.target,
@@ -87,7 +87,7 @@ def _credential_headers(header: CredentialHeader, credential: SecretStr | None) 
 
 @dataclass
 class Exchange:
-    """Carries one admitted request.
+    """Forwards one admitted request.
 
     Args:
         caller: Who asks.
@@ -109,7 +109,7 @@ class Exchange:
     _retry_after_s: float | None = field(default=None, init=False)
 
     async def run(self, request: Admitted) -> Refusal | None:
-        """Carry the request there and the answer back; return what refused it or cut it off.
+        """Forward the request and the answer; return the refusal that stopped it, None if it went through.
 
         When the caller hangs up, the service is hung up on.
         """
@@ -199,6 +199,6 @@ class Exchange:
 
 
 def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> float | None:
-    """Return the seconds for which a service wants to be left alone; the form with a date is not in use among them."""
+    """Return the seconds of a Retry-After header, None if there are none; the form with a date is not read."""
     value = dict(headers).get(b"retry-after", b"")
     return float(value) if _SECONDS.fullmatch(value) else None

@@ -1,4 +1,4 @@
-"""Stops a dispatch whose model service is in trouble, where to let the agent try on is of no use.
+"""Stops a dispatch whose model service fails persistently, where further requests are useless.
 
 Agents ask again by themselves, some of them for minutes and with a credential that was refused. So a dispatch is
 stopped from here: at once where asking again changes nothing, else when the service has done nothing but fail for
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Trouble(StrEnum):
-    """What stands between an agent and its model."""
+    """The reasons why a model service fails an agent."""
 
     UNAUTHORIZED = "unauthorized"
     """The credential is refused, or the account may not ask (401, 402, 403)."""
@@ -30,14 +30,14 @@ class Trouble(StrEnum):
     NOT_FOUND = "not_found"
     """The service has no such model, or nothing at this address (404)."""
     BUDGET = "budget"
-    """The tokens or the money that the dispatch may take are used up."""
+    """The dispatch has used up its tokens or money."""
     STEPS = "steps"
-    """The model has given as many answers as the dispatch may take."""
+    """The dispatch has used up its number of answers."""
 
 
 @dataclass(frozen=True)
 class Halt:
-    """Why requests come to nothing.
+    """The reason why a dispatch is stopped.
 
     Args:
         trouble: The kind.
@@ -54,7 +54,7 @@ class Halt:
 
 @dataclass(frozen=True)
 class Ending:
-    """How one request to a model ended, as far as the service is concerned.
+    """The result of one request to a model, as it shows the state of the service.
 
     Args:
         status: What the service answered; None if nothing.
@@ -73,7 +73,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a service may do nothing but fail: so many requests, and so many seconds from the first of them."""
+    """The failures in a row that stop a dispatch: so many requests, over so many seconds."""
 
     requests: int = 4
     seconds: float = 60.0
@@ -81,12 +81,12 @@ class Patience:
 
 PATIENCE: Final = Patience()
 _OF_THE_SERVICE: Final = frozenset({"upstream", "certificate", "proxy", "encoded", "timeout_s"})
-"""The refusals that are not about what an agent asked."""
+"""The refusals that are caused by the service and not by the agent's request."""
 
 
 @dataclass
 class Watch:
-    """Sees how each request ends. `failing` is the last failure while nothing has succeeded since.
+    """Watches how requests end. `failing` is the last failure if no request has succeeded since.
 
     Args:
         service: What the user calls it, with its address.
@@ -104,7 +104,7 @@ class Watch:
     _stopped: anyio.Event = field(default_factory=anyio.Event, init=False)
 
     def see(self, ending: Ending, now: float) -> None:
-        """Note how a request ended at *now*, in seconds of a clock that does not go back."""
+        """Record how a request ended at *now*, in seconds of a monotonic clock."""
         failure = self._failure(ending)
         if failure is None:
             if ending.whole:
@@ -119,12 +119,12 @@ class Watch:
             self.stop(failure)
 
     def stop(self, halt: Halt) -> None:
-        """Halt, unless that was done already."""
+        """Stop the dispatch, unless it is stopped already."""
         self.halt = self.halt or halt
         self._stopped.set()
 
     async def halted(self) -> Halt:
-        """Return why, as soon as the dispatch should be stopped."""
+        """Wait until the dispatch should be stopped, and return why."""
         while self.halt is None:
             await self._stopped.wait()
         return self.halt
@@ -159,7 +159,7 @@ class Watch:
 
 
 def trouble_of(status: int) -> Trouble | None:
-    """Return what the status of an answer says of the service; None if it works."""
+    """Return the trouble that an HTTP status stands for, None for a service that works."""
     match status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.PAYMENT_REQUIRED | HTTPStatus.FORBIDDEN:
             return Trouble.UNAUTHORIZED

@@ -1,4 +1,4 @@
-"""How much of the model one dispatch may use. The agent could ask without end: nobody else counts (ADR-R37)."""
+"""Limits how much one dispatch may request of its model service; nothing else limits the agent (ADR-R37)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from pipeline.config.providers import Provider
 
 AT_ONCE: Final = 16
-"""So many requests of one dispatch may run side by side."""
+"""The most requests of one dispatch at the same time."""
 
 
 @dataclass(frozen=True)
 class GatewayUse:
-    """What one dispatch used: how many requests were carried and refused, the bytes of bodies, what models took."""
+    """The use of one dispatch: requests forwarded and refused, bytes of bodies, models' tokens and cost."""
 
     requests: int = 0
     refused: int = 0
@@ -37,7 +37,7 @@ class GatewayUse:
 
 @dataclass
 class Meter:
-    """Counts, and says when a cap of the provider is reached."""
+    """Counts requests and bytes, and refuses what is beyond the provider's caps."""
 
     provider: Provider
     account: Account = field(default_factory=Account)
@@ -49,11 +49,11 @@ class Meter:
 
     @property
     def use(self) -> GatewayUse:
-        """Return what was used until now."""
+        """Return the use so far."""
         return GatewayUse(self.requests, self.refused, self.bytes_up, self.bytes_down, self.account.spent)
 
     def begin(self, length: int) -> Refusal | None:
-        """Count a request with a body of *length* bytes, unless a cap refuses it; each one counted must `end`."""
+        """Count a request with a body of *length* bytes, unless a cap refuses it; the caller ends each with `end`."""
         provider = self.provider
         if self.running >= AT_ONCE:
             return Refusal(429, "at-once", f"{AT_ONCE} requests are running; wait for one of them.", again=True)
@@ -68,23 +68,23 @@ class Meter:
         return None
 
     def end(self) -> None:
-        """Note that a request is over."""
+        """Count a request as over."""
         self.running -= 1
 
     def sent(self, length: int) -> Refusal | None:
-        """Count what is about to be sent."""
+        """Count bytes that are about to be sent; return the refusal if a cap is reached."""
         if self.bytes_up + length > self.provider.max_request_bytes:
             return self._up_reached()
         self.bytes_up += length
         return None
 
     def received(self, length: int) -> Refusal | None:
-        """Count what came back."""
+        """Count received bytes; return the refusal if a cap is reached."""
         self.bytes_down += length
         return self._down_reached() if self.bytes_down > self.provider.max_response_bytes else None
 
     def late(self) -> Refusal:
-        """Return what is said of a request that took too long."""
+        """Return the refusal of a request that took too long."""
         return _reached("timeout_s", f"one request may take {self.provider.timeout_s} seconds", again=True)
 
     def _up_reached(self) -> Refusal:

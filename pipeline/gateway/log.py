@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pipeline.gateway.prices import Tokens
 
 _LINES: Final = 20_000
-"""An agent that is refused for ever must not fill the disk."""
+"""The most lines of a log: an agent that is refused endlessly must not fill the disk."""
 _PATH: Final = 300
 
 
 @dataclass
 class Line:
-    """One request. `status` is None where nothing was answered; `method` and `path` where nobody could read them.
+    """The log entry of one request. `status` is None if nothing was answered; `method` and `path` if unreadable.
 
     What a model has answered, and only that, has `model`, `tokens` and `cost_usd` as well: null where it is not known.
     """
@@ -39,14 +39,14 @@ class Line:
 
 
 class RequestLog:
-    """Appends to a file of the dispatch."""
+    """The request log of a dispatch, a file that is appended to."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._left = _LINES
 
     def write(self, line: Line) -> None:
-        """Append *line*; what the agent wrote is escaped and cut.
+        """Append *line*; the agent's text in it is escaped and cut.
 
         Raises:
             OSError: the file cannot be written.

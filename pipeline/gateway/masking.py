@@ -1,4 +1,4 @@
-"""Takes the credential out of what a service sends back: some echo what they were sent in their error messages."""
+"""Removes the credential from answers: some services echo it in their error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Mask:
-    """Replaces the credential, in every spelling of it, by as many asterisks, so that no length changes.
+    """Replaces the credential, in every spelling, by as many asterisks, so that no length changes.
 
     Args:
         credential: At least one character of printable ASCII; None if there is nothing to hide.
@@ -26,7 +26,7 @@ class Mask:
             self._forms.setdefault(form[0], []).append(form)
 
     def cover(self, text: bytes) -> bytes:
-        """Return *text*, which is complete, without the credential."""
+        """Return the complete *text* with the credential masked."""
         return text if self._pattern is None else self._pattern.sub(lambda found: b"*" * len(found[0]), text)
 
     def pending(self, text: bytes) -> int:
@@ -37,20 +37,20 @@ class Mask:
 
 
 class MaskedStream:
-    """Masks piece by piece; holds back no more than what may be the beginning of the credential."""
+    """Masks a stream piece by piece; holds back only bytes that may be the beginning of the credential."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
         self._held = b""
 
     def feed(self, piece: bytes) -> bytes:
-        """Return what can be passed on."""
+        """Return the masked bytes that can be passed on after *piece* has arrived."""
         text = self._mask.cover(self._held + piece)
         cut = len(text) - self._mask.pending(text)
         self._held = text[cut:]
         return text[:cut]
 
     def rest(self) -> bytes:
-        """Return what was held back, at the end."""
+        """Return the bytes that were held back, at the end of the stream."""
         held, self._held = self._held, b""
         return held

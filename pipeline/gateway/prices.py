@@ -1,4 +1,4 @@
-"""What models consumed, and what that costs. Unknown stays unknown: a price that nobody knows is None, never 0."""
+"""Counts models' tokens and computes their cost. An unknown price is None, never 0."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 _MILLION: Final = 1_000_000
 _DATED: Final = re.compile(r"(-\d{4}-\d{2}-\d{2}|-\d{8}|@\d{8}|-latest|:latest)$")
-"""What services add to the name that was asked for."""
+"""Suffixes that services add to the requested model's name."""
 _NAMED: Final = frozenset({"anthropic", "openai", "google", "openrouter"})
-"""Built-in services that the price list calls the same; for others only their address says who they are."""
+"""Built-in services with the same name in the price list; others are identified by their address alone."""
 _NONE: Final[Mapping[str, PriceTable]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What requests consumed. `input` is all that was read, `cache_read` and `cache_write` included."""
+    """The tokens of requests. `input` includes `cache_read` and `cache_write`."""
 
     input: int = 0
     output: int = 0
@@ -34,7 +34,7 @@ class Tokens:
 
     @property
     def total(self) -> int:
-        """Return input and output together."""
+        """Return the sum of input and output tokens."""
         return self.input + self.output
 
     def __add__(self, other: Tokens) -> Tokens:
@@ -49,7 +49,7 @@ class Tokens:
 def cost_of(
     provider: str, model: str, tokens: Tokens, prices: Mapping[str, PriceTable] = _NONE, *, url: str | None = None
 ) -> float | None:
-    """Return what one request cost in USD; None if nobody knows the price.
+    """Return the cost of a request in USD; None if its price is unknown.
 
     Prices may rise with the length of a prompt, so ask for each request and not for a sum.
 

@@ -1,4 +1,4 @@
-"""From the configuration to a gateway: which service a role may use, and the user's credential for it."""
+"""Builds the gateway that the configuration asks for: the service of a role, and the user's credential for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.config.providers import PriceTable
 
 _CREDENTIAL: Final = re.compile(r"[!-~]{8,}")
-"""Shorter ones could not be taken out of an answer without spoiling it."""
+"""Acceptable credentials; a shorter one could not be masked without spoiling answers."""
 
 
 def gateway_of(
@@ -39,7 +39,7 @@ def gateway_of(
     allowance: Allowance = Allowance(),  # noqa: B008  (frozen)
     prices: Mapping[str, PriceTable] = MappingProxyType({}),
 ) -> ModelGateway:
-    """Return what answers an agent that may ask the service *name*.
+    """Return the gateway for an agent that uses the service *name*.
 
     Args:
         provider: The service, complete.
@@ -57,12 +57,12 @@ def gateway_of(
 
 
 def asks_a_service(agent: AgentConfig) -> bool:
-    """Return whether an agent that is run so gets to a model through a gateway."""
+    """Return whether an agent with this configuration uses a gateway."""
     return agent.reaches is Network.MODEL
 
 
 def require_providers(config: Config, environ: Mapping[str, str], roles: Sequence[Role] = ISSUE_ROLES) -> None:
-    """Return when every agent with network `model` has its provider and credential: better now than in the run.
+    """Check before a run that every agent with network `model` has its provider and credential.
 
     Raises:
         UserError: one is missing; the message says what to write.
@@ -76,7 +76,7 @@ def require_providers(config: Config, environ: Mapping[str, str], roles: Sequenc
 
 
 def provider_of(config: Config, role: Role, agent: AgentConfig) -> tuple[str, Provider]:
-    """Return the service of an agent of *role*: its name in the configuration, and all that is said of it.
+    """Return the service of an agent of *role*: its name in the configuration, and its settings.
 
     Raises:
         UserError: it is not said, not known, or described in part only.
@@ -113,7 +113,7 @@ def provider_of(config: Config, role: Role, agent: AgentConfig) -> tuple[str, Pr
 
 
 def credential_of(provider: Provider, name: str, environ: Mapping[str, str]) -> SecretStr | None:
-    """Return the credential of the user for *provider*, which the configuration calls *name*; None if it wants none.
+    """Return the user's credential for *provider*, named *name* in the configuration; None if it needs none.
 
     Raises:
         UserError: its variable is not set, or holds what cannot be a credential.

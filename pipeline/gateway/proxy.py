@@ -1,4 +1,4 @@
-"""The server that a box's one address leads to (`process.Gateway`)."""
+"""The HTTP server at the one address that a box can reach (`process.Gateway`)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from pipeline.gateway.usage import Reading
 
 _CONNECTIONS: Final = 64
-"""More wait in the kernel: an agent must not use up the descriptors of the driver."""
+"""The most open connections, so that an agent cannot use up the driver's descriptors; more wait in the kernel."""
 _HEAD_S: Final = 30.0
 
 
 class ModelGateway:
-    """Carries the requests of one dispatch to one model service, with the credential that the agent never sees.
+    """The gateway of one dispatch to one model service; it adds the credential, which the agent never sees.
 
     Args:
         provider: The service, what may be asked of it, and how much.
@@ -77,7 +77,7 @@ class ModelGateway:
 
     @property
     def use(self) -> GatewayUse:
-        """Return what was used until now."""
+        """Return the use so far."""
         return self._meter.use
 
     @property
@@ -87,16 +87,16 @@ class ModelGateway:
 
     @property
     def failing(self) -> Halt | None:
-        """Return why requests fail, while none has succeeded since: an agent that gave up by itself did so for this."""
+        """Return why requests fail, if none has succeeded since: the likely reason when an agent gave up."""
         return self._watch.failing
 
     async def halted(self) -> Halt:
-        """Return why, as soon as the dispatch should be stopped at once."""
+        """Wait until the dispatch should be stopped, and return why."""
         return await self._watch.halted()
 
     @asynccontextmanager
     async def serve(self, listener: socket.socket) -> AsyncGenerator[None]:
-        """Answer what connects to *listener*, and close it at the end with every connection that is open then.
+        """Answer connections to *listener*, and close all of them at the end.
 
         Args:
             listener: A listening socket, of TCP or of a socket file.
@@ -153,7 +153,7 @@ class ModelGateway:
         await caller.linger()
 
     async def _serve(self, caller: Caller, request: h11.Request | Refusal, line: Line) -> Refusal | None:
-        """Return why the request was not carried, or not to its end."""
+        """Forward a request; return the refusal if it was not forwarded completely."""
         if isinstance(request, Refusal):
             return request
         line.method = request.method.decode()
@@ -176,7 +176,7 @@ class ModelGateway:
             self._halt_when_used_up()
 
     def _stopped(self) -> Refusal | None:
-        """Return why nothing is carried any more, if so."""
+        """Return the refusal of all further requests after a stop, None if there is none."""
         self._used_up = self._used_up or self._account.used_up()
         self._halt_when_used_up()
         if self._used_up is None and self.halt is not None:
@@ -189,7 +189,7 @@ class ModelGateway:
             self._watch.stop(Halt(Trouble(self._used_up.rule), self._used_up.why))
 
     def _learn(self, line: Line, ending: Ending, reading: Reading) -> None:
-        """Note what an answer took, and how the service is."""
+        """Record the tokens of an answer, and the state of the service that it shows."""
         if ending.status is not None and HTTPStatus.OK <= ending.status < HTTPStatus.MULTIPLE_CHOICES:
             line.answered, line.model, line.tokens = True, reading.model, reading.tokens
             line.cost_usd = self._account.settle(reading)

@@ -1,4 +1,4 @@
-"""The way to the model service: straight, or through the proxy of the user's environment (HTTPS_PROXY, NO_PROXY)."""
+"""Connects to the model service, directly or through the proxy of the user's environment (HTTPS_PROXY, NO_PROXY)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNREACHABLE: Final = Refusal(502, "upstream", "The model service cannot be reac
 
 @dataclass(frozen=True)
 class Proxy:
-    """Where connections to services elsewhere are asked for; `login` is `user:password`."""
+    """The HTTP proxy that connections go through; `login` is `user:password`."""
 
     host: str
     port: int
@@ -40,7 +40,7 @@ class Proxy:
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> Proxy | None:
-    """Return the proxy that the user's environment names for *url*; None if there is to be none.
+    """Return the proxy that the user's environment names for *url*; None if it is to be reached directly.
 
     Plain http stays on this machine, so only https ever goes through one.
 
@@ -56,7 +56,7 @@ def proxy_for(url: str, environ: Mapping[str, str]) -> Proxy | None:
 
 
 def _is_spared(host: str, port: int, spared: str) -> bool:
-    """Return whether *host* is in the list of NO_PROXY: names stand for what is below them, too; `*` is all."""
+    """Return whether *host* is in the NO_PROXY list: a name includes its subdomains, `*` is all."""
     for entry in spared.replace(",", " ").lower().split():
         name, _, only = entry.rpartition(":") if re.search(r"[^:]:\d+$", entry) else (entry, "", "")
         name = name.removeprefix("*.").removeprefix(".").strip("[]")
@@ -85,7 +85,7 @@ def _proxy(name: str, address: str) -> Proxy:
 
 @dataclass(frozen=True)
 class Route:
-    """How to get to one service.
+    """The route to one service.
 
     Args:
         host: Where it is.
@@ -100,7 +100,7 @@ class Route:
     proxy: Proxy | None = None
 
     async def connect(self) -> ByteStream | Refusal:
-        """Return a fresh connection to the service."""
+        """Return a new connection to the service, or the refusal if it fails."""
         try:
             with anyio.fail_after(_CONNECT_S):
                 if self.tls is None:

@@ -1,4 +1,4 @@
-"""What an agent may ask of its model: the shape of a request, its method and path, the headers that pass.
+"""Decides which requests an agent may send to its model service: their form, method, path and headers.
 
 Everything is refused or dropped that is not named here: a credential of the agent's own would carry data to an account
 that is not the user's, and a request that two programs read differently could be two requests. Nothing here performs
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import h11
 
 HEAD_BYTES: Final = 32_768
-"""What a request line and its headers may have together."""
+"""The largest request line with headers, in bytes."""
 
 _HEADERS: Final = 100
 _STRAY: Final = re.compile(rb"(?<!\r)\n|\r(?=[^\n])|[^\t\r\n -~]")
-"""What no head may hold: half a line end, a control character, anything that is not ASCII."""
+"""Bytes that no head may contain: half a line end, a control character, anything that is not ASCII."""
 _FOLDED: Final = re.compile(rb"\r\n[ \t]")
 _FRAMING: Final = re.compile(rb"\r\n(content-length|transfer-encoding):[ \t]*([^\r]*)", re.IGNORECASE)
 _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
@@ -49,7 +49,7 @@ _KEPT_BACK: Final = frozenset(
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is not carried, or not to its end.
+    """The reason why a request is not forwarded, or not completely.
 
     Args:
         status: The status of the answer, if there still can be one.
@@ -66,7 +66,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Admitted:
-    """A request that may be carried: `target` and `headers` are what the service gets, credential and host apart.
+    """A request that may be forwarded: `target` and `headers` for the service, without credential and host.
 
     Args:
         method: GET or POST.
@@ -84,7 +84,7 @@ class Admitted:
 
 
 def judge_bytes(head: bytes | bytearray, start: int = 0) -> Refusal | None:
-    """Return what is wrong with the bytes of a head that may not be complete yet, looking from *start* on."""
+    """Return the fault in the bytes, from *start*, of a head that may be incomplete; None if there is none."""
     if len(head) > HEAD_BYTES:
         return Refusal(431, "head-size", f"The head of a request may have {HEAD_BYTES} bytes.")
     if _STRAY.search(head, start):
@@ -93,7 +93,7 @@ def judge_bytes(head: bytes | bytearray, start: int = 0) -> Refusal | None:
 
 
 def judge_lines(head: bytes) -> Refusal | None:
-    """Return what is wrong with a complete head that a lenient parser would accept (request smuggling)."""
+    """Return the fault in a complete head that lenient parsers would accept (request smuggling); None if none."""
     if _FOLDED.search(head):
         return _malformed("a header has one line")
     framing = _FRAMING.findall(head)
@@ -105,7 +105,7 @@ def judge_lines(head: bytes) -> Refusal | None:
 
 
 def judge_request(request: h11.Request, endpoints: Sequence[str]) -> Admitted | Refusal:
-    """Return what may be carried of *request*.
+    """Return *request* in the form to be forwarded, or the refusal.
 
     Args:
         request: As h11 read it, after `judge_bytes` and `judge_lines`.
@@ -136,12 +136,12 @@ def judge_request(request: h11.Request, endpoints: Sequence[str]) -> Admitted | 
 
 
 def is_greeting(request: h11.Request) -> bool:
-    """Return whether this is only a look at who is there: one agent begins so, and no service needs to know."""
+    """Return whether a request only checks that a server is there: one agent begins so, and it is not forwarded."""
     return request.method == b"HEAD" and request.target == b"/"
 
 
 def passed_back(headers: Iterable[tuple[bytes, bytes]], origin: str) -> tuple[tuple[bytes, bytes], ...] | Refusal:
-    """Return the headers of an answer that an agent gets.
+    """Return the headers of an answer that the agent gets, or the refusal.
 
     Args:
         headers: The service's; names in lower case.

@@ -1,4 +1,4 @@
-"""What one dispatch takes of its models, and how much it may take."""
+"""Adds up what one dispatch spends on models, and limits it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pipeline.gateway.usage import Reading
 
 UNNAMED: Final = "unknown"
-"""Stands for a model that no answer named."""
+"""The name for a model that no answer named."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """How much one dispatch may take; None is no limit.
+    """The most that one dispatch may spend; None is no limit.
 
     What was begun is not cut short: in the end it is more by at most what ran side by side.
 
@@ -34,7 +34,7 @@ class Allowance:
     answers: int | None = None
 
     def less(self, spent: Spent) -> Allowance:
-        """Return what is left of it after *spent*; answers are counted for each agent anew."""
+        """Return the allowance that is left after *spent*; answers are counted for each agent anew."""
         return Allowance(
             None if self.tokens is None else max(0, self.tokens - spent.tokens.total),
             None if self.cost_usd is None else max(0.0, self.cost_usd - spent.priced_usd),
@@ -44,7 +44,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Spent:
-    """What models took, as far as that is known.
+    """The known spending on models.
 
     Args:
         answers: How many requests a model answered.
@@ -64,12 +64,12 @@ class Spent:
 
     @property
     def tokens(self) -> Tokens:
-        """Return those of all models together: all there were, if `unmetered` is 0."""
+        """Return the tokens of all models together; complete if `unmetered` is 0."""
         return sum(self.by_model.values(), Tokens())
 
     @property
     def cost_usd(self) -> float | None:
-        """Return what everything cost in USD; None if a part of it is not known."""
+        """Return the total cost in USD; None if part of it is unknown."""
         return None if self.unmetered or self.unpriced else self.priced_usd
 
     def __add__(self, other: Spent) -> Spent:
@@ -91,7 +91,7 @@ def _nobody_knows(_model: str, _tokens: Tokens) -> None:
 
 @dataclass
 class Account:
-    """Adds up what answers say.
+    """Adds up the spending that answers report.
 
     Args:
         allowance: What may be taken.
@@ -109,7 +109,7 @@ class Account:
 
     @property
     def spent(self) -> Spent:
-        """Return what was taken until now."""
+        """Return the spending so far."""
         return Spent(
             answers=self._answers,
             by_model=dict(self._by_model),
@@ -120,7 +120,7 @@ class Account:
         )
 
     def settle(self, reading: Reading) -> float | None:
-        """Add what one answer took; return what that cost in USD, None if it is not known."""
+        """Add the spending of one answer; return its cost in USD, None if it is unknown."""
         self._answers += 1
         if reading.tokens is None:
             self._unmetered += 1
@@ -135,7 +135,7 @@ class Account:
         return cost
 
     def used_up(self) -> Refusal | None:
-        """Return why a model may not be asked again; None while there is something left."""
+        """Return the refusal once the allowance is used up, None before."""
         allowed, spent = self.allowance, self.spent
         if allowed.tokens is not None and spent.tokens.total >= allowed.tokens:
             return _used_up("budget", f"{spent.tokens.total} of {allowed.tokens} tokens")

@@ -1,4 +1,4 @@
-"""Reads off an answer of a model service how much of a model it took, without holding it up or changing it.
+"""Reads the token usage in a model service's answer, without delaying or changing the answer.
 
 An answer is one JSON document, or a stream of events with one each (`text/event-stream`). The dialects are told apart
 by the shape of their documents, so that a service of the user's own needs no more than to speak one of them. What is
@@ -18,29 +18,29 @@ from pipeline.gateway.prices import Tokens
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | None"
 
 CAP: Final = 4_000_000
-"""So many bytes of one document are kept: sixteen side by side (`limits.AT_ONCE`) stay below what a driver may take."""
+"""The most bytes kept of a document: sixteen side by side (`limits.AT_ONCE`) stay below the driver's memory limit."""
 
 _MOST_TOKENS: Final = 10**12
 _NAME: Final = re.compile(r"[!-~]{1,200}")
 _TELLING: Final = re.compile(rb'"(usage|usageMetadata|error)"')
-"""Most events of a stream carry a word of the answer; only those with one of these are worth reading."""
+"""The keys that make a stream's event worth reading; most events only carry a word of the answer."""
 _FREE: Final = re.compile(r"/count_tokens$|:countTokens$")
 
 
 class _Word(IntEnum):
-    """How far the figures of a document are the last word."""
+    """How final the figures of a document are."""
 
     NONE = 0
     BEGUN = 1
-    """There will be more."""
+    """The first figures; more will come."""
     SO_FAR = 2
-    """The last ones, if the answer ends after them."""
+    """The latest figures, final if the answer ends here."""
     LAST = 3
 
 
 @dataclass(frozen=True)
 class _Figures:
-    """What a document says; None where it says nothing. `apart`: input is counted without what was cached."""
+    """The token figures in a document, None where it has none. `apart`: input excludes cached tokens."""
 
     input: int | None = None
     output: int | None = None
@@ -49,7 +49,7 @@ class _Figures:
     apart: bool = False
 
     def then(self, following: _Figures) -> _Figures:
-        """Return these and following ones as one: every dialect counts from the beginning of the answer."""
+        """Return these figures updated by *following* ones: every dialect counts from the answer's beginning."""
         return _Figures(
             _larger(self.input, following.input),
             _larger(self.output, following.output),
@@ -59,7 +59,7 @@ class _Figures:
         )
 
     def tokens(self) -> Tokens | None:
-        """Return what was consumed; None if it is not known."""
+        """Return the tokens consumed; None if they are unknown."""
         if self.input is None or self.output is None:
             return None
         read, write = self.cache_read or 0, self.cache_write or 0
@@ -68,7 +68,7 @@ class _Figures:
 
 @dataclass(frozen=True)
 class Reading:
-    """What an answer says of itself.
+    """The usage that an answer reports.
 
     Args:
         model: The model that answered, by its service's name; None if it is not said.
@@ -85,7 +85,7 @@ class Reading:
 
 @dataclass
 class UsageReader:
-    """Is fed an answer in whatever pieces it comes."""
+    """Reads usage from an answer's body as it arrives, in pieces of any size."""
 
     _model: str | None = None
     _figures: _Figures = _Figures()
@@ -95,7 +95,7 @@ class UsageReader:
     _form: _Document | _Events | None = None
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes of the body."""
+        """Read the next bytes of the body."""
         if self._form is None:
             piece = piece.lstrip()
             if not piece:
@@ -105,7 +105,7 @@ class UsageReader:
             self._read(text)
 
     def reading(self, *, whole: bool) -> Reading:
-        """Return what is known; nothing can be fed after that.
+        """Return the usage that was read; nothing can be fed after that.
 
         Args:
             whole: Whether the answer came to its end.
@@ -135,7 +135,7 @@ class UsageReader:
 
 
 class _Document:
-    """One JSON text."""
+    """An answer that is a single JSON document."""
 
     def __init__(self) -> None:
         self._text: bytearray | None = bytearray()
@@ -152,7 +152,7 @@ class _Document:
 
 
 class _Events:
-    """The data of each event; one with more than `CAP` bytes is left out."""
+    """An answer that is a stream of events with JSON data; events with more than `CAP` bytes are left out."""
 
     def __init__(self) -> None:
         self._line, self._data = bytearray(), bytearray()
@@ -196,7 +196,7 @@ class _Events:
 
 
 def consumes(method: str, path: str) -> bool:
-    """Return whether such a request is one that a model answers, and that costs."""
+    """Return whether a request makes a model answer, which costs."""
     return method == "POST" and not _FREE.search(path)
 
 

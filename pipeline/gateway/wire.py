@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a stream, through h11: one message each way, and what can go wrong as values."""
+"""Speaks HTTP/1.1 on a stream through h11: one message each way, with failures as values."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class End(Enum):
 
     DONE = auto()
     GONE = auto()
-    """The peer hung up before the end."""
+    """The peer closed the connection before the end."""
     MALFORMED = auto()
 
 
 async def accept(listener: socket.socket) -> socket.socket:
-    """Return the next connection to *listener*, which does not block.
+    """Return the next connection to the non-blocking *listener*.
 
     Not anyio's own listener: on a socket file its streams break when a reader is cancelled as something arrives.
 
@@ -51,7 +51,7 @@ async def accept(listener: socket.socket) -> socket.socket:
 
 
 async def stream_of(connection: socket.socket) -> SocketStream | None:
-    """Return the stream of *connection*; None if the peer has gone already."""
+    """Return the stream of *connection*; None if the peer is gone already."""
     try:
         return await SocketStream.from_socket(connection)
     except (OSError, ValueError):
@@ -63,7 +63,7 @@ async def stream_of(connection: socket.socket) -> SocketStream | None:
 
 
 class Peer:
-    """One side of an exchange."""
+    """One side of an exchange: the agent or the service."""
 
     def __init__(self, stream: ByteStream, role: type[h11.CLIENT | h11.SERVER]) -> None:
         self.stream = stream
@@ -71,7 +71,7 @@ class Peer:
         self._closed = False
 
     async def send(self, event: h11.Event) -> bool:
-        """Send *event*; return whether the peer was still there."""
+        """Send *event*; return whether the peer was still connected."""
         data = self._http.send(event)
         try:
             if data:
@@ -81,7 +81,7 @@ class Peer:
         return True
 
     async def piece(self) -> bytes | End:
-        """Return the next bytes of the peer's body, as soon as there are any."""
+        """Return the next bytes of the peer's body as soon as some arrive, or how the body ended."""
         event = await self.next_event()
         match event:
             case h11.Data():
@@ -94,7 +94,7 @@ class Peer:
                 return End.GONE
 
     async def next_event(self) -> h11.Event | End:
-        """Return what the peer says next."""
+        """Return the peer's next HTTP event, or how its message ended."""
         while True:
             try:
                 event = self._http.next_event()
@@ -107,7 +107,7 @@ class Peer:
             self._http.receive_data(await self.receive())
 
     async def receive(self) -> bytes:
-        """Return what comes in, empty when the peer has hung up."""
+        """Return the next bytes received, empty when the peer has closed the connection."""
         try:
             return await self.stream.receive(_PIECE)
         except _GONE:
@@ -116,7 +116,7 @@ class Peer:
 
 
 class Caller(Peer):
-    """The agent's end."""
+    """The agent's side of an exchange."""
 
     def __init__(self, stream: ByteStream) -> None:
         super().__init__(stream, h11.SERVER)
@@ -124,7 +124,7 @@ class Caller(Peer):
         self._asked_for_head = False
 
     async def request(self) -> h11.Request | Refusal | None:
-        """Return the head of the request; None if the caller hung up without one."""
+        """Return the head of the request, or a refusal; None if the agent closed the connection before it."""
         seen = bytearray()
         while (end := seen.find(_BLANK)) < 0:
             known = len(seen)
@@ -149,22 +149,22 @@ class Caller(Peer):
         return event
 
     async def ask_for_body(self) -> None:
-        """Say that the body is wanted, if the caller waits to hear that."""
+        """Send `100 Continue` if the agent waits for it before its body."""
         if self._http.they_are_waiting_for_100_continue:
             await self.send(h11.InformationalResponse(status_code=100, headers=[]))
 
     async def hung_up(self) -> None:
-        """Return when the caller has gone; what else it sends is not looked at."""
+        """Return when the agent has closed the connection; further input is discarded."""
         while not self._closed:
             await self.receive()
 
     async def answer(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bool:
-        """Begin the answer; return whether the caller is still there."""
+        """Send the head of the answer; return whether the agent is still connected."""
         self.answered = True
         return await self.send(h11.Response(status_code=status, headers=list(headers)))
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer with the reason, in a form that the agents' libraries show to their users."""
+        """Answer with the refusal in a form that the agents' libraries show to their users."""
         message = {"type": "redfirst", "code": refusal.rule, "message": f"redfirst: {refusal.why}"}
         body = json.dumps({"type": "error", "error": message}).encode()
         headers = (
@@ -180,7 +180,7 @@ class Caller(Peer):
             await self.send(h11.EndOfMessage())
 
     async def linger(self) -> None:
-        """Let the caller read the answer: closing while it still sends would take the answer away (RFC 9112, 9.6)."""
+        """Wait until the agent has read the answer: closing while it still sends would lose it (RFC 9112, 9.6)."""
         with anyio.move_on_after(_LINGER_S):
             try:
                 await self.stream.send_eof()
@@ -190,13 +190,13 @@ class Caller(Peer):
 
 
 class Service(Peer):
-    """The model service's end."""
+    """The model service's side of an exchange."""
 
     def __init__(self, stream: ByteStream) -> None:
         super().__init__(stream, h11.CLIENT)
 
     async def response(self) -> h11.Response | None:
-        """Return the head of the answer; None if there is none, or a broken one."""
+        """Return the head of the answer; None if it is missing or broken."""
         while isinstance(event := await self.next_event(), h11.InformationalResponse):
             pass
         return event if isinstance(event, h11.Response) else None
