@@ -1,4 +1,4 @@
-"""`redfirst demo`: the real way from an issue to commits, in a repository of its own, with scripted agents."""
+"""The command `redfirst demo`: from an issue to commits in an example repository, with scripted agents."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
 
 
 def _sandbox(tell: Callable[[str], None]) -> str:
-    """Return `auto` where agents can be isolated; else say so, and `none`: these agents are ours, and known."""
+    """Return `auto` where agents can be isolated; else print so and return `none`: the demo's agents are our own."""
     try:
         anyio.run(open_box, "auto")
     except UserError as error:
@@ -98,7 +98,7 @@ def _sandbox(tell: Callable[[str], None]) -> str:
 
 
 def _run(place: Place, narrator: Narrator, tell: Callable[[str], None]) -> tuple[int, dict[str, Any]]:
-    """Run the issue as a user would, in a process of its own; return its exit code and its document."""
+    """Run the issue in a `redfirst` process; return its exit code and its document."""
     result = place.folder / "result.json"
     log: list[str] = []
     # -P: the working directory is the example project, which must not be imported from
@@ -134,7 +134,7 @@ def _run(place: Place, narrator: Narrator, tell: Callable[[str], None]) -> tuple
 
 @contextlib.contextmanager
 def _signals_to(child: subprocess.Popen[str]) -> Generator[None]:
-    """Hand the signals on: the run stops as any other, and the demo tells how it ended."""
+    """Forward signals to the run's process, so that it stops as any other and the demo tells how it ended."""
     before = {number: signal.signal(number, lambda which, _frame: child.send_signal(which)) for number in NUMBERS}
     try:
         yield
@@ -148,7 +148,7 @@ def _why(run: dict[str, Any]) -> str:
 
 
 def _program() -> str:
-    """Return what a person types to start this redfirst: its name where that is on PATH, else where it is."""
+    """Return the command that starts this redfirst: its name where that is on PATH, else its path."""
     here = Path(sys.argv[0]).absolute()
     found = shutil.which("redfirst")
     is_ours = found is not None and Path(found).resolve() == here.resolve()

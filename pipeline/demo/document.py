@@ -1,4 +1,4 @@
-"""What `redfirst demo --json` prints (contract 1)."""
+"""The document that `redfirst demo --json` prints (contract 1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class DemoDocument(BaseModel):
-    """The folders, the rows of the matrix that fired, and the run's own document."""
+    """The demo's folders, the rows of the matrix that fired, and the run's own document."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 

@@ -1,4 +1,4 @@
-"""The demo's words: which mechanism just acted, read from the run's journal as it grows."""
+"""Narrates the demo: explains each mechanism that acted, from the run's journal as it grows."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "final-review/ACCEPTABLE": "Reviewed again after the fix: the finding is resolved.",
     "publish/PUBLISHED": "Only now do branch and files change, all at once: code, issue, and the bug that @make saw.",
 }
-"""What a row of the matrix means to somebody who sees it for the first time, by the row's id."""
+"""Explanations of rows of the matrix for a first-time reader, by row id."""
 
 REJECTED: Final = "Put back in the view; the agent is told why and asked again. The branch never saw it."
 
 
 @dataclass
 class Narrator:
-    """Reads what a journal gained since it was last asked, and says it."""
+    """Reads the journal's new lines and explains them."""
 
     path: Path
     rows: list[str] = field(default_factory=list[str])
     _read: int = 0
 
     def more(self) -> Iterator[str]:
-        """Yield the lines about what is new in the journal; a line that is not whole yet is left for the next time."""
+        """Yield the narration of new journal lines; an incomplete line waits for the next call."""
         if not self.path.exists():
             return
         with self.path.open("rb") as stream:

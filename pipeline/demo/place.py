@@ -1,4 +1,4 @@
-"""Where a demo lives: a new folder with a small repository, the script of its agents, and a configuration of its own.
+"""Creates the demo's folder: a small repository, the script of its agents, and a configuration of its own.
 
 The run in it is a process with a fixed environment: it reads neither the user's redfirst configuration nor their git
 configuration, and it writes nothing outside the folder.
@@ -64,12 +64,12 @@ class Place:
 
     @property
     def run_folder(self) -> Path:
-        """Return the folder of the run; it is the first of its issue."""
+        """Return the folder of the run, the first one of the demo's issue."""
         return self.repository / ".workflow" / f"run-{ISSUE}"
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """Return the environment of every process of the demo."""
+        """Return the environment variables for every process of the demo."""
         kept = {k: v for k, v in os.environ.items() if k == _DEPTH or not k.startswith(_NOT_OURS)}
         return {
             **kept,
@@ -81,7 +81,7 @@ class Place:
         }
 
     def git(self, *argv: str) -> str:
-        """Return what git prints in the repository.
+        """Run git in the example repository and return its output.
 
         Raises:
             UserError: git failed.
@@ -101,7 +101,7 @@ class Place:
 
 
 def lay_out(folder: Path | None, *, sandbox: str) -> Place:
-    """Make the folder, the repository and the configuration, and return them.
+    """Create the demo's folder, repository and configuration, and return them.
 
     Args:
         folder: Where to; a new temporary folder if None.
@@ -146,7 +146,7 @@ def _new_folder(folder: Path | None) -> Path:
 
 
 def _project_files() -> Iterator[Path]:
-    """Yield the example project's files; an installer may have compiled its modules."""
+    """Yield the files of the example project, without modules that an installer compiled."""
     yield from (path for path in _PROJECT.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 

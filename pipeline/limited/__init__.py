@@ -1,4 +1,4 @@
-"""Reads what strangers wrote in a child with limits: of size, depth, time and memory (ADR-R93).
+"""Runs readers of untrusted sources in a child process with limits on size, depth, time and memory (ADR-R93).
 
 `limited(reader)(path, text)` is `reader(path, text)`, but for a source that no reader gets through: then it raises
 `UnreadableError`, and the child that was at it is dead. Who asks says what that means; it is never "nothing found".
@@ -21,7 +21,7 @@ _Found = TypeVar("_Found")
 
 
 def limited(reader: Callable[_Args, _Found]) -> Callable[_Args, _Found]:
-    """Return a reader that does its work in the child.
+    """Return the reader wrapped so that each call runs in the child process.
 
     Args:
         reader: A function at the top of a module of ours, without side effects. It takes what can be pickled and

@@ -1,4 +1,4 @@
-"""The process that reads: it takes a request, calls the function that it names, and answers, until its input ends.
+"""The child process: takes requests, calls the function that each names, and answers, until its input ends.
 
 It has its pipes and nothing else: no environment, no right to write files, and no more memory than it needs. Each
 request has its share of the processor's time; the kernel ends the process if that does not do. Whatever it cannot do,
@@ -21,15 +21,15 @@ from typing import IO, Final
 from pipeline.limited.values import dump
 
 HEAD: Final = struct.Struct("!QI")
-"""Of a request: its length, and the seconds that it may take."""
+"""The header of a request: its length, and the seconds that it may take."""
 LENGTH: Final = struct.Struct("!Q")
-"""Of an answer, after `DONE` or `FAILED`."""
+"""The header of an answer, after `DONE` or `FAILED`: its length."""
 DONE: Final = b"+"
 FAILED: Final = b"-"
 MEMORY: Final = 2 << 30
-"""Bytes of address space; the parsers of all languages take a tenth of it."""
+"""The address space of the child in bytes; the parsers of all languages take a tenth of it."""
 _DEPTH: Final = 5_000
-"""Calls within each other: a tenth of it is more than people nest, while generated tables are long sums."""
+"""The limit of nested calls: people's sources need a tenth of it, generated tables are long sums."""
 _STACK: Final = 256 << 20
 _FILES: Final = 32
 _MOST_DESCRIPTORS: Final = 1 << 20
@@ -37,7 +37,7 @@ _NO_NEW_PRIVILEGES: Final = 38
 
 
 def main() -> None:
-    """Read requests from the standard input and answer on the standard output."""
+    """Answer the requests on standard input until it ends, on standard output."""
     os.closerange(3, _MOST_DESCRIPTORS)  # what the driver lets its children inherit is not for this one
     os.chdir("/")
     ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
@@ -94,7 +94,7 @@ def _confine() -> None:
 
 
 def _allow(seconds: int) -> None:
-    """Let the process use so many seconds of the processor from now on; a reader is ended by the kernel then."""
+    """Limit the processor seconds that the process may use from now on; the kernel ends it after that."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     most = int(used.ru_utime + used.ru_stime) + 1 + seconds

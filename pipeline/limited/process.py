@@ -1,4 +1,4 @@
-"""The driver's side of the child that reads: started when it is first needed, kept, killed, started again.
+"""Starts the reading child process when it is first needed, sends it requests, and replaces it after a failure.
 
 There is one for each process. It outlives nobody: its input ends with its driver, and while it reads, the time of the
 processor that it was allowed ends it.
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LARGEST: Final = 64 << 20
-"""Bytes of a request, and of an answer."""
+"""The largest request, and the largest answer, in bytes."""
 _SECONDS: Final = 5
 _SECONDS_A_MEGABYTE: Final = 30
 _PATIENCE: Final = 3
-"""So many times as long as it may use the processor, the child may take on a machine that has other things to do."""
+"""The child may take its processor limit this many times over in real time, for a busy machine."""
 _START_S: Final = 60
 _ALLOWANCE_S: Final = 60
-"""Of so many seconds that were lost on what could not be read, what follows gets what is left, a second at least."""
+"""The seconds that unreadable sources may cost in all; later requests get what is left of it, at least one second."""
 _CHUNK: Final = 1 << 20
 _PROGRAM: Final = "import sys; sys.path[:] = sys.argv[1:]; from pipeline.limited.child import main; main()"
 _KEPT_VARIABLES: Final = ("LD_LIBRARY_PATH",)
 
 
 class UnreadableError(Exception):
-    """A source cannot be read within the limits. As text it is a clause that follows the file's name."""
+    """The source cannot be read within the limits. The message is a clause that follows the file's name."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"cannot be read: {why}")
 
 
 class _EndedError(Exception):
-    """The child has ended, or its time has; it is not there any more."""
+    """The child process has ended, or was ended after its time limit."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class _Child:
 
     @classmethod
     def start(cls) -> _Child:
-        """Start one and wait until it is ready.
+        """Start a child process and wait until it is ready.
 
         Raises:
             RuntimeError: it did not start.
@@ -98,7 +98,7 @@ class _Child:
         return made
 
     def answer(self, request: bytes, deadline: float) -> bytes:
-        """Return what it says to a request.
+        """Send a request to the child and return its answer.
 
         Raises:
             UnreadableError: it says that it failed.
@@ -142,7 +142,7 @@ class _Child:
             raise _EndedError
 
     def kill(self) -> str:
-        """End it, and return how it ended, in words."""
+        """Kill the child and return a description of how it ended."""
         self.let_go()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
@@ -154,7 +154,7 @@ class _Child:
         return "its reader crashed" if crashed else "it takes too long"
 
     def let_go(self) -> None:
-        """Close its pipes: it ends when nobody holds them."""
+        """Close the pipes to the child: it ends when no process holds them."""
         os.close(self.requests)
         os.close(self.answers)
 
@@ -163,7 +163,7 @@ _state = _State(threading.Lock())
 
 
 def ask(module: str, name: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
-    """Return what a function of ours returns, called in the child.
+    """Call a function by module and name in the child, and return its result.
 
     Raises:
         UnreadableError: it reached a limit, or failed.
@@ -205,7 +205,7 @@ def _end() -> str:
 
 
 def _forget() -> None:
-    """Leave the child to the process that started it: this one is a fork, and starts its own."""
+    """Drop the child after a fork: it belongs to the parent process, and this one starts its own."""
     _state.lock = threading.Lock()
     if _state.child is not None:
         _state.child.let_go()

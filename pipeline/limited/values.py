@@ -1,4 +1,4 @@
-"""Results of readers as bytes and back: plain values, enumerations and dataclasses of ours, and nothing that acts.
+"""Converts results of readers to bytes and back: plain values, enumerations and our dataclasses only.
 
 A parser is C code that reads hostile text, so what its process writes is hostile too. A pickle would run what it says;
 this is JSON, in which each value but numbers and texts is a list that begins with its kind.
@@ -15,16 +15,16 @@ from importlib import import_module
 from typing import Any, Final, cast
 
 _OURS: Final = ("pipeline.policy.", "pipeline.evidence.", "pipeline.languages.sources.faults.", "pipeline.languages.")
-"""What readers answer with is defined there, and nothing that does anything when it is made."""
+"""The modules whose classes an answer may contain; making these has no side effects."""
 _SEQUENCES: Final[Mapping[str, Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 
 
 class NonsenseError(ValueError):
-    """What was written down is no value."""
+    """The bytes hold no value that `dump` writes."""
 
 
 def dump(value: object) -> bytes:
-    """Return a value as bytes.
+    """Return the value as bytes.
 
     Raises:
         TypeError: it is, or has in it, what cannot be written down.

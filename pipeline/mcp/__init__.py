@@ -1,4 +1,4 @@
-"""A face of redfirst for agents of other programs: recipes and runs as tools of the Model Context Protocol.
+"""The MCP server of redfirst: agents of other programs list and start recipes and read runs with its tools.
 
 Like the command line it only finds words for what `pipeline.service` does. The SDK is an extra, and imported
 when a client is served.

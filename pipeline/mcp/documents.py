@@ -1,4 +1,4 @@
-"""What the tools take and give, with bounds: each is a JSON Schema that a client is told."""
+"""Arguments and answers of the MCP tools, with bounds; clients are told each as a JSON Schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pipeline.recipes.model import SLUG
 
 LONGEST: Final = 40_000
-"""Characters of a text that is given back."""
+"""The longest text, in characters, that a tool answers with."""
 MOST_RUNS: Final = 20
 MOST_STEPS: Final = 200
 LONGEST_WAIT_S: Final = 45

@@ -1,4 +1,4 @@
-"""Serves the tools over standard input and output, by the official SDK: each call is answered in time, errors too."""
+"""Serves the tools over standard input and output with the official SDK; each call is answered in time, errors too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipeline.service.agent_runs import AgentRuns
 
 ANSWERED_S: Final = 50
-"""Clients give up on a call after a minute."""
+"""The longest that a call may take: clients give up after a minute."""
 _SPARE_S: Final = 2
 _SAYS: Final = """\
 Recipes are workflows in files, whose steps ask agents within limits. `list` says which may be run, `run` \
@@ -30,7 +30,7 @@ begins one and returns its name, `status` with `wait_s` waits for its end, `resu
 
 
 async def serve(runs: AgentRuns) -> None:
-    """Answer a client until it closes its end."""
+    """Answer the calls of a client until it closes the connection."""
     from mcp import types  # noqa: PLC0415  (an extra)
     from mcp.server.lowlevel import Server  # noqa: PLC0415  (the same)
     from mcp.server.stdio import stdio_server  # noqa: PLC0415  (the same)

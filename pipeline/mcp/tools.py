@@ -1,4 +1,4 @@
-"""The five tools: what each says of itself, and what it does with recipes and runs. None answers a gate."""
+"""The five MCP tools: description, documents and action of each. None answers a gate."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Its steps ask check, simplify or explore, which read; no other kinds of steps, n
 
 @dataclass(frozen=True)
 class Tool:
-    """What a client is told of a tool, and what is done.
+    """An MCP tool: its description, the documents it takes and gives, and its action.
 
     Args:
         description: What it does, for a model.
@@ -75,7 +75,7 @@ class Tool:
 
 
 def called(runs: AgentRuns, name: str, arguments: Mapping[str, object]) -> BaseModel:
-    """Return the answer of a tool.
+    """Call a tool by name and return its answer.
 
     Raises:
         UserError: there is no such tool, its arguments are not accepted, or it cannot be done.
@@ -147,7 +147,7 @@ def _cancel(runs: AgentRuns, asked: CancelAsked) -> RunTold:
 
 
 def _told(folder: Path) -> RunTold:
-    """Return how a run stands, from what is on disk."""
+    """Return the status of a run, read from its folder."""
     (line,) = lines_of([folder])
     recipe: str | None = None
     note, steps = line.problem or "", tuple[StepTold, ...]()

@@ -1,4 +1,4 @@
-"""Which steps of a graph may run side by side, and in what order the others follow?
+"""Which steps of a graph may run side by side, and in what order do the others follow?
 
 Pure: steps are names, dependencies and patterns of paths; what a step does is not known here. It imports nothing of
 ours but the folding of paths (`policy.paths`). Start with `graph.py`, whose `planned` draws an edge for each conflict;

@@ -1,4 +1,4 @@
-"""A graph of steps and the order it is worked through: a conflict is an edge, drawn before anything starts.
+"""Orders a graph of steps: two that conflict get an edge between them before any step starts.
 
 Each step waits for what it depends on; of two steps that conflict and that no path joins, the later one in order waits
 for the earlier one (an *after* edge). What a step sees is what stands before it in this graph, and nothing else: so it
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Posture(StrEnum):
-    """What a step does to files. A shared writer changes what others read at that moment, an isolated one a copy."""
+    """How a step uses files. A shared writer changes what others read at that moment, an isolated one a copy."""
 
     READER = "reader"
     ISOLATED = "isolated"
@@ -30,7 +30,7 @@ class Posture(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """A step as it is ordered.
+    """A step to be ordered: its dependencies, and which files it reads and writes.
 
     Args:
         id: Its name, of which there is one.
@@ -49,7 +49,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Why two steps may not run side by side: the patterns of each that have a path in common."""
+    """The reason why two steps may not run side by side: pairs of patterns with a path in common."""
 
     earlier: str
     later: str
@@ -58,7 +58,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Plan:
-    """The order of a graph.
+    """The planned order of a graph's steps.
 
     Args:
         order: The ids of all steps, each behind what it waits for.
@@ -73,12 +73,12 @@ class Plan:
     above: Mapping[str, int]
 
     def before(self, id_: str) -> tuple[str, ...]:
-        """Return the ids of all steps before a step in the graph, in order: what it sees."""
+        """Return the ids of all steps that must end before a step, in order."""
         return tuple(self.order[at] for at in _bits(self.above[id_]))
 
 
 class CycleError(ValueError):
-    """Steps wait for each other; `cycle` names them in a circle, the first one again at the end."""
+    """The steps wait for each other; `cycle` names them in a circle, the first one again at the end."""
 
     def __init__(self, cycle: tuple[str, ...]) -> None:
         super().__init__(" -> ".join(cycle))
@@ -86,7 +86,7 @@ class CycleError(ValueError):
 
 
 def conflict_of(earlier: Step, later: Step) -> Conflict | None:
-    """Return why the two may not run side by side, None if they may."""
+    """Return the conflict between two steps, None if they may run side by side."""
     if {earlier.posture, later.posture} not in _CONFLICTS:
         return None
     pairs = ((one, other) for one in _area(earlier) for other in _area(later))
@@ -108,7 +108,7 @@ def _area(step: Step) -> tuple[Pattern, ...]:
 
 
 def planned(steps: Sequence[Step], *, side_by_side: int) -> Plan:
-    """Return the order of the steps.
+    """Return the order in which the steps run.
 
     Args:
         steps: As they stand in the file; where an order is open, this is it.
@@ -175,7 +175,7 @@ def _cycle(steps: Sequence[Step], ordered: set[str]) -> tuple[str, ...]:
 
 
 class _Earlier:
-    """The steps so far, in groups of one posture and area, found by folder: few of a thousand steps meet."""
+    """The steps ordered so far, grouped by posture and area and found by folder: few of a thousand steps conflict."""
 
     def __init__(self, bit: Mapping[str, int]) -> None:
         self._bit = bit
@@ -197,7 +197,7 @@ class _Earlier:
         self._members[group] = (first, members | self._bit[step.id])
 
     def in_conflict_with(self, step: Step) -> int:
-        """Return the bits of the steps that conflict with *step*."""
+        """Return the bits of the earlier steps that conflict with *step*."""
         near: set[int] = set()
         for folder in {pattern.folder for pattern in _area(step)}:
             near |= self._below[folder].union(*(self._at[folder[:length]] for length in range(len(folder))))
@@ -216,7 +216,7 @@ def _bits(number: int) -> Iterator[int]:
 
 
 def _waves(order: Sequence[str], waits: Mapping[str, Sequence[str]], side_by_side: int) -> dict[str, int]:
-    """Return the start that each step belongs to: as early as what it waits for and the number at work allow."""
+    """Return the wave in which each step starts: after its dependencies, at most `side_by_side` steps in one."""
     waves: dict[str, int] = {}
     started: defaultdict[int, int] = defaultdict(int)
     for id_ in order:

@@ -1,4 +1,4 @@
-"""Patterns of paths: what they cover, and whether two of them have a path in common.
+"""Path patterns: which paths one covers, and whether two have a path in common.
 
 A plain path is the file, or all that lies below the folder. In a pattern `?` is one character, `*` any number of them
 within one part, and a part `**` any number of parts. Upper and lower case, and the Unicode forms of a name, are one.
@@ -16,7 +16,7 @@ from pipeline.policy.paths import canonical, collision_key, is_git_folder
 
 EVERYTHING: Final = "**/*"
 LONGEST: Final = 400
-"""Characters of a pattern; comparing two takes time with the product of their lengths."""
+"""The longest pattern, in characters; comparing two takes time with the product of their lengths."""
 _ANY_PARTS: Final = "**"
 _WILD: Final = frozenset("*?")
 _REFUSED: Final = {
@@ -27,22 +27,22 @@ _REFUSED: Final = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern of paths as it is compared; `text` is how somebody wrote it."""
+    """A path pattern in parts; `text` is how its author wrote it."""
 
     text: str
     parts: tuple[str, ...]
 
     @property
     def folder(self) -> tuple[str, ...]:
-        """Return the parts before the first one that stands for several: all it covers lies at or below these."""
+        """Return the parts before the first wildcard: every covered path lies at or below this folder."""
         return tuple(takewhile(lambda part: not _WILD & set(part), self.parts))
 
     def meets(self, other: Pattern) -> bool:
-        """Return whether some path is covered by both."""
+        """Return whether both patterns cover a common path."""
         return _meet(self.parts, other.parts)
 
     def covers(self, path: str) -> bool:
-        """Return whether a path of a file is covered."""
+        """Return whether the pattern covers a file's path."""
         return _meet(self.parts, _parts(path))
 
 
@@ -68,7 +68,7 @@ def fault(text: str) -> str | None:
 
 @lru_cache(maxsize=4_096)
 def parsed(text: str) -> Pattern:
-    """Return the pattern of a text.
+    """Return the pattern in a text.
 
     Raises:
         ValueError: it is none; `fault` says why.
@@ -81,12 +81,12 @@ def parsed(text: str) -> Pattern:
 
 
 def of_file(path: str) -> Pattern:
-    """Return the pattern of one path, whatever its name has in it: the file, or all below the folder."""
+    """Return a pattern that covers a file with exactly this path, or all files below it, wildcards taken as letters."""
     return Pattern(path, (*_parts(path), _ANY_PARTS))
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    """Return the parts in one form; composed, so that `?` is one letter with its marks."""
+    """Return the parts of a path in composed Unicode (NFC), so that `?` matches a letter with its marks."""
     return tuple(unicodedata.normalize("NFC", collision_key(path)).split("/"))
 
 
@@ -118,7 +118,7 @@ def _meet(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _names_meet(left: str, right: str) -> bool:
-    """Return whether two patterns of one part have a name in common."""
+    """Return whether two patterns for a single path part match a common name."""
     if not _WILD & (set(left) | set(right)):
         return left == right
     reached = [[False] * (len(right) + 1) for _ in range(len(left) + 1)]
