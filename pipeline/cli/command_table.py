@@ -13,6 +13,9 @@ LAZY_COMMANDS: Final = (
     LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
     LazyCommand("events", "pipeline.cli.events:events", "Print what happens in runs as CloudEvents."),
     LazyCommand("watch", "pipeline.cli.watch:watch", "Watch a run until no process drives it any more."),
+    LazyCommand(
+        "console", "pipeline.cli.console:console", "Show the runs of this repository in a browser on this machine."
+    ),
     LazyCommand("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
     LazyCommand(
         "agents",

@@ -18,10 +18,11 @@ from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import safe_next_actions
+from pipeline.runs.records import MIB, read_record
 from pipeline.runs.roster import seen_from
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role, spent
-from pipeline.runs.store import state_of_run
+from pipeline.runs.store import issue_of, state_of_run
 from pipeline.service.document_lines import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
 from pipeline.service.landing import landed, landing
@@ -123,12 +124,16 @@ def _vain_edits(run: Run, here: Repository) -> tuple[VainEdit, ...]:
 
 def title_of(run: Run) -> str:
     """Return the title of its issue; nothing where there is no copy of it, or none that can be read."""
-    path = run.folder / "issue.md"
-    if not path.is_file():
-        return ""
+    return issue_title(run.folder)
+
+
+def issue_title(folder: Path) -> str:
+    """Return the title of the issue of the run in *folder*, from its copy of it."""
+    issue = issue_of(folder.name) or ""
     try:
-        return Tracker(MappingSource({f"{run.issue}.md": path.read_bytes()})).read(run.issue).title
-    except TrackerError:
+        content = read_record(folder, "issue.md", MIB)
+        return Tracker(MappingSource({f"{issue}.md": content})).read(issue).title
+    except (OSError, TrackerError):
         return ""
 
 

@@ -71,6 +71,9 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "boxes/box.py": {
         "redfirst doctor": NO_BOX,
     },
+    "console/pages.py": {
+        "redfirst issue lint": "a broken tracker, on a page: cli/issue_place.py says the same, and is typed",
+    },
     "cli/mcp.py": {
         "redfirst mcp": "an agent's program starts it: tests/workflows/test_mcp.py does",
     },

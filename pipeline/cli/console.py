@@ -1,0 +1,45 @@
+"""`redfirst console`: runs in a browser on this machine (docs/console.md)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+
+_NEEDED = ("starlette", "uvicorn", "jinja2")
+
+
+def console(
+    port: Annotated[
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Where it listens; 0: any.")
+    ] = 0,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Only look: nothing can be changed by it.")] = False,
+) -> None:
+    """Show the runs of this repository in a browser on this machine.
+
+    It listens on loopback alone, and prints a link that opens it, once for each browser. Runs go on when it is
+    stopped (Ctrl-C).
+
+    Examples:
+      redfirst console
+
+      redfirst console --port 8765 --read-only
+    """
+    from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
+
+    from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
+    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+
+    repository = Repository.find(Path.cwd())
+    if any(find_spec(name) is None for name in _NEEDED):
+        from pipeline.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
+
+        command = install_command("console")
+        raise UserError("The console needs the extra `console`. Install it:", Reason.USAGE, actions=(command,))
+    from pipeline.console.serve import serve  # noqa: PLC0415  (the same)
+
+    serve(repository, port, lambda link: print_text(f"Open in a browser, once: {link}"), read_only=read_only)

@@ -1,0 +1,77 @@
+"""The console as an application: which address is which page, behind the guard."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import anyio
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from pipeline.console.frame import HERE
+from pipeline.console.guard import COOKIE, Guard
+from pipeline.console.live import Hub, Reader, Stream
+from pipeline.console.pages import Pages
+from pipeline.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+
+    from pipeline.console.guard import Access
+    from pipeline.git import Repository
+
+
+def application(repository: Repository, access: Access, *, read_only: bool = False) -> ASGIApp:
+    """Return the console of a repository."""
+    hub = Hub(repository)
+    pages = Pages(repository, access, hub, read_only=read_only)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(hub.poll)
+            yield
+            group.cancel_scope.cancel()
+
+    async def front(request: Request) -> Response:
+        code = request.query_params.get("code")
+        return await pages.runs(request) if code is None else _entered(pages, access, request, code)
+
+    async def events(request: Request) -> Response:
+        since = request.headers.get("last-event-id") or request.query_params.get("since") or None
+        reader = Reader(request.state.session, request.query_params.get("run"))
+        return Stream(hub, reader, since)
+
+    async def told(request: Request, error: Exception) -> Response:
+        if not isinstance(error, UserError):
+            raise error
+        return pages.error(request, error)
+
+    routes = [
+        Route("/", front),
+        Route("/runs/{key}", pages.run),
+        Route("/runs/{key}/diff", pages.diff),
+        Route("/runs/{key}/log", pages.log),
+        Route("/runs/{key}/files/{name:path}", pages.file),
+        Route("/issues", pages.issues),
+        Route("/events", events),
+        Mount("/static", StaticFiles(directory=HERE / "static")),
+    ]
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={UserError: told})
+    return Guard(app, access, locked=pages.locked)
+
+
+def _entered(pages: Pages, access: Access, request: Request, code: str) -> Response:
+    session = access.opened(code)
+    if session is None:
+        return pages.locked(request)
+    words = "This browser is let in until the console is stopped."
+    response = pages.page(request, "locked.html", title="Welcome", words=words, go_on=True)
+    response.set_cookie(COOKIE, session, path="/", httponly=True, samesite="strict")
+    return response

@@ -1,0 +1,119 @@
+"""What every page has: its templates, its errors, and one reader of files at a time beside the server's loop."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio import CapacityLimiter, to_thread
+from jinja2 import Environment, FileSystemLoader
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from pipeline.console.texts import markdown_lines, plain, shown
+from pipeline.outcomes import Reason
+from pipeline.progress import counted, duration
+from pipeline.service.document_lines import finding_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from starlette.requests import Request
+
+    from pipeline.console.guard import Access
+    from pipeline.console.live import Hub
+    from pipeline.errors import UserError
+    from pipeline.git import Repository
+
+    T = TypeVar("T")
+
+HERE: Final = Path(__file__).parent
+_STATUS: Final = {
+    Reason.LOCKED: 409,
+    Reason.CLAIMED_ELSEWHERE: 409,
+    Reason.ISSUE_NOT_FOUND: 404,
+    Reason.RECIPE_NOT_FOUND: 404,
+}
+"""The status of an answer by why it is none; others are 400."""
+_TABS: Final = (("/", "Runs"), ("/issues", "Issues"))
+
+
+def wants_json(request: Request) -> bool:
+    """Return whether a program asks, which wants the documents of the command line."""
+    accepted = request.headers.get("accept", "")
+    return "application/json" in accepted and "text/html" not in accepted
+
+
+class Frame:
+    """What the pages are made from; everything that reads files does so one after the other, beside the server's loop.
+
+    Args:
+        repository: Seen from where the console was started.
+        access: Whose forms have which token.
+        hub: What hands on events.
+        read_only: Whether nothing can be changed here.
+    """
+
+    def __init__(self, repository: Repository, access: Access, hub: Hub, *, read_only: bool) -> None:
+        self.repository, self.access, self.hub, self.read_only = repository, access, hub, read_only
+        self._one = CapacityLimiter(1)
+        self._templates = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            finalize=plain,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        filters: dict[str, Any] = self._templates.filters
+        filters.update(shown=shown, markdown=markdown_lines, finding=finding_text)
+        filters.update(duration=duration, counted=counted, ago=ago, since=since)
+
+    async def read(self, call: Callable[..., T], *args: object, **more: object) -> T:
+        """Return what a function that reads files returns."""
+        return await to_thread.run_sync(lambda: call(*args, **more), limiter=self._one)
+
+    def page(self, request: Request, template: str, *, status: int = 200, tab: str = "/", **values: object) -> Response:
+        """Return a page."""
+        session = getattr(request.state, "session", None)
+        said: dict[str, Any] = {
+            "project": self.repository.worktree.name,
+            "tabs": _TABS,
+            "tab": tab,
+            "read_only": self.read_only,
+            "token": self.access.token_for(session) if session is not None else "",
+            "since": self.hub.last,
+            **values,
+        }
+        return HTMLResponse(self._templates.get_template(template).render(said), status)
+
+    def error(self, request: Request, error: UserError) -> Response:
+        """Return what is wrong, and what can be done, as a page or as the document of the command line."""
+        unknown = error.reason is Reason.USAGE and "is not a run of this repository" in error.message
+        status = 404 if unknown else _STATUS.get(error.reason, 400)
+        if wants_json(request):
+            return JSONResponse({"schema": "redfirst.error/1", "ok": False, "error": error.facts}, status)
+        return self.page(request, "error.html", status=status, error=error)
+
+    def locked(self, request: Request) -> Response:
+        """Return what somebody sees who is not let in."""
+        words = "The terminal in which the console runs has a link that opens it, once for each browser."
+        if wants_json(request):
+            return JSONResponse({"schema": "redfirst.error/1", "ok": False, "error": {"message": words}}, 401)
+        return self.page(request, "locked.html", status=401, title="Not let in", words=words, go_on=False)
+
+
+def since(moment: datetime | str) -> float:
+    """Return the seconds since a moment."""
+    at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return max(0.0, (datetime.now(UTC) - at.astimezone(UTC)).total_seconds())
+
+
+def ago(seconds: float | None) -> str:
+    """Return an age in its largest unit."""
+    if seconds is None:
+        return ""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"

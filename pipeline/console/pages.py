@@ -1,0 +1,201 @@
+"""The pages that only look: each shows what a command prints, and gives a program the document of that command."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+
+from pipeline.console.frame import Frame, wants_json
+from pipeline.console.looks import look_at
+from pipeline.console.patches import files_of, tests_of
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
+from pipeline.runs.records import TooLargeError, read_record
+from pipeline.runs.roster import Roster
+from pipeline.runs.store import WORKFLOW, key_of_worktree
+from pipeline.service.documents import ShowDocument
+from pipeline.service.issue_documents import IssueListDocument
+from pipeline.service.issue_records import FOLDER, claims_of, record_of
+from pipeline.service.journal_lines import log_line
+from pipeline.service.patches import diff_run
+from pipeline.service.run_list import list_runs
+from pipeline.service.run_status import issue_title, log_document
+from pipeline.service.runs_document import as_json
+from todo import FolderSource, Tracker, TrackerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+    from pipeline.service.documents import DiffDocument, LogDocument
+
+_FILE_LIMIT: Final = 2 * 1024 * 1024
+"""Bytes of a file that is shown; who wants more has the file."""
+_SHOWN_AT_FIRST: Final = 50
+
+
+class Pages(Frame):
+    """Runs and issues, as they are."""
+
+    async def runs(self, request: Request) -> Response:
+        """Show all runs: those that wait for a person first."""
+        await self.hub.look()
+        document = await self.read(list_runs, self.repository)
+        if wants_json(request):
+            return JSONResponse(as_json(document))
+        groups: dict[str, list[tuple[str, Any]]] = {"waits": [], "works": [], "rests": [], "over": []}
+        addresses = await self.read(self._addresses)
+        for line in document.runs:
+            group = (
+                "waits" if line.gate_place else "works" if line.live else "over" if is_over(line.status) else "rests"
+            )
+            groups[group].append((addresses.get((line.worktree, line.name), ""), line))
+        everything = "all" in request.query_params
+        cut = len(groups["over"]) - _SHOWN_AT_FIRST
+        if not everything and cut > 0:
+            del groups["over"][_SHOWN_AT_FIRST:]
+        shown = [(line.worktree, line.name) for lines in groups.values() for _, line in lines]
+        titles = await self.read(lambda: {one: issue_title(Path(one[0]) / WORKFLOW / one[1]) for one in shown})
+        cut = 0 if everything else max(cut, 0)
+        return self.page(request, "runs.html", groups=groups, runs=document.runs, titles=titles, cut=cut)
+
+    def _addresses(self) -> dict[tuple[str, str], str]:
+        roster = Roster(self.repository)
+        return {(str(one.worktree.path), one.name): address_of(roster, one.folder) for one in roster.runs}
+
+    def folder_of(self, key: str) -> tuple[Roster, Path]:
+        """Return the folder of the run that an address names.
+
+        Raises:
+            UserError: there is no such run.
+        """
+        roster = Roster(self.repository)
+        return roster, roster.find(key.replace("~", "/")).folder
+
+    async def run(self, request: Request) -> Response:
+        """Show one run."""
+        key = str(request.path_params["key"])
+        roster, folder = await self.read(self.folder_of, key)
+        address = await self.read(address_of, roster, folder)
+        if request.url.path != address and f"/runs/{quote(key)}" != address:
+            return RedirectResponse(address, 303)
+        await self.hub.look()
+        look = await self.read(look_at, folder, self.repository)
+        if wants_json(request):
+            return JSONResponse(look.json)
+        name = "run.html" if isinstance(look.document, ShowDocument) else "recipe.html"
+        return self.page(
+            request, name, **self._of_run(roster, folder, address), look=look, run=look.document, view=look.view
+        )
+
+    def _of_run(self, roster: Roster, folder: Path, address: str) -> dict[str, Any]:
+        return {"address": address, "name": roster.spoken(folder), "stream": stream_of(folder)}
+
+    async def diff(self, request: Request) -> Response:
+        """Show the work of a run, with RED and GREEN beside each test."""
+        key = str(request.path_params["key"])
+        task = request.query_params.get("task")
+        roster, folder = await self.read(self.folder_of, key)
+        document: DiffDocument = await self.read(
+            diff_run, self.repository, roster.spoken(folder), task=task, stat=False
+        )
+        if wants_json(request):
+            return JSONResponse(document.model_dump(mode="json", by_alias=True))
+        look = await self.read(look_at, folder, self.repository)
+        tasks = look.document.tasks if isinstance(look.document, ShowDocument) else ()
+        tests = tests_of(tasks)
+        files, left_out = files_of(document, tests)
+        of_run = self._of_run(roster, folder, address_of(roster, folder))
+        return self.page(
+            request,
+            "diff.html",
+            **of_run,
+            look=look,
+            files=files,
+            left_out=left_out,
+            tests=tests,
+            tasks=tasks,
+            task=task,
+        )
+
+    async def log(self, request: Request) -> Response:
+        """Show the journal of a run."""
+        key = str(request.path_params["key"])
+        roster, folder = await self.read(self.folder_of, key)
+        document: LogDocument = await self.read(log_document, folder)
+        if wants_json(request):
+            return JSONResponse(document.model_dump(mode="json", by_alias=True))
+        lines = [log_line(line) for line in document.lines]  # pyright: ignore[reportArgumentType]
+        of_run = self._of_run(roster, folder, address_of(roster, folder))
+        return self.page(request, "log.html", **of_run, lines=lines)
+
+    async def file(self, request: Request) -> Response:
+        """Show an artifact of a run as it is, as plain text."""
+        key, name = str(request.path_params["key"]), str(request.path_params["name"])
+        _, folder = await self.read(self.folder_of, key)
+        look = await self.read(look_at, folder, self.repository)
+        names = look.document.artifacts if isinstance(look.document, ShowDocument) else ()
+        steps = getattr(look.document, "steps", ())
+        if name not in {*names, *(step.outcome for step in steps)}:
+            raise UserError(f"{folder.name} has no artifact {name!r}.", Reason.ISSUE_NOT_FOUND)
+        return PlainTextResponse(await self.read(text_of, folder, name))
+
+    # --- issues ----------------------------------------------------------------------------------------------------
+
+    async def issues(self, request: Request) -> Response:
+        """Show the tracker as a board, and which run has an issue."""
+        issues, claims = await self.read(self._issues)
+        records = [record_of(issue, claims) for issue in issues]
+        if wants_json(request):
+            return JSONResponse(asdict(IssueListDocument(issues=tuple(records))))
+        addresses = {name: address for (_, name), address in (await self.read(self._addresses)).items()}
+        done = {one.id for one in records if one.status == "Done"}
+        columns = {
+            status: [one for one in records if one.status == status] for status in ("Todo", "In Progress", "Done")
+        }
+        return self.page(request, "issues.html", tab="/issues", columns=columns, addresses=addresses, done=done)
+
+    def _issues(self) -> tuple[list[Any], Mapping[str, Any]]:
+        top = self.repository.worktree
+        if not (top / FOLDER).is_dir():
+            return [], {}
+        try:
+            return list(Tracker(FolderSource(top / FOLDER)).issues()), claims_of(top)
+        except TrackerError as error:
+            raise UserError(str(error), Reason.TRACKER_INVALID, actions=("redfirst issue lint",)) from error
+
+
+def address_of(roster: Roster, folder: Path) -> str:
+    """Return the address of a run's page."""
+    return f"/runs/{quote(roster.spoken(folder).replace('/', '~'), safe='~@')}"
+
+
+def stream_of(folder: Path) -> str:
+    """Return what the ids of a run's events begin with."""
+    return f"{key_of_worktree(folder.parents[1])}/{folder.name}"
+
+
+def text_of(folder: Path, name: str) -> str:
+    """Return a file of a run as text, with what is hidden in it visible.
+
+    Raises:
+        UserError: it is larger than what is shown, or is not there any more.
+    """
+    try:
+        content = read_record(folder, name, _FILE_LIMIT)
+    except TooLargeError:
+        raise UserError(f"{name} is too large to be shown. It is in {folder}.", Reason.USAGE) from None
+    except OSError as error:
+        raise UserError(f"{name} cannot be read: {error.strerror}.", Reason.ISSUE_NOT_FOUND) from None
+    return visible(content.decode("utf-8", "replace"), keep="\n\t")
+
+
+def is_over(status: str) -> bool:
+    """Return whether a run that stands so can never go on, or is nobody's concern any more."""
+    return status in {"completed", "completed_with_blockers", "failed", "rejected", "gone", "damaged"}

@@ -1,0 +1,56 @@
+"""Listens on loopback, and serves the console until it is stopped."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from pipeline.console.app import application
+from pipeline.console.guard import Access
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.git import Repository
+
+LOOPBACK = "127.0.0.1"
+
+
+def serve(repository: Repository, port: int, tell: Callable[[str], None], *, read_only: bool) -> None:
+    """Serve until Ctrl-C.
+
+    Args:
+        repository: Seen from where it is started.
+        port: 0 for any that is free.
+        tell: Is told each link that opens a session.
+        read_only: Nothing can be changed by it.
+
+    Raises:
+        UserError: the port is taken.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((LOOPBACK, port))
+        except OSError as error:
+            raise UserError(
+                f"Port {port} cannot be listened on: {error.strerror}. Without --port a free one is taken.",
+                Reason.USAGE,
+            ) from error
+        access = Access(listener.getsockname()[1], tell)
+        tell(access.link)
+        config = uvicorn.Config(
+            application(repository, access, read_only=read_only),
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            ws="none",
+            timeout_graceful_shutdown=1,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
