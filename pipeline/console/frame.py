@@ -10,7 +10,7 @@ from anyio import CapacityLimiter, to_thread
 from jinja2 import Environment, FileSystemLoader
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from pipeline.console.texts import markdown_lines, plain, shown
+from pipeline.console.texts import markdown_lines, printed, shown
 from pipeline.outcomes import Reason
 from pipeline.progress import counted, duration
 from pipeline.service.document_lines import finding_text
@@ -61,7 +61,7 @@ class Frame:
         self._templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
-            finalize=plain,
+            finalize=printed,
             trim_blocks=True,
             lstrip_blocks=True,
         )

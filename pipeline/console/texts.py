@@ -27,7 +27,7 @@ def clipped(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]} ... ({len(text) - longest:,} characters more)"
 
 
-def plain(value: object) -> object:
+def printed(value: object) -> object:
     """Return what a template prints: a text as it is safe to be seen; our own markup as it is."""
     return visible(clipped(value), keep="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
