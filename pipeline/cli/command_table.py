@@ -24,6 +24,11 @@ LAZY_COMMANDS: Final = (
         below=(LazyCommand("try", "pipeline.cli.agents_try:try_agent", "Ask one role once, as a run would."),),
     ),
     LazyCommand("verify", "pipeline.cli.verify:verify", "Check again that the tests of a commit were RED before it."),
+    LazyCommand(
+        "land",
+        "pipeline.cli.land:land",
+        "Put the commits of finished runs on their base, each verified on what it lands on.",
+    ),
     LazyCommand("tdd", "pipeline.cli.tdd:app", "Measure RED and GREEN of what you wrote, without any agent."),
     LazyCommand("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
     LazyCommand("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),

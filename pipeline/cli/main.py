@@ -106,6 +106,15 @@ def run_command(
     worktree: Annotated[
         bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")
     ] = False,
+    previous: Annotated[
+        str | None,
+        typer.Option(
+            "--previous",
+            metavar="RUN",
+            help="Do it again: an earlier run of the issue that did not land; its patch is shown to the plan.",
+            autocompletion=completion.runs,
+        ),
+    ] = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Take an issue to commits on the branch you stand on, or run a recipe.
@@ -122,6 +131,8 @@ def run_command(
       redfirst run GAL-39 --recipe quick --dry-run
 
       redfirst run GAL-39 --worktree --agent check=scripted
+
+      redfirst run GAL-39 --worktree --base main --previous run-GAL-39
     """
     from pipeline.cli.recipe_runs import drive_steps  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
@@ -138,6 +149,7 @@ def run_command(
         values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
         recipe=recipe or "issue",
         inputs=tuple(inputs or ()),
+        previous=previous,
         trigger="mcp" if for_agent else "cli",
     )
     if recipe is None:

@@ -97,6 +97,16 @@ def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each
             return model.TaskDone(task=task, status=status)
         case runs.Published(branch=branch, commits=commits):
             return model.PublicationDone(branch=visible(branch), commits=commits)
+        case runs.Landed(onto=onto, base=base, commits=commits):
+            return model.LandingDone(onto=visible(onto), base=base, commits=commits)
+        case runs.LandingRefused() as refused:
+            return model.LandingRefused(
+                onto=visible(refused.onto),
+                base=refused.base,
+                found=refused.found,
+                then=refused.then,
+                note=_short("; ".join(refused.why)),
+            )
         case _:
             return None
 

@@ -215,6 +215,28 @@ class PublicationDone(Data):
     commits: tuple[str, ...]
 
 
+class LandingDone(Data):
+    """The base holds the result of a run; `base` is where it pointed before."""
+
+    NAME = "landing.done"
+
+    onto: str
+    base: str
+    commits: tuple[str, ...]
+
+
+class LandingRefused(Data):
+    """A result does not go onto the base, or does not hold there; `then` is what follows."""
+
+    NAME = "landing.refused"
+
+    onto: str
+    base: str
+    found: str
+    then: str
+    note: str
+
+
 class Event(BaseModel):
     """An event of any type."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pipeline.git.reading import OBJECT_NAME, ReadDoor
+from pipeline.git.values import Signature
 from pipeline.scratch import scratch_folder
 
 _YES: Final = b"yes"
@@ -41,6 +42,15 @@ class HistoryDoor(ReadDoor):
         out = shown.decode(errors="replace")
         pairs = (line.partition(":") for line in out.split("\n") if ":" in line)
         return tuple((key.strip(), value.strip()) for key, _, value in pairs)
+
+    def message(self, commit: str) -> str:
+        """Return the whole message of a commit."""
+        return self._git("log", "--no-walk", "--format=%B", commit).decode(errors="replace").rstrip("\n") + "\n"
+
+    def author(self, commit: str) -> Signature:
+        """Return who wrote a commit, and when."""
+        out = self._git("log", "--no-walk", "--date=raw", "--format=%an%x00%ae%x00%ad", commit)
+        return Signature(*out.decode(errors="replace").rstrip("\n").split("\0"))
 
     def parents(self, commit: str) -> tuple[str, ...]:
         """Return the parents of a commit; none for a root commit, or where a shallow clone ends."""

@@ -117,7 +117,14 @@ class ObjectDoor(HistoryDoor):
             return None if done.returncode else self._git("write-tree", env=env, cwd=place).decode().strip()
 
     def commit_tree(
-        self, tree: str, parents: Sequence[str], message: str, who: Signature, *, sign: str | None = None
+        self,
+        tree: str,
+        parents: Sequence[str],
+        message: str,
+        who: Signature,
+        *,
+        committer: Signature | None = None,
+        sign: str | None = None,
     ) -> str:
         """Write a commit object and return its name.
 
@@ -126,6 +133,7 @@ class ObjectDoor(HistoryDoor):
             parents: Its parents, in order.
             message: The whole message.
             who: Author and committer, and the date of both.
+            committer: Who else commits it.
             sign: None for no signature, else the key ("" = the user's default key).
 
         Raises:
@@ -133,8 +141,8 @@ class ObjectDoor(HistoryDoor):
         """
         env = {
             f"GIT_{kind}_{what}": value
-            for kind in ("AUTHOR", "COMMITTER")
-            for what, value in (("NAME", who.name), ("EMAIL", who.email), ("DATE", who.date))
+            for kind, one in (("AUTHOR", who), ("COMMITTER", committer or who))
+            for what, value in (("NAME", one.name), ("EMAIL", one.email), ("DATE", one.date))
         }
         argv = [
             "-c",
@@ -195,6 +203,13 @@ class ObjectDoor(HistoryDoor):
         """Point *ref* at *new*; with *old*, only if the ref points there now (NO_OBJECT: only if it does not exist)."""
         self._free(ref)
         done = self._start(("update-ref", "--no-deref", "-m", "redfirst", ref, new, *([] if old is None else [old])))
+        refuse_disk(done, self.common_dir)
+        return done.returncode == 0
+
+    def delete_ref_at(self, ref: str, old: str) -> bool:
+        """Delete a ref if it points at *old* now; return whether it did."""
+        self._free(ref)
+        done = self._start(("update-ref", "--no-deref", "-d", ref, old))
         refuse_disk(done, self.common_dir)
         return done.returncode == 0
 

@@ -10,7 +10,7 @@ from pipeline.engine.events import EffectMade, JournalEvent
 from pipeline.engine.journal import Line
 from pipeline.progress import counted
 from pipeline.runs.info import DispatchRecord, Usage, ViolationRecord
-from pipeline.safe_names import BareName, ObjectName
+from pipeline.safe_names import BareName, BranchName, ObjectName
 
 
 class ClaimTaken(JournalEvent):
@@ -189,6 +189,39 @@ class Published(JournalEvent):
     branch: str
     commits: tuple[ObjectName, ...]
     publication: str | None = None
+
+
+class LandingIntended(JournalEvent):
+    """The base is about to be moved from `base` to the last of the commits, copies of the run's on it (`land`)."""
+
+    KIND = "landing_intended"
+
+    onto: BranchName
+    base: ObjectName
+    commits: tuple[ObjectName, ...]
+
+
+class Landed(JournalEvent):
+    """The base holds the result of the run; `filed` are the issues that came with it."""
+
+    KIND = "landed"
+
+    onto: BranchName
+    base: ObjectName
+    commits: tuple[ObjectName, ...]
+    filed: tuple[str, ...] = ()
+
+
+class LandingRefused(JournalEvent):
+    """The result does not go onto the base, or does not hold there; `found` and `then` are words of the landing."""
+
+    KIND = "landing_refused"
+
+    onto: BranchName
+    base: ObjectName
+    found: str
+    then: str
+    why: tuple[str, ...] = ()
 
 
 JournalLine: TypeAlias = Line

@@ -14,6 +14,8 @@ from pipeline.safe_names import BareName, BranchName, ObjectName, SessionName, T
 
 RECIPE: Final = "recipe.json"
 """The file of a run that says what recipe it is of, as it was when it began."""
+PREVIOUS_PATCH: Final = "previous.patch"
+"""The work of an earlier run of the issue, which did not go onto the base; a file of the run that does it again."""
 HIDDEN: Final = "(hidden)"
 """What stands where a value is not kept."""
 
@@ -75,6 +77,8 @@ class RunInfo(_Record):
     """The change that one of the inputs names; then its steps see the files with it."""
     phases: Phases = EVERYBODY
     """What of the recipe the matrix goes by."""
+    previous: str | None = None
+    """The run whose result did not go onto the base, which this one does again, as it is called in any worktree."""
     trigger: Trigger = "cli"
     """Who began it: a person at the command line, or an agent of another program (`redfirst mcp`)."""
     started_at: Timestamp

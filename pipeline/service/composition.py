@@ -15,6 +15,7 @@ from pipeline.errors import UserError, check_all, with_others
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.files import disk, full_disk
+from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.lease import FileLease
 from pipeline.runs.preconditions import examine
 from pipeline.runs.roster import next_name
@@ -26,6 +27,7 @@ from pipeline.service.isolation import box_of
 from pipeline.service.new_run import issue_limits, made
 from pipeline.service.orchestrator import drive_issue
 from pipeline.service.ports import build_context, place_of_run
+from pipeline.service.previous_work import previous_patch
 from pipeline.service.progress import IssueStanding, shown
 from pipeline.service.recipe_choice import issue_recipe
 from pipeline.service.run_config import (
@@ -88,6 +90,9 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
     except UserError as error:
         raise with_others(error, *checks) from None
     check_all(*checks)
+    previous = None
+    if options.previous is not None:
+        previous = previous_patch(repository, options.previous, options.issue)
     box = await box_of(config)
     await interruption.checkpoint()
     folder = workflow_folder(repository) / next_name(repository, options.issue)
@@ -120,7 +125,10 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
             gates=options.gates,
             park_on_blockers=config.final_review.on_blockers == "park",
             phases=recipe.phases,
+            previous=previous[0] if previous is not None else None,
         )
+        if previous is not None:
+            run.write_artifact(PREVIOUS_PATCH, previous[1])
         ctx = build_context(repository, run, config, box, options.environ, say)
         ctx.start = start_point
         facts = ", ".join(f"{name} {value}" for name, value in ctx.box_facts.items())

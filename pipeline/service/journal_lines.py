@@ -23,6 +23,9 @@ from pipeline.runs.events import (
     ClaimTaken,
     DispatchFinished,
     DispatchStarted,
+    Landed,
+    LandingIntended,
+    LandingRefused,
     MeasuredTests,
     Published,
     PublishIntended,
@@ -121,6 +124,10 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"files to {commit[:12]}" if commit is not None else "files as they were"
         case Published() as said:
             return f"{said.branch}: {_commits(said.commits)}"
+        case LandingIntended(onto=onto, commits=commits) | Landed(onto=onto, commits=commits):
+            return f"{onto}: {_commits(commits)}"
+        case LandingRefused() as said:
+            return f"{said.onto}: {said.found.replace('_', ' ')}: {'; '.join(said.why)} -> {said.then}"
         case _:
             raise LookupError(line.kind)
 

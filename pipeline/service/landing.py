@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.outcomes import Outcome
 from pipeline.runs.facts import commits_of
+from pipeline.runs.landed import is_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,10 +27,10 @@ def landed(repository: Repository, run: Run) -> bool | None:
     commits, base = commits_of(run) if done else (), repository.resolve(f"refs/heads/{run.info.base_branch}")
     if not commits or base is None:
         return None
+    if is_on(repository, commits, run.info.start_commit, base):
+        return True
     tip = repository.resolve(f"refs/heads/{run.info.branch}")
-    if tip is None or not repository.is_ancestor(commits[-1], tip):
-        return None
-    return base != run.info.start_commit and repository.is_ancestor(commits[-1], base)  # they stand on the start
+    return None if tip is None or not repository.is_ancestor(commits[-1], tip) else False
 
 
 def landing(repository: Repository, run: Run) -> tuple[str, ...]:

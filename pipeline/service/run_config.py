@@ -75,6 +75,8 @@ class RunOptions:
     values: tuple[str, ...] = ()
     recipe: str = "issue"
     inputs: tuple[str, ...] = ()
+    previous: str | None = None
+    """An earlier run of the issue, of which this one is given the work."""
     trigger: Trigger = "cli"
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 

@@ -51,7 +51,8 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         )
     title = tracker.read_committed(repository, tip, options.issue, base)[1].title
     refuse_claimed(repository, options.issue)
-    _refuse_done(repository, options.issue, tip)
+    if options.previous is None:
+        _refuse_done(repository, options.issue, tip)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_SLUG_LIMIT].strip("-")
     # `git worktree add` is not safe in parallel: one at a time.
     with _locked(repository.common_dir):

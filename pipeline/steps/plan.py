@@ -16,6 +16,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
 from pipeline.runs.drafts import PLAN, redraft, task_file
+from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.plans import BOTH
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence
@@ -41,6 +42,8 @@ async def run(ctx: Context) -> Event:
         patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)
         name = ctx.write(f"previous-{ctx.state.plan_revision}.patch", patch)
         artifacts["previous_patch"] = [ctx.path(name)]
+    elif PREVIOUS_PATCH in ctx.run.artifacts:
+        artifacts["previous_patch"] = [ctx.path(PREVIOUS_PATCH)]
     request = Request(
         Role.ORCHESTRATOR,
         BOTH if ctx.state.plan_brings_tasks else "plan",

@@ -21,7 +21,22 @@ OF_RECIPES: Final = "a run of a recipe's own steps: tests/workflows/test_runs_of
 OF_GATES: Final = "a gate of a recipe's run: tests/workflows/test_gates_and_commands.py types it"
 OF_SAVED: Final = "a recipe that was written: tests/workflows/test_saved_recipes.py types it"
 
+OF_LANDING: Final = "a finished run that is landed: tests/landing/test_landing.py types it"
+
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
+    "service/land.py": {
+        "git -C {} status": OF_LANDING,
+        "redfirst diff {}": OF_LANDING,
+        "redfirst explain {} --last": OF_LANDING,
+        "redfirst land {} --onto {}": OF_LANDING,
+        "redfirst run {} --worktree --base {} --previous {}": OF_LANDING,
+    },
+    "service/land_choice.py": {
+        "git branch --list": OF_LANDING,
+        "redfirst land --onto {}": OF_LANDING,
+        "redfirst land {}": OF_LANDING,
+        "redfirst show {}": OF_LANDING,
+    },
     "runs/recipe_run.py": {
         "redfirst abandon {}": "of a journal that is damaged: runs/run.py says the same, and is typed",
     },

@@ -136,12 +136,17 @@ def _tracker_tree(
 ) -> tuple[tuple[str, ...], str]:
     issues = tracker.in_tree(ctx.repository, tree)
     edits = issues.set_status(ctx.issue, Status.DONE)
-    done = ", ".join(commit[:12] for commit in commits)
-    what = f"commit{'s' if len(commits) > 1 else ''} {done}" if commits else "no change was needed"
-    text = f"Branch `{ctx.run.info.branch}`, {what} - {ctx.run.info.run_id} completed"
+    text = closing_text(ctx.run.info.branch, ctx.run.info.run_id, commits)
     edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
     filed, more = file_items(issues.with_edits(edits), ctx.issue, wanted)
     return filed, tracker.tree_with(ctx.repository, tree, edits.then(more))
+
+
+def closing_text(branch: str, run_id: str, commits: Sequence[str]) -> str:
+    """Return the comment on an issue that a run has done."""
+    done = ", ".join(commit[:12] for commit in commits)
+    what = f"commit{'s' if len(commits) > 1 else ''} {done}" if commits else "no change was needed"
+    return f"Branch `{branch}`, {what} - {run_id} completed"
 
 
 def task_message(ctx: Context, task: TaskState, paths: Sequence[str], base: str) -> str:

@@ -1,0 +1,104 @@
+"""`redfirst land`: finished runs onto the base, each measured again on what it lands on (contract 1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import completion
+from pipeline.cli.arguments import AsDocumentBesideProgress
+
+if TYPE_CHECKING:
+    from pipeline.service.land_document import LandDocument, LandLine
+
+
+def land(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN",
+            help="Runs, their issues, or prefixes; default: all that are finished.",
+            autocompletion=completion.runs,
+        ),
+    ] = None,
+    onto: Annotated[
+        str | None,
+        typer.Option(
+            "--onto", metavar="BRANCH", help="The branch; default: their base.", autocompletion=completion.branches
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only pick them, in objects: no test is run, nothing is written.")
+    ] = False,
+    as_document: AsDocumentBesideProgress = False,
+) -> None:
+    """Put the commits of finished runs on their base, each verified on what it lands on.
+
+    They are taken by what their issues depend on, then by time. Each commit gets the trailer Rebased-From, and the
+    tracker is computed again. What does not go there, or does not hold there, is not landed: its issue is ordered
+    again, once.
+
+    Leaves with 0 when all of them are there, 7 when a result was refused, 4 when one waits.
+
+    Examples:
+      redfirst land --dry-run
+
+      redfirst land GAL-39 GAL-40
+
+      redfirst land --onto main --json
+    """
+    import os  # noqa: PLC0415  (heavy imports are not on the path of --help)
+    from pathlib import Path  # noqa: PLC0415  (the same)
+
+    import anyio  # noqa: PLC0415  (the same)
+
+    from pipeline.cli.status_line import Beating  # noqa: PLC0415  (the same)
+    from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
+    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.service import land as service  # noqa: PLC0415  (the same)
+    from pipeline.service.land_choice import chosen_runs  # noqa: PLC0415  (the same)
+    from pipeline.service.verification_ports import opened_context  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
+
+    here = Repository.find(Path.cwd())
+    choice = chosen_runs(here, names or (), onto)
+    if dry_run or not choice.candidates:
+        document = service.tried(here, choice, os.environ)
+    else:
+        beating = Beating("land")
+        with opened_context(Path.cwd(), os.environ, beating) as ctx:
+            document = anyio.run(beating.during, service.land, ctx, here, choice, os.environ, beating)
+    if as_document:
+        print_document(document)
+    else:
+        print_text(visible_lines(land_text(document)))
+    raise typer.Exit(document.exit_code)
+
+
+def land_text(document: LandDocument) -> str:
+    """Return the document in lines."""
+    lines = [part for line in document.runs for part in _line(line, document)]
+    if document.onto is None or not document.runs:
+        return "Nothing to land: no finished run has commits that its base lacks."
+    count = sum(line.status in {"landed", "would_land"} for line in document.runs)
+    before, after = document.before or "", document.after or ""
+    ways = f"{before[:12]} -> {after[:12]}" if before != after else "stays where it is"
+    verb = "would land" if document.dry_run else "landed"
+    return "\n".join([*lines, f"{document.onto}: {ways}; {verb}: {count} of {len(document.runs)}"])
+
+
+def _line(line: LandLine, document: LandDocument) -> list[str]:
+    words = {
+        "landed": f"landed on {document.onto}, verified there",
+        "would_land": f"goes on {document.onto}; its tests were not run there",
+        "already": "nothing to do",
+        "refused": f"NOT landed, {line.found.value if line.found else ''}",
+        "waits": "not landed, it waits",
+        "passed_over": "passed over",
+    }
+    lines = [f"{line.run}: {words[line.status]}"]
+    lines += [f"    commit {commit[:12]}" for commit in line.commits]
+    lines += [f"    filed {issue}" for issue in line.filed]
+    lines += [f"    {why}" for why in line.why]
+    return [*lines, *(f"    next: {action}" for action in line.safe_next_actions)]

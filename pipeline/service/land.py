@@ -1,0 +1,183 @@
+"""`land`: the chosen runs onto the base one after the other, and what is written down of each (ADR-R205)."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.git import SigningError, UntouchedRepository
+from pipeline.landing.moving import place_of, settle
+from pipeline.landing.pick import Conflict, picked
+from pipeline.landing.table import Found, Then
+from pipeline.landing.train import Landing, Train, now_signed, unmet
+from pipeline.runs.events import Landed, LandingIntended, LandingRefused
+from pipeline.runs.lease import FileLease
+from pipeline.runs.run import Run
+from pipeline.runs.run_ref import keep
+from pipeline.scratch import scratch_folder
+from pipeline.service.land_document import LandDocument
+from pipeline.verification.recheck import recheck
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pipeline.git import Repository
+    from pipeline.service.land_choice import Candidate, Choice
+    from pipeline.service.land_document import LandLine
+    from pipeline.verification.context import VerificationContext
+
+_REFUSED: Final = frozenset({Found.CONFLICT, Found.REFUTED, Found.REGRESSION})
+
+
+async def land(
+    ctx: VerificationContext, here: Repository, choice: Choice, environ: Mapping[str, str], say: Callable[[str], None]
+) -> LandDocument:
+    """Put the chosen runs on the base; a run that does not go there is told, and the next one is tried.
+
+    Args:
+        ctx: What measures.
+        here: The repository, from any worktree.
+        choice: The runs, in order.
+        environ: The user's environment.
+        say: Is told how it goes on.
+
+    Raises:
+        UserError: the tests cannot be run here at all, or git has no identity.
+    """
+    train = Train(here, choice.onto, lambda commit: recheck(ctx, commit), say)
+    before = train.tip()
+    if choice.candidates:
+        await ctx.prepare(ctx.repository.tree_of(before))
+    epoch = environ.get("SOURCE_DATE_EPOCH", "")
+    lines = [await _Landing(here, train, each, epoch).line() for each in choice.candidates]
+    return _document(choice, lines, before, train.tip(), dry_run=False)
+
+
+@dataclass(frozen=True)
+class _Landing:
+    """One run that is landed, under its lease."""
+
+    here: Repository
+    train: Train
+    candidate: Candidate
+    epoch: str
+
+    async def line(self) -> LandLine:
+        """Land it, write down what came of it, and return what is told."""
+        try:
+            lease = FileLease.take(self.candidate.place.folder)
+        except UserError as error:
+            return self.candidate.line("waits", why=(error.message,), safe_next_actions=error.actions)
+        try:
+            run = Run.load(self.candidate.place.folder, driving=True)
+            left = self._settled(run)
+            return left if left is not None else await self._picked(run)
+        finally:
+            lease.release()
+
+    def _settled(self, run: Run) -> LandLine | None:
+        """Return what a kill left of an earlier landing, where that is brought to its end; else None."""
+        intended = [line for line in run.journal.of(LandingIntended) if line.data.onto == self.train.branch]
+        landed = run.journal.of(Landed)
+        if not intended or (landed and landed[-1].seq > intended[-1].seq):
+            return None
+        said, since = intended[-1].data, datetime.fromisoformat(intended[-1].at).timestamp()
+        if not settle(self.here, said.onto, said.base, said.commits[-1], since):
+            return None
+        return self._landed(run, said.base, said.commits, ())
+
+    async def _picked(self, run: Run) -> LandLine:
+        def intend(base: str, commits: tuple[str, ...]) -> None:
+            run.journal.append(LandingIntended(onto=self.train.branch, base=base, commits=commits))
+
+        who = now_signed(self.here.identity(), self.epoch)
+        try:
+            landing = await self.train.land(self.candidate.result, who, intend, ordered=self.candidate.ordered)
+        except SigningError as error:
+            return self.candidate.line("waits", why=(f"the commits could not be signed: {error}",))
+        if landing.then is Then.LAND and landing.picked is not None:
+            return self._landed(run, landing.tip, landing.picked.commits, landing.picked.filed)
+        return self._refused(run, landing)
+
+    def _landed(self, run: Run, base: str, commits: Sequence[str], filed: Sequence[str]) -> LandLine:
+        """Write down that the base has the commits."""
+        told = {"onto": self.train.branch, "base": base, "commits": tuple(commits), "filed": tuple(filed)}
+        run.journal.append(Landed.model_validate(told))
+        self._keep(run)
+        self.train.say(f"    landed: {self.train.branch} is at {commits[-1][:12]}")
+        facts = {"found": Found.VERIFIED, "then": Then.LAND, "commits": tuple(commits), "filed": tuple(filed)}
+        return self.candidate.line("landed", **facts)
+
+    def _refused(self, run: Run, landing: Landing) -> LandLine:
+        """Write down why not, once for each tip."""
+        found, then, why = landing.found.value, landing.then.value, landing.why
+        known = [line.data for line in run.journal.of(LandingRefused)][-1:]
+        said = LandingRefused(onto=self.train.branch, base=landing.tip, found=found, then=then, why=why)
+        if landing.found is not Found.WAITS and known != [said]:
+            run.journal.append(said)
+            self._keep(run)
+        self.train.say(f"    not landed, {found.replace('_', ' ')}: {'; '.join(why[:1])}")
+        status = "refused" if landing.found in _REFUSED else "waits"
+        facts = {"found": landing.found, "then": landing.then, "why": why}
+        return self.candidate.line(status, **facts, safe_next_actions=self._next(landing))
+
+    def _keep(self, run: Run) -> None:
+        keep(self.here.at(self.candidate.place.worktree), run, whole=True)
+
+    def _next(self, landing: Landing) -> tuple[str, ...]:
+        """Return the commands that are safe now."""
+        name, onto = self.candidate.name, shlex.quote(self.train.branch)
+        again = f"redfirst land {name} --onto {onto}"
+        match landing.then:
+            case Then.ORDER_AGAIN:
+                issue = self.candidate.result.issue
+                return (f"redfirst run {issue} --worktree --base {onto} --previous {name}",)
+            case Then.WAIT:
+                return (again,)
+            case _ if landing.found is Found.IN_THE_WAY:
+                there = place_of(self.here, self.train.branch)
+                status = (f"git -C {shlex.quote(str(there.worktree))} status",) if there is not None else ()
+                return (*status, again)
+            case _:
+                return (f"redfirst explain {name} --last", f"redfirst diff {name}", again)
+
+
+def tried(here: Repository, choice: Choice, environ: Mapping[str, str]) -> LandDocument:
+    """Return what would become of the chosen runs as far as it can be told without a test: nothing is written."""
+    before = tip = here.resolve(f"refs/heads/{choice.onto}") or ""
+    who = now_signed(here.identity(), environ.get("SOURCE_DATE_EPOCH", ""))
+    lines: list[LandLine] = []
+    with scratch_folder("land") as place:
+        aside = UntouchedRepository.of(here, place / "objects")
+        for each in choice.candidates:
+            waits = unmet(aside, each.result.issue, tip)
+            if waits:
+                lines.append(each.line("waits", found=Found.WAITS, then=Then.WAIT, why=(f"it needs {waits[0]}",)))
+                continue
+            new = picked(aside, each.result, tip, who, key=None)
+            if isinstance(new, Conflict):
+                lines.append(each.line("refused", found=Found.CONFLICT, why=new.why))
+                continue
+            tip = new.commits[-1]
+            lines.append(each.line("would_land", filed=new.filed))
+    return _document(choice, lines, before, before, dry_run=True)
+
+
+def _document(choice: Choice, lines: Sequence[LandLine], before: str, after: str, *, dry_run: bool) -> LandDocument:
+    every = (*choice.lines, *lines)
+    statuses = {line.status for line in every}
+    code = 7 if "refused" in statuses else 4 if "waits" in statuses else 0
+    return LandDocument.model_validate(
+        {
+            "ok": not code,
+            "exit_code": code,
+            "onto": choice.onto or None,
+            "before": before or None,
+            "after": after or None,
+            "dry_run": dry_run,
+            "runs": every,
+        }
+    )
