@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _TOLD: Final = 3
+NO_NEW_TEST: Final = "no test was added or changed"
 
 
 class Refusal(Value):
@@ -194,9 +195,9 @@ def _nothing_new(before: Observation, after: Observation) -> str:
     """Return a message that there is no new test, and how old tests that fail now come to count."""
     since = sorted({after.records[entry].function for entry in failing_since(before, after)})
     if not since:
-        return "no test was added or changed"
+        return NO_NEW_TEST
     told = ", ".join(since[:_TOLD]) + (f" and {len(since) - _TOLD} more" if len(since) > _TOLD else "")
-    return f"no test was added or changed, but {told} fails since: if that is meant, name the test in `tests`"
+    return f"{NO_NEW_TEST}, but {told} fails since: if that is meant, name the test in `tests`"
 
 
 def _is_red(found: Classified) -> bool:

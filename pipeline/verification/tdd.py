@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import Ended
-from pipeline.evidence.red import derive_new_ids, judge_red
+from pipeline.evidence.red import NO_NEW_TEST, derive_new_ids, judge_red
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import shares_file
@@ -92,6 +92,8 @@ async def tdd_red(ctx: VerificationContext, question: Question) -> TddDocument:
         UnmeasurableError: the tests cannot be run here.
     """
     old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
+    if old == new and not question.ids:  # a worktree without a change has no answer that takes a measurement
+        return _document(question, "red", (), [Problem(why=NO_NEW_TEST)], notes=ctx.notes)
     # the base is what its owner started from
     before = await measure(ctx, old, Selection.nothing(), warm=True, what="collecting the tests of the base")
     paths = test_paths(ctx, question, old, new, before.layout)

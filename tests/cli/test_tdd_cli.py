@@ -102,6 +102,13 @@ def test_nothing_to_judge_a_wrong_base_and_a_wrong_path(project: Project) -> Non
     assert (code, error["error"]["path"]) == (2, "nowhere.py")
 
 
+def test_where_nothing_changed_nothing_is_measured(project: Project) -> None:
+    project.write({"tests/test_greet.py": "import nobody_has_this\n"})
+    project.git("commit", "-qam", "tests that cannot be run")
+    code, red = check(project, "red", "--base", "HEAD")
+    assert (code, failures(red)) == (7, " no test was added or changed")
+
+
 def test_tests_that_cannot_be_run_are_not_judged(project: Project) -> None:
     project.write({"tests/test_greet.py": "import nobody_has_this\n" + TEST_GREET_NEW})
     code, error = check(project, "red")
