@@ -12,7 +12,17 @@ from pipeline.errors import UserError
 from pipeline.git import GitError, Repository, Worktree
 from pipeline.outcomes import Reason
 from pipeline.runs.records import read_record
-from pipeline.runs.store import RUN_REFS, WORKFLOW, Claim, claims, issue_of, key_of_worktree, run_names, worktree_key
+from pipeline.runs.store import (
+    RUN_REFS,
+    WORKFLOW,
+    Claim,
+    claims,
+    issue_of,
+    key_of_worktree,
+    order_of_runs,
+    run_names,
+    worktree_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,6 +152,14 @@ class Roster:
                     path=claim.worktree,
                     actions=(f"redfirst abandon {issue}",),
                 )
+        if (record := self._record_of(name)) is not None:
+            return UserError(
+                f"{record.rpartition('/')[2]} is over, and its worktree is gone. What it left is kept in its ref: "
+                f"git show {record}:run/summary.md",
+                Reason.USAGE,
+                path=record,
+                actions=(f"git show {record}:run/summary.md", f"git ls-tree -r --name-only {record} run/"),
+            )
         names = self.names()
         words = {word.casefold(): spoken for spoken in names for word in (spoken, spoken.replace("run-", "", 1))}
         near = next(iter(get_close_matches(name.casefold(), words, n=1, cutoff=_NEAR)), None)
@@ -152,6 +170,14 @@ class Roster:
             details={"runs": names, "did_you_mean": words.get(near or "")},
             actions=("redfirst runs",),
         )
+
+    def _record_of(self, name: str) -> str | None:
+        """Return the ref of the newest run of this name or issue whose folder the ref holds; None where none does."""
+        word = name.rpartition("/")[2].casefold()
+        runs = {ref: ref.rpartition("/")[2] for ref in self.repository.refs(RUN_REFS)}
+        meant = [ref for ref, run in runs.items() if word in {run.casefold(), (issue_of(run) or "").casefold()}]
+        kept = [ref for ref in meant if self.repository.resolve(f"{ref}:run/summary.md")]
+        return max(kept, key=lambda ref: order_of_runs(runs[ref]), default=None)
 
 
 def find_run(repository: Repository, name: str) -> Path:

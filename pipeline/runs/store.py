@@ -77,10 +77,11 @@ def run_names(repository: Repository) -> list[str]:
     """
     folder = runs_folder(repository)
     found = [p.name for p in folder.glob("run-*") if (p / "run.json").is_file()] if folder.is_dir() else []
-    return sorted(found, key=_order)
+    return sorted(found, key=order_of_runs)
 
 
-def _order(name: str) -> tuple[str, int]:
+def order_of_runs(name: str) -> tuple[str, int]:
+    """Return what sorts the names of runs by issue, then by attempt."""
     match = _NAME.match(name)
     return (match["issue"], int(match["attempt"] or 1)) if match else (name, 0)
 
