@@ -112,6 +112,7 @@ class Hub:
         self._kept: deque[Event] = deque(maxlen=_KEPT)
         self._readers: list[Reader] = []
         self._wanted = anyio.Event()
+        self._looking = anyio.Lock()
 
     @property
     def last(self) -> str:
@@ -129,18 +130,23 @@ class Hub:
 
     async def look(self) -> None:
         """Read what is new, and hand it on."""
-        for event in await to_thread.run_sync(self._journals.new):
-            self._kept.append(event)
-            for reader in list(self._readers):
-                reader.give(event)
+        async with self._looking:
+            for event in await to_thread.run_sync(self._journals.new):
+                self.hand_on(event)
+
+    def hand_on(self, event: Event) -> None:
+        """Let every reader have an event."""
+        self._kept.append(event)
+        for reader in self._readers:
+            reader.give(event)
 
     def begin(self, reader: Reader, since: str | None) -> bool:
         """Let a reader have what came after an event, and what comes; return whether that event is known.
 
         Of a session's readers the oldest is cut where there are too many.
         """
-        own = [one for one in self._readers if one.session == reader.session]
-        for old in own[: len(own) + 1 - PER_SESSION]:
+        own = [one for one in self._readers if one.session == reader.session and not one.pushed_out]
+        for old in own[: max(0, len(own) + 1 - PER_SESSION)]:
             old.cut()
         self._readers.append(reader)
         self._wanted.set()
@@ -168,6 +174,7 @@ class Stream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the reader goes, or is cut."""
         del scope
+        await self._hub.look()  # what has happened until now is no news
         known = self._hub.begin(self._reader, self._since)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})

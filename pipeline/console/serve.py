@@ -15,6 +15,8 @@ from pipeline.outcomes import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from starlette.types import ASGIApp
+
     from pipeline.git import Repository
 
 LOOPBACK = "127.0.0.1"
@@ -43,14 +45,19 @@ def serve(repository: Repository, port: int, tell: Callable[[str], None], *, rea
             ) from error
         access = Access(listener.getsockname()[1], tell)
         tell(access.link)
-        config = uvicorn.Config(
-            application(repository, access, read_only=read_only),
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            ws="none",
-            timeout_graceful_shutdown=1,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+        app = application(repository, access, read_only=read_only)
+        uvicorn.Server(configuration(app)).run(sockets=[listener])
+
+
+def configuration(app: ASGIApp) -> uvicorn.Config:
+    """Return how the server is run: it says nothing of itself, and believes no proxy."""
+    return uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=1,
+    )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import http.client
 import re
+import socket
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from pipeline.console.app import application
 from pipeline.console.guard import Access
+from pipeline.console.serve import configuration
 from pipeline.git import Repository
 
 if TYPE_CHECKING:
@@ -60,3 +65,53 @@ def opened(root: Path, *, read_only: bool = False) -> Generator[Browser]:
     with client_of(root, read_only=read_only) as (client, access):
         assert client.get(access.link).status_code == 200
         yield Browser(client, access)
+
+
+@contextmanager
+def listening(root: Path, *, read_only: bool = False) -> Generator[Access]:
+    """Serve the console of a repository on a free port of loopback, in a thread."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        access = Access(listener.getsockname()[1])
+        app = application(Repository.find(root), access, read_only=read_only)
+        server = uvicorn.Server(configuration(app))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield access
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class Stream:
+    """A reader of events over a connection of its own."""
+
+    def __init__(self, access: Access, session: str, path: str = "/events", *, last: str | None = None) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", access.port, timeout=30)
+        back = {} if last is None else {"Last-Event-ID": last}
+        headers = {"Host": access.host, "Cookie": f"redfirst={session}", **back}
+        self.connection.request("GET", path, headers=headers)
+        self.answer = self.connection.getresponse()
+        assert self.answer.status == 200, self.answer.read()
+
+    def next(self) -> tuple[str, str, str]:
+        """Return kind, id and data of the next message; all empty at the end."""
+        said = {"event": "", "id": "", "data": ""}
+        while line := self.answer.readline():
+            key, _, value = line.decode().rstrip("\n").partition(": ")
+            if not key and said["event"]:
+                break
+            if key in said:
+                said[key] = value
+        return said["event"], said["id"], said["data"]
+
+    def close(self) -> None:
+        self.answer.close()
+        self.connection.close()
+
+
+def session_of(access: Access) -> str:
+    """Return a session that was opened with the code."""
+    found = access.opened(access.link.partition("code=")[2])
+    assert found is not None
+    return found
