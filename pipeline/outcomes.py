@@ -40,6 +40,7 @@ class Reason(StrEnum):
     LOOPS_EXHAUSTED = "loops_exhausted"
     EVIDENCE_NOT_REACHED = "evidence_not_reached"
     CLEANUP_NEEDED = "cleanup_needed"
+    STALE = "stale"
     USAGE = "usage"
     CONFIG = "config"
     BARE_REPOSITORY = "bare_repository"

@@ -41,6 +41,15 @@ StepMeant = Annotated[
     str | None,
     typer.Option("--step", metavar="STEP", help="Of a recipe's run: the gate that is answered, where several wait."),
 ]
+NoDrive = Annotated[
+    bool, typer.Option("--no-drive", help="Only answer: the run stands queued until somebody resumes it.")
+]
+Seen = Annotated[
+    str | None,
+    typer.Option(
+        "--seen", metavar="DIGEST", help="Only if this is what is there now: the digest that show --packet prints."
+    ),
+]
 AgentFlags = Annotated[
     list[str] | None,
     typer.Option(

@@ -119,6 +119,8 @@ def _stands(document: ExplainDocument) -> str:
         stands = "abandoned by a person; the last decision before that"
     elif document.reason is Reason.APPROVAL:
         stands = f"parked {document.place}"
+    elif document.queued and not document.live:
+        stands = f"queued {stands}: answered, to be driven on"
     elif document.outcome is None and not document.live:
         stands = f"interrupted {stands}: the process that drove it is gone"
     elif document.reason is Reason.INTERRUPTED:

@@ -7,17 +7,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, GateMeant, MeantRun, StepMeant, ValueFlags
-from pipeline.cli.run_actions import answer
+from pipeline.cli.arguments import (
+    AgentFlags,
+    AsDocumentBesideProgress,
+    GateMeant,
+    MeantRun,
+    NoDrive,
+    Seen,
+    StepMeant,
+    ValueFlags,
+)
+from pipeline.cli.run_actions import answer, named, repository_here
+from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pipeline.cli.run_actions import OfRecipe
     from pipeline.git import Repository
+    from pipeline.service.answers import AnsweredDocument
     from pipeline.service.progress import Display
     from pipeline.service.run_config import RunOptions
     from pipeline.steps.context import Context
@@ -31,6 +42,8 @@ def approve(
     ] = None,
     gate: GateMeant = None,
     step: StepMeant = None,
+    seen: Seen = None,
+    no_drive: NoDrive = False,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     as_document: AsDocumentBesideProgress = False,
@@ -45,20 +58,27 @@ def approve(
       redfirst approve run-triage --step ok
 
       redfirst approve run-survey answer="only the first two"
+
+      redfirst approve GAL-39 --no-drive
     """
-    from pipeline.service import composition, gates, recipe_gates  # noqa: PLC0415
-    from pipeline.service.run_config import pairs  # noqa: PLC0415
+    from pipeline.service import answers  # noqa: PLC0415
+    from pipeline.service.run_config import RunOptions, pairs  # noqa: PLC0415
 
     if name is not None and "=" in name:  # no run is called so
         name, given = None, [name, *(given or ())]
     words = pairs(given or [])
-    answer(
+    here = repository_here()
+    by = answers.answerer(here)
+    _answer(
         "approve",
+        here,
         name,
-        lambda ctx: gates.approve(_alone(ctx, {"--step": step, "NAME=VALUE": given}), gate),
-        composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
-        as_document,
-        of_recipe=_answering(lambda ctx: recipe_gates.approve(ctx, step, words), {"--gate": gate}),
+        RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
+        lambda ctx: answers.approve_issue(ctx, by, gate, seen),
+        lambda ctx: answers.approve_step(ctx, by, step, words, seen),
+        foreign=({"--step": step, "NAME=VALUE": given}, {"--gate": gate}),
+        as_document=as_document,
+        no_drive=no_drive,
     )
 
 
@@ -76,6 +96,8 @@ def reject(
     ] = None,
     gate: GateMeant = None,
     step: StepMeant = None,
+    seen: Seen = None,
+    no_drive: NoDrive = False,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     as_document: AsDocumentBesideProgress = False,
@@ -89,33 +111,83 @@ def reject(
 
       redfirst reject run-triage --step ok --feedback "one is a duplicate"
     """
-    from pipeline.service import composition, gates, recipe_gates  # noqa: PLC0415
+    from pipeline.service import answers  # noqa: PLC0415
+    from pipeline.service.run_config import RunOptions  # noqa: PLC0415
 
-    answer(
+    here = repository_here()
+    by = answers.answerer(here)
+    _answer(
         "reject",
+        here,
         name,
-        lambda ctx: gates.reject(_alone(ctx, {"--step": step}), feedback, to, gate),
-        composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
-        as_document,
-        of_recipe=_answering(lambda ctx: recipe_gates.reject(ctx, step, feedback), {"--gate": gate, "--to": to}),
+        RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
+        lambda ctx: answers.reject_issue(ctx, by, feedback, to, gate, seen),
+        lambda ctx: answers.reject_step(ctx, by, feedback, step, seen),
+        foreign=({"--step": step}, {"--gate": gate, "--to": to}),
+        as_document=as_document,
+        no_drive=no_drive,
     )
 
 
-def _answering(prepare: Callable[[RecipeContext], None], foreign: Mapping[str, object]) -> OfRecipe:
-    """Return what answers a gate of a recipe's run, where nothing is said that means only an issue's."""
-    from pipeline.service import recipe_run  # noqa: PLC0415
+def _answer(
+    command: str,
+    here: Repository,
+    name: str | None,
+    options: RunOptions,
+    of_issue: Callable[[Context], None],
+    of_recipe: Callable[[RecipeContext], None],
+    *,
+    foreign: tuple[Mapping[str, object], Mapping[str, object]],
+    as_document: bool,
+    no_drive: bool,
+) -> None:
+    """Answer a run, and drive it on unless it is only answered.
 
-    async def go_on(repository: Repository, folder: Path, options: RunOptions, say: Display) -> RecipeContext:
-        _refuse(foreign, f"{folder.name} is of a recipe's own steps")
-        return await recipe_run.go_on(repository, folder, options, say, prepare)
+    Args:
+        command: What is answered.
+        here: Where somebody stands.
+        name: The run, if one is named.
+        options: What the command line says.
+        of_issue: What answers a run of an issue.
+        of_recipe: What answers a run of a recipe's own steps.
+        foreign: What is said that can mean nothing for the one, and for the other.
+        as_document: Print JSON.
+        no_drive: Only answer.
+    """
+    from pipeline.service import answers, recipe_run  # noqa: PLC0415
+    from pipeline.service.other_worktrees import advice_as_typed, as_typed, located  # noqa: PLC0415
 
-    return go_on
+    def issue(ctx: Context) -> None:
+        _refuse(foreign[0], f"{ctx.run.info.run_id} is of an issue")
+        of_issue(ctx)
+
+    def steps(ctx: RecipeContext) -> None:
+        _refuse(foreign[1], f"{ctx.run.info.run_id} is of a recipe's own steps")
+        of_recipe(ctx)
+
+    async def go_on(repository: Repository, folder: Path, given: RunOptions, say: Display) -> RecipeContext:
+        return await recipe_run.go_on(repository, folder, given, say, steps)
+
+    if not no_drive:
+        answer(command, name, issue, options, as_document, of_recipe=go_on)
+        return
+    _refuse({"--agent": options.agents, "--set": options.values}, "--no-drive only answers")
+    repository, folder = located(here, named(command, here, name))
+    with advice_as_typed(here, repository.worktree, folder.name):
+        document = answers.answered(repository, folder, say, issue, steps)
+    actions = as_typed(document.safe_next_actions, here, repository.worktree, folder.name)
+    document = document.model_copy(update={"safe_next_actions": actions})
+    if as_document:
+        print_document(document)
+    else:
+        print_text(visible_lines(answers_text(document)))
 
 
-def _alone(ctx: Context, foreign: Mapping[str, object]) -> Context:
-    """Return the context of an issue's run, where nothing is said that means only a recipe's steps."""
-    _refuse(foreign, f"{ctx.run.info.run_id} is of an issue")
-    return ctx
+def answers_text(document: AnsweredDocument) -> str:
+    """Return how a run stands that was only answered, for a person."""
+    how = "queued" if document.queued else f"{document.outcome} ({document.reason})"
+    lines = [f"{document.run_id}: {document.answer}: {how}"]
+    return "\n".join([*lines, *(f"  next: {action}" for action in document.safe_next_actions)])
 
 
 def _refuse(foreign: Mapping[str, object], why: str) -> None:

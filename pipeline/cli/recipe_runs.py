@@ -70,6 +70,7 @@ def steps_text(document: RecipeDocument) -> str:
     from pipeline.service.recipe_result import counted_checkpoints  # noqa: PLC0415
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"
+    how = "queued: answered, to be driven on" if document.queued else how
     if document.outcome is not None and document.reason is not None:
         how = f"{document.outcome.value} ({document.reason.value})"
     if document.outcome is not None and document.reason is Reason.APPROVAL:

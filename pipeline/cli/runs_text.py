@@ -34,6 +34,7 @@ _ALL: Final = 9
 """How many columns there are with that of the worktree."""
 _COLOURS: Final[dict[str, Colour]] = {
     "running": "cyan",
+    "queued": "cyan",
     Outcome.COMPLETED: "green",
     Outcome.COMPLETED_WITH_BLOCKERS: "yellow",
     Outcome.PARKED: "yellow",

@@ -123,6 +123,8 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
         name: _loaded("pipeline.service.documents", f"{name.title()}Document")
         for name in ("show", "log", "explain", "diff")
     },
+    "packet": _loaded("pipeline.service.packets", "Packet"),
+    "answered": _loaded("pipeline.service.answers", "AnsweredDocument"),
     "doctor": _loaded("pipeline.service.doctor_document", "DoctorDocument"),
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
     "tdd": _loaded("pipeline.verification.results", "TddDocument"),

@@ -26,6 +26,9 @@ def show(
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All of it: evidence, reviews, dispatches.")] = False,
     log: Annotated[bool, typer.Option("--log", help="The journal, one line an event.")] = False,
+    packet: Annotated[
+        bool, typer.Option("--packet", help="What is to be answered, and the digest for --seen.")
+    ] = False,
     follow: Annotated[bool, typer.Option("--follow", help="With --log: go on until the run ends or parks.")] = False,
     as_document: AsDocument = False,
 ) -> None:
@@ -37,6 +40,8 @@ def show(
       redfirst show GAL-39 -v
 
       redfirst show --log --follow
+
+      redfirst show GAL-39 --packet
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
@@ -57,7 +62,11 @@ def show(
     roster = Roster(here)
     folder = find(roster, name)
     width = terminal_width(sys.stdout)
-    if not log and is_of_recipe(folder):
+    if packet:
+        from pipeline.cli.packet_text import show_packet  # noqa: PLC0415  (the same)
+
+        show_packet(folder, here, as_document=as_document)
+    elif not log and is_of_recipe(folder):
         show_steps(folder, here, as_document=as_document)
     elif follow:
         follow_log(folder, print_text)

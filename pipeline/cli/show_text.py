@@ -50,7 +50,7 @@ def whole_text(document: ShowDocument, width: int | None = None) -> str:
     """Return all that is known of a run; what comes last is what to do next."""
     parts = [
         "\n".join([_title(document), *columned(_all_of_head(document), width)]),
-        _section("Tasks", [line for task in document.tasks for line in _task_text(task)]),
+        _section("Tasks", [line for task in document.tasks for line in task_text(task)]),
         _section("Reviews", [line for review in document.reviews for line in _review_text(review)]),
         _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
         _section("Limits used", [str(counter) + ("" if counter.holds else ", past") for counter in document.counters]),
@@ -116,6 +116,8 @@ def _state(document: ShowDocument) -> State:
     if document.outcome is None:
         if document.live:
             return "running", "cyan", ""
+        if document.queued:
+            return "queued", "cyan", ": answered, to be driven on"
         return "interrupted: the process that drove it is gone", "red", ""
     good = document.outcome is Outcome.COMPLETED
     bad = document.outcome in {Outcome.FAILED, Outcome.REJECTED}
@@ -158,7 +160,8 @@ def _task_line(task: TaskShown) -> str:
     return f"{visible(task.id)} [{task.state.value}] {visible(task.title)}".rstrip()
 
 
-def _task_text(task: TaskShown) -> list[str]:
+def task_text(task: TaskShown) -> list[str]:
+    """Return a task with its evidence, as lines."""
     lines = [_task_line(task)]
     if task.evidence is not None and task.state is not TaskStatus.DROPPED:
         lines += [f"  {line}" for line in _evidence_text(task.evidence)]

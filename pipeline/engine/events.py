@@ -58,7 +58,7 @@ class Reopened(BaseModel):
 
 
 class RunResumed(JournalEvent):
-    """A driver resumed the run. `was` is the outcome before, None where the previous driver died."""
+    """A driver resumed the run. `was` is the outcome before or `queued`, None where the previous driver died."""
 
     KIND = "run_resumed"
 
@@ -118,14 +118,33 @@ class GateOpened(EffectMade):
     gate: str
 
 
+class Answerer(BaseModel):
+    """Who answers, and by which way the answer came: `cli`, `console`, `timeout`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    actor: str
+    via: str
+
+
 class GateAnswered(JournalEvent):
-    """A person answered a gate; `artifacts` has the sha256 of the files they saw, by path."""
+    """A gate was answered; `artifacts` has the sha256 of the files that were seen. Older journals do not say by whom."""
 
     KIND = "gate_answered"
 
     gate: str
     answer: str
     artifacts: dict[str, str] = {}
+    actor: str | None = None
+    via: str | None = None
+
+
+class RunQueued(JournalEvent):
+    """The run was answered, and no process drives it yet; `step` is where it goes on."""
+
+    KIND = "run_queued"
+
+    step: str
 
 
 class ConfigChanged(JournalEvent):

@@ -14,6 +14,7 @@ from pipeline.engine.events import (
     EffectMade,
     GateAnswered,
     RunFinished,
+    RunQueued,
     RunResumed,
     RunStopped,
 )
@@ -25,7 +26,7 @@ from pipeline.outcomes import Outcome, Reason
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.engine.events import Reopened
+    from pipeline.engine.events import Answerer, Reopened
     from pipeline.engine.journal import Journal, Line
     from pipeline.engine.machine import Effect, Machine
     from pipeline.engine.ports import Store
@@ -98,11 +99,25 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
             self._say(effect)
         return decision
 
-    def answer_gate(self, answer: str, event: EventT, artifacts: Mapping[str, str] | None = None) -> None:
-        """Record a person's answer at the trunk's gate; `artifacts` has the sha256 of the files they saw, by path."""
-        gate = self.state.trunk.gate or ""
-        self.journal.append(GateAnswered(gate=gate, answer=answer, artifacts=dict(artifacts or {})))
+    @property
+    def queued(self) -> bool:
+        """Return whether the run was answered, and no process has driven it since."""
+        return bool(self.journal.lines) and isinstance(self.journal.lines[-1].data, RunQueued)
+
+    def answer_gate(
+        self, answer: str, event: EventT, artifacts: Mapping[str, str] | None = None, by: Answerer | None = None
+    ) -> None:
+        """Record an answer at the gate of a lane; `artifacts` has the sha256 of the files that were seen, by path."""
+        gate = (self.state.trunk.gate or "") if event.lane == TRUNK else event.lane
+        who: dict[str, str] = {} if by is None else by.model_dump()
+        said = {"gate": gate, "answer": answer, "artifacts": dict(artifacts or {}), **who}
+        self.journal.append(GateAnswered.model_validate(said))
         self.decide(event)
+
+    def queue(self) -> None:
+        """Record that the run goes on once somebody drives it; nothing where it does not go on."""
+        if self.state.outcome is None:
+            self.journal.append(RunQueued(step=str(self.state.trunk.step)))
 
     def resume(
         self,
@@ -115,8 +130,9 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
 
         With *reopened*, what it names is to be done, and nothing else that is over.
         """
+        was = "queued" if self.queued else self.state.outcome
+        said = {"step": str(self.state.trunk.step), "was": was}
         self.journal.epoch += 1
-        said = {"step": str(self.state.trunk.step), "was": self.state.outcome}
         more: dict[str, object] = {} if sandbox is None else {"sandbox": dict(sandbox)}
         more |= {"flags": flags} if flags else {}
         more |= {"reopened": reopened.model_dump(mode="json", exclude_defaults=True)} if reopened is not None else {}

@@ -63,6 +63,8 @@ def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each
             return model.RunBegan(issue=issue, start_commit=commit)
         case engine.RunResumed(step=step, was=was):
             return model.RunWentOn(step=step, was=was, epoch=line.epoch)
+        case engine.RunQueued(step=step):
+            return model.RunQueued(step=step)
         case engine.RunParked(outcome=outcome, reason=reason):
             return model.RunParked(outcome=outcome, reason=reason)
         case engine.RunFinished(outcome=outcome, reason=reason):
@@ -127,9 +129,10 @@ def _decided(made: engine.DecisionMade) -> Data:
 
 def _answered(answered: engine.GateAnswered) -> Data:
     word, _, to = answered.answer.partition(" to ")
+    actor = None if answered.actor is None else _short(answered.actor)
     if word == "approved":
-        return model.ApprovalGranted(gate=answered.gate)
-    return model.ApprovalRejected(gate=answered.gate, to=to or None)
+        return model.ApprovalGranted(gate=answered.gate, actor=actor, via=answered.via)
+    return model.ApprovalRejected(gate=answered.gate, actor=actor, via=answered.via, to=to or None)
 
 
 def _began(began: runs.DispatchStarted) -> Data:

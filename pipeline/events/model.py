@@ -49,6 +49,14 @@ class _Stopped(Data):
     reason: str
 
 
+class RunQueued(Data):
+    """A run was answered and goes on at `step` once a process drives it."""
+
+    NAME = "run.queued"
+
+    step: str
+
+
 class RunParked(_Stopped):
     """A run waits: for a person, a budget, an agent."""
 
@@ -192,14 +200,19 @@ class ApprovalRequested(_Gate):
     NAME = "approval.requested"
 
 
-class ApprovalGranted(_Gate):
+class _Answered(_Gate):
+    actor: str | None
+    via: str | None
+
+
+class ApprovalGranted(_Answered):
     """A person approved."""
 
     NAME = "approval.granted"
 
 
-class ApprovalRejected(_Gate):
-    """A person sent it back; `to` says where."""
+class ApprovalRejected(_Answered):
+    """It was sent back, by a person or because nobody answered in time (`via`); `to` says where."""
 
     NAME = "approval.rejected"
 

@@ -87,7 +87,8 @@ class RecipeMachine:
             raise ValueError(f"no lane is called {event.lane}")
         lane = state.lanes[event.lane]
         if lane.gate is not None:  # a person has answered: the run goes on, whatever it was parked for
-            state = replace(state, outcome=None, reason=None)
+            resumes = state.resumes + (state.outcome is not None)  # what parked it beside the gate is asked again
+            state = replace(state, outcome=None, reason=None, resumes=resumes)
         row, action = row_of(lane.at, event.signal)
         after, action, counters, exhausted = self._followed(state, event, action)
         open_seams = _open_seams(lane, event)

@@ -28,7 +28,8 @@ class Claimant:
         issue: The issue.
         run: What the run is called from any worktree of the repository.
         worktree: Where it is, or was.
-        status: One word: how it stands (its outcome, `running`, `interrupted`), `damaged`, or `gone` with its folder.
+        status: One word: how it stands (its outcome, `running`, `queued`, `interrupted`), `damaged`, or `gone` with
+            its folder.
         locked: Why git keeps the worktree although it is gone (a disk that is not mounted); None if it does not.
         gate: Where among its gates it waits for an answer; None where it does not.
     """
@@ -104,5 +105,5 @@ def _standing_of(folder: Path) -> tuple[str, str | None]:
         run = Run.load(folder, driving=False)
     except UserError:
         return DAMAGED, None
-    outcome = run.state.outcome
-    return outcome.value if outcome is not None else RUNNING if live else "interrupted", gate_place(run)
+    outcome, rests = run.state.outcome, "queued" if run.queued else "interrupted"
+    return outcome.value if outcome is not None else RUNNING if live else rests, gate_place(run)

@@ -73,6 +73,7 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
     },
     Outcome.REJECTED: {
         Reason.USAGE: ("redfirst --help",),
+        Reason.STALE: ("redfirst show {run} --packet",),
         Reason.CONFIG: ("redfirst config show", "redfirst doctor", *_AGAIN),
         Reason.BARE_REPOSITORY: ("git worktree add ../work {branch}",),
         Reason.DETACHED_HEAD: ("git switch {branch}", *_AGAIN),

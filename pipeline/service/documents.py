@@ -136,6 +136,8 @@ class ShowDocument(_Document):
     last_at: str
     epoch: int
     live: bool
+    queued: bool = False
+    """It was answered, and no process drives it yet."""
     outcome: Outcome | None
     reason: Reason | None
     exit_code: int | None
@@ -277,5 +279,6 @@ class ExplainDocument(_Document):
     outcome: Outcome | None
     reason: Reason | None
     live: bool = False
+    queued: bool = False
     place: str
     decisions: tuple[DecisionLine, ...]

@@ -78,6 +78,7 @@ def explain_run(folder: Path, here: Repository, *, last: bool = False) -> Explai
         outcome=state.outcome,
         reason=state.reason,
         live=live,
+        queued=run.queued,
         place=place_of(run),
         decisions=tuple(line.model_copy(update={"note": note}) for line, note in zip(chosen, notes, strict=True)),
     )
@@ -136,8 +137,8 @@ def _happening(line: Line) -> str:
     match line.data:
         case RunResumed(was=was):
             return f"the run was resumed on {line.host}; it was {was or 'interrupted'}"
-        case GateAnswered(gate=gate, answer=answer):
-            return f"a person answered at the gate {gate}: {answer}"
+        case GateAnswered(gate=gate, answer=answer, actor=actor):
+            return f"{actor or 'a person'} answered at the gate {gate}: {answer}"
         case ConfigChanged(limits=limits, changes=changes):
             said = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(limits.items()))
             return f"the configuration changed: {'; '.join(changes) or f'limits from here on: {said}'}"

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pipeline.boxes.nobox import NoBox
 from pipeline.boxes.orphans import end_lost
 from pipeline.config.model import Config
-from pipeline.engine.events import GateAnswered
+from pipeline.engine.events import ConfigChanged, GateAnswered
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.measure.measuring import forget_cache
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from pipeline.engine.events import Answerer
     from pipeline.git import Repository
     from pipeline.runs.claimants import Claimant
+    from pipeline.runs.spending import AnyRun
     from pipeline.steps.context import Context
 
 _SIGNALS = {
@@ -73,19 +75,22 @@ def resume(ctx: Context, onto: str | None = None) -> None:
         ctx.note(PublishOnto(commit=base))
 
 
-def approve(ctx: Context, at: str | None = None) -> None:
+def approve(ctx: Context, by: Answerer, at: str | None, look: Callable[[], object]) -> None:
     """Let the run through its gate; what is on disk now counts and is journalled with its hash (contract 5).
 
     Args:
         ctx: The run.
+        by: Who approves.
         at: The gate that is meant; None for whichever it waits at.
+        look: Raises a UserError where what is approved cannot be shown, or is not what they looked at.
 
     Raises:
         UserError: no gate is open, it is not the one that is meant, what a person edited cannot be used, or what they
             have not committed would be in the way of what is still to be paid; the run stays parked.
     """
-    gate = _open_gate(ctx, at)
+    gate = require_gate(ctx.run, at)
     refuse_removal(ctx)
+    look()
     contents = {name: ctx.run.read(name) for name in open_drafts(ctx.state) if ctx.path(name).exists()}
     tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
     check_edits(ctx, tasks)
@@ -106,7 +111,7 @@ def approve(ctx: Context, at: str | None = None) -> None:
     for name, kept in take_edits(ctx.run, contents).items():
         drafted = f"; as it was drafted it is {kept}" if kept is not None else ""
         ctx.say(f"    {name} counts as you edited it{drafted}")
-    ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), artifacts=hashes)
+    ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), hashes, by)
 
 
 def _require_unchanged(ctx: Context, contents: Mapping[str, bytes]) -> None:
@@ -126,45 +131,53 @@ def _require_unchanged(ctx: Context, contents: Mapping[str, bytes]) -> None:
         )
 
 
-def reject(ctx: Context, feedback: str, to: str | None, at: str | None = None) -> None:
+def reject(
+    ctx: Context, by: Answerer, feedback: str, to: str | None, at: str | None, look: Callable[[], object]
+) -> None:
     """Send the run back from its gate.
 
     Raises:
         UserError: no gate is open, it is not the one that is meant (*at*), the feedback is empty, or this gate cannot
             send a run there.
     """
-    gate = _open_gate(ctx, at)
+    gate = require_gate(ctx.run, at)
     ways = WAYS_BACK[gate]
     if not feedback.strip(" .\t\n"):  # a line of advice as it was printed has dots there
         raise UserError("--feedback says nothing: the next draft has nothing to go by.", Reason.USAGE)
     where = to or ways[0]
     if where not in ways:
         raise UserError(f"From gate {gate} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
+    look()
     ctx.go_on()
     number = len(ctx.run.journal.of(GateAnswered)) + 1
     name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
     event = Event(signal=_SIGNALS[where], note=feedback.strip().splitlines()[0], evidence=(name,))
-    ctx.run.answer_gate(f"rejected to {where}", event)
+    ctx.run.answer_gate(f"rejected to {where}", event, by=by)
 
 
-def _open_gate(ctx: Context, at: str | None) -> str:
-    if ctx.lane.step is not Step.GATE or ctx.lane.gate is None:
-        name = ctx.run.info.run_id
+def require_gate(run: Run, at: str | None) -> str:
+    """Return the gate that a run waits at.
+
+    Raises:
+        UserError: it waits at none, or not at the one that is meant.
+    """
+    here, name = run.state.trunk, run.info.run_id
+    if here.step is not Step.GATE or here.gate is None:
+        stands = "queued" if run.queued else run.state.outcome or "running"
+        answered = "; it was answered already" if run.queued else ""
         raise UserError(
-            f"{name} does not wait at a gate ({ctx.state.outcome or 'running'}, {ctx.lane.step}). "
-            f"To go on: redfirst resume {name}",
+            f"{name} does not wait at a gate ({stands}, {here.step}){answered}. To go on: redfirst resume {name}",
             Reason.USAGE,
             actions=(f"redfirst resume {name}",),
         )
-    if at not in {None, ctx.lane.gate}:
-        name = ctx.run.info.run_id
+    if at not in {None, here.gate}:
         raise UserError(
-            f"{name} waits at {gate_place(ctx.run)}, not at gate {at}: nothing was answered. Look at what it waits "
+            f"{name} waits at {gate_place(run)}, not at gate {at}: nothing was answered. Look at what it waits "
             f"for: redfirst show {name}",
             Reason.USAGE,
             actions=(f"redfirst show {name}",),
         )
-    return ctx.lane.gate
+    return here.gate
 
 
 def free_orphan(repository: Repository, name: str) -> Claimant | None:
@@ -210,7 +223,7 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
                 f"{run.info.run_id} has ended already ({run.state.outcome}).", Reason.USAGE, actions=("redfirst runs",)
             )
         # Nothing is run: no box is needed, and the configuration of today may be what is broken.
-        ctx = build_context(repository, run, _config_of(run), NoBox(), environ, say)
+        ctx = build_context(repository, run, config_of(run), NoBox(), environ, say)
         end_lost(folder.glob("dispatches/*/process.json"))  # noqa: ASYNC240  (nothing else is going on)
         if not ended:
             for path in failure.abandon(ctx):
@@ -234,8 +247,10 @@ def _load_or_salvage(folder: Path, say: Callable[[str], None]) -> Run:
         return run
 
 
-def _config_of(run: Run) -> Config:
+def config_of(run: AnyRun) -> Config:
+    """Return the configuration that a run was last driven with, as far as it is on record."""
+    changed = [line.data.config for line in run.journal.of(ConfigChanged) if line.data.config]
     try:
-        return Config.model_validate(run.info.config)
+        return Config.model_validate(changed[-1] if changed else run.info.config)
     except ValidationError:  # an older version's
         return Config()

@@ -12,6 +12,7 @@ from pipeline.engine.events import (
     GateOpened,
     RunFinished,
     RunParked,
+    RunQueued,
     RunResumed,
     RunStarted,
 )
@@ -109,8 +110,10 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"task {task}: {status}"
         case GateOpened(gate=gate):
             return f"gate {gate}: waits for a person"
-        case GateAnswered(gate=gate, answer=answer):
-            return f"gate {gate}: {answer}"
+        case GateAnswered(gate=gate, answer=answer, actor=actor, via=via):
+            return f"gate {gate}: {answer}" + (f" by {actor} ({via})" if actor is not None else "")
+        case RunQueued(step=step):
+            return f"waits to be driven on, at {step}"
         case ConfigChanged() as said:
             limits = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(said.limits.items()))
             return "; ".join(said.changes) or limits or said.config_hash[:12]

@@ -16,8 +16,9 @@ from pipeline.steps import recipe_gate
 from pipeline.steps.recipe_context import ReadRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from pipeline.engine.events import Answerer
     from pipeline.recipes.model import Step
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.steps.recipe_context import RecipeContext
@@ -47,7 +48,7 @@ class StepGate:
 
 def open_gates(run: RecipeRun) -> tuple[StepGate, ...]:
     """Return the gates that the run waits at, in order; none while it is driven, or when it has ended."""
-    if run.state.outcome is None or run.state.has_ended:
+    if (run.state.outcome is None and not run.queued) or run.state.has_ended:
         return ()
     names = [name for name, lane in run.state.lanes.items() if lane.gate is not None]
     return tuple(_gate(run, name, alone=len(names) == 1) for name in names)
@@ -88,13 +89,22 @@ def _answers(run: RecipeRun, step: Step, named: str) -> Iterator[GateAnswer]:
     yield GateAnswer(f'redfirst reject {named} --feedback "..."', does)
 
 
-def approve(ctx: RecipeContext, step: str | None, given: Mapping[str, str]) -> None:
+def approve(
+    ctx: RecipeContext, by: Answerer, step: str | None, given: Mapping[str, str], look: Callable[[str], object]
+) -> None:
     """Let the run through a gate; what a person answers is handed on.
+
+    Args:
+        ctx: The run.
+        by: Who approves.
+        step: The gate that is meant; None for the only one that waits.
+        given: What they answer, where it asks a question.
+        look: Raises a UserError where what is approved cannot be shown, or is not what they looked at.
 
     Raises:
         UserError: no gate is open, it is not clear which one is meant, or what is given is not what it asks for.
     """
-    gate = _meant(ctx.run, step)
+    gate = meant(ctx.run, step)
     unknown = sorted(given.keys() - {ANSWER})
     if unknown or (given and not gate.asks):
         takes = f'{ANSWER}="..."' if gate.asks else "no value"
@@ -106,24 +116,27 @@ def approve(ctx: RecipeContext, step: str | None, given: Mapping[str, str]) -> N
             Reason.USAGE,
             actions=(gate.answers[0].command,),
         )
+    look(gate.step)
     ctx.go_on()
     ctx.say(f"{gate.step}: approved")
-    ctx.run.answer_gate("approved", recipe_gate.approved(ctx.seen_from(gate.step), answer), _hashes(ctx, gate))
+    event = recipe_gate.approved(ctx.seen_from(gate.step), answer)
+    ctx.run.answer_gate("approved", event, _hashes(ctx, gate), by)
 
 
-def reject(ctx: RecipeContext, step: str | None, feedback: str) -> None:
+def reject(ctx: RecipeContext, by: Answerer, step: str | None, feedback: str, look: Callable[[str], object]) -> None:
     """Say no at a gate: the step has failed, or what it names is done again with the feedback.
 
     Raises:
         UserError: no gate is open, it is not clear which one is meant, or the feedback is empty.
     """
-    gate = _meant(ctx.run, step)
+    gate = meant(ctx.run, step)
     if not feedback.strip(" .\t\n"):
         raise UserError("--feedback says nothing: what is done next has nothing to go by.", Reason.USAGE)
+    look(gate.step)
     ctx.go_on()
     number = len(ctx.run.journal.of(GateAnswered)) + 1
     event = recipe_gate.rejected(ctx.seen_from(gate.step), feedback, number)
-    ctx.run.answer_gate("rejected", event, _hashes(ctx, gate))
+    ctx.run.answer_gate("rejected", event, _hashes(ctx, gate), by)
     to = ctx.run.machine.step_of(gate.step).back_to
     again = to is not None and gate.step not in ctx.run.state.settled
     ctx.say(f"{gate.step}: rejected -> {f'{to} and what is behind it are done again' if again else 'failed'}")
@@ -144,7 +157,12 @@ def require_no_gate(run: RecipeRun) -> None:
         )
 
 
-def _meant(run: RecipeRun, step: str | None) -> StepGate:
+def meant(run: RecipeRun, step: str | None) -> StepGate:
+    """Return the gate that is answered.
+
+    Raises:
+        UserError: none waits, or it is not clear which one is meant.
+    """
     gates, name = open_gates(run), run.info.run_id
     if not gates:
         ended = run.state.has_ended

@@ -71,6 +71,8 @@ class RecipeDocument(_Document):
     run_id: str
     recipe: RecipeLine
     live: bool
+    queued: bool
+    """It was answered, and no process drives it yet."""
     outcome: Outcome | None
     reason: Reason | None
     exit_code: int | None
@@ -120,6 +122,7 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
         run_id=run.info.run_id,
         recipe=RecipeLine.model_validate(run.facts, from_attributes=True),
         live=live,
+        queued=run.queued and not live,
         outcome=outcome,
         reason=reason,
         exit_code=code,

@@ -205,6 +205,12 @@ async def finish(ctx: RecipeContext, display: Display, interruption: Interruptio
     if ctx.run.state.outcome is None:
         lane = next(name for name in ctx.run.state.lanes if name != TRUNK or len(ctx.run.state.lanes) == 1)
         ctx.run.decide(StepEvent(signal=StepSignal.CANCELLED, lane=lane, note="what had not answered is asked again"))
+    return put_away(ctx)
+
+
+def put_away(ctx: RecipeContext) -> RecipeContext:
+    """Let the files and the ref of the run say how it stands; when it is over, remove what it had outside of it."""
+    _write_outcomes(ctx)
     if ctx.run.recipe.output is not None:
         ctx.run.write_artifact("output.md", output_of(ctx))
     keep_recipe_run(ctx.repository, ctx.run, whole=True)

@@ -113,7 +113,8 @@ def _line(folder: Path, now: datetime) -> RunLine:
         if not live:
             records = [str(folder / name) for name in RECORDS]
             keep_text("lists", str(folder), json.dumps(asdict(line)), records, began=began, most=_MOST_LINES)
-    status = line.outcome.value if line.outcome is not None else RUNNING if live else "interrupted"
+    rests = "queued" if line.queued else "interrupted"
+    status = line.outcome.value if line.outcome is not None else RUNNING if live else rests
     return replace(line, live=live, status=status, age_s=_age(line.started_at or "", now))
 
 
@@ -164,6 +165,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
         problem=None,
         gate=gate_of(run),
         gate_place=gate_place(run),
+        queued=run.queued,
     )
 
 
@@ -202,6 +204,7 @@ def _of_recipe(folder: Path, now: datetime | None) -> RunLine:
         problem=None,
         gate=", ".join(gates) or None,
         gate_place=gates_place(gates) if gates else None,
+        queued=run.queued,
     )
 
 

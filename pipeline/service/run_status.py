@@ -63,7 +63,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     there = seen_from(here, folder)
     desks = _desks(there, folder) if live else ()
     actions = (*safe_next_actions(run, live=live, desks=desks), *landing(there, run), *removal(there, run))
-    reviews = _reviews(run)
+    reviews = reviews_shown(run)
     intended = run.journal.of(PublishIntended)
     return ShowDocument(
         run_id=info.run_id,
@@ -77,6 +77,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         last_at=lines[-1].at if lines else info.started_at,
         epoch=run.journal.epoch,
         live=live,
+        queued=run.queued and not live,
         outcome=state.outcome,
         reason=state.reason,
         exit_code=exit_code(state.outcome, state.reason) if state.outcome and state.reason else None,
@@ -89,7 +90,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         note=text_as_typed(last_note(run), here, folder.parents[1], folder.name),
         now=read_now(folder, run.journal.epoch) if live else (),
         plan_revision=state.plan_revision,
-        tasks=_tasks(run),
+        tasks=tasks_shown(run),
         reviews=reviews,
         counters=counters_of(run),
         blockers=_blockers(run),
@@ -137,7 +138,8 @@ def issue_title(folder: Path) -> str:
         return ""
 
 
-def _tasks(run: Run) -> tuple[TaskShown, ...]:
+def tasks_shown(run: Run) -> tuple[TaskShown, ...]:
+    """Return the tasks with their evidence."""
     return tuple(
         TaskShown(
             id=task.id,
@@ -150,7 +152,8 @@ def _tasks(run: Run) -> tuple[TaskShown, ...]:
     )
 
 
-def _reviews(run: Run) -> tuple[ReviewShown, ...]:
+def reviews_shown(run: Run) -> tuple[ReviewShown, ...]:
+    """Return the reviews, oldest first."""
     counts = dict.fromkeys(STAGES, 0)
     found: list[ReviewShown] = []
     for decided in run.history:

@@ -16,6 +16,7 @@ RECORDS: Final = ("run.json", "journal.jsonl")
 class RunLine:
     """One run in a list. `problem` says why it cannot be read; the facts that it hides are null then.
 
+    `queued`: it was answered, and no process has driven it since; it may be driven by now (`live`).
     `driven_s` is how long processes drove it, without what it waited for a person. `cost_usd` and `tokens` are null
     unless every dispatch that asked a model says them; `cost_known_usd` is what is known, null where none was asked.
     """
@@ -43,6 +44,7 @@ class RunLine:
     problem: str | None
     gate: str | None = None
     gate_place: str | None = None
+    queued: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ DOCTOR: Final = (
 
 OF_RECIPES: Final = "a run of a recipe's own steps: tests/workflows/test_runs_of_recipes.py types it"
 OF_GATES: Final = "a gate of a recipe's run: tests/workflows/test_gates_and_commands.py types it"
+OF_ANSWERS: Final = "a run that waits for a person: tests/people types it"
 OF_SAVED: Final = "a recipe that was written: tests/workflows/test_saved_recipes.py types it"
 
 OF_LANDING: Final = "a finished run that is landed: tests/landing/test_landing.py types it"
@@ -39,6 +40,16 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "runs/recipe_run.py": {
         "redfirst abandon {}": "of a journal that is damaged: runs/run.py says the same, and is typed",
+    },
+    "service/answers.py": {
+        "redfirst resume {}": OF_ANSWERS,
+        "redfirst show {}": OF_ANSWERS,
+    },
+    "service/packets.py": {
+        "redfirst show {} --packet": OF_ANSWERS,
+        "redfirst approve {}": "of an answer that a crash left half on record, at an instant that no test may choose",
+        "redfirst show {}": OF_ANSWERS,
+        "redfirst abandon {}": OF_ANSWERS,
     },
     "cli/going_on.py": {
         "redfirst resume {}": OF_RECIPES,
@@ -177,6 +188,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst puts the commits on the branch": SENTENCE,
     },
     "runs/next_actions.py": {
+        "redfirst show {run} --packet": OF_ANSWERS,
         "git worktree add ../work {branch}": "an outcome that no run has: OF_OUTCOMES",
         "redfirst recipes list": "an outcome that no run of an issue has: OF_OUTCOMES",
         "redfirst resume {run} --onto {branch}": "tests/e2e/test_branch_moved.py reads it in the note and types it",
@@ -309,6 +321,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
 OF_OUTCOMES: Final = {
     "parked/locked": "no row of the matrix leads there",
     "partial/steps_open": "of recipes: tests/workflows/test_runs_of_recipes.py",
+    "rejected/stale": "told of an answer: tests/people/test_answers.py",
     "rejected/bare_repository": 'told before a run begins: "bare"',
     "rejected/recipe_invalid": 'told before a run begins: "a recipe of no issue"',
     "rejected/recipe_not_found": 'told before a run begins: "no such recipe"',
