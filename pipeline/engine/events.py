@@ -128,7 +128,7 @@ class Answerer(BaseModel):
 
 
 class GateAnswered(JournalEvent):
-    """A gate was answered; `artifacts` has the sha256 of the files that were seen. Older journals do not say by whom."""
+    """A gate was answered; `artifacts` has the sha256 of the files seen. Older journals do not say by whom."""
 
     KIND = "gate_answered"
 
