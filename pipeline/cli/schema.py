@@ -125,6 +125,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     },
     "packet": _loaded("pipeline.service.packets", "Packet"),
     "answered": _loaded("pipeline.service.answers", "AnsweredDocument"),
+    "stopped": _loaded("pipeline.service.stopping", "StoppedDocument"),
     "doctor": _loaded("pipeline.service.doctor_document", "DoctorDocument"),
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
     "tdd": _loaded("pipeline.verification.results", "TddDocument"),

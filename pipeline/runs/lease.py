@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.pids import ProcessId
 from pipeline.runs.files import disk
 from pipeline.runs.records import open_record
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 5
 _PAUSE_S: Final = 0.02
-_LONGEST: Final = 20
-"""Digits of a process's number."""
+_LONGEST: Final = 100
+"""Characters of a process's number, when it started, and the boot."""
 
 
 class FileLease:
@@ -45,11 +46,10 @@ class FileLease:
                 time.sleep(_PAUSE_S)  # a reader that asks `is_held` holds the lock for an instant
             else:
                 os.ftruncate(handle, 0)
-                os.pwrite(handle, str(os.getpid()).encode(), 0)
+                os.pwrite(handle, _said_of(os.getpid()).encode(), 0)
                 return cls(handle)
-        driver = os.pread(handle, _LONGEST, 0).decode("ascii", "replace")
         os.close(handle)
-        raise _driven(folder, int(driver) if driver.isdecimal() else None)
+        raise _driven(folder)
 
     def release(self) -> None:
         """Give the lease back; the file stays, so that no two drivers ever lock different files."""
@@ -73,8 +73,8 @@ class FileLease:
         return False
 
 
-def driver_of(folder: Path) -> int | None:
-    """Return the number of the process that drives the run in *folder*, None where none does."""
+def driver_of(folder: Path) -> ProcessId | None:
+    """Return the process that drives the run in *folder*; None where none does, or none of this machine."""
     if not FileLease.is_held(folder):
         return None
     handle = open_record(folder, "lock", os.O_RDONLY)
@@ -82,17 +82,25 @@ def driver_of(folder: Path) -> int | None:
         said = os.pread(handle, _LONGEST, 0).decode("ascii", "replace")
     finally:
         os.close(handle)
-    return int(said) if said.isdecimal() else None
+    pid, _, rest = said.partition(" ")
+    driver = ProcessId.of(int(pid)) if pid.isdecimal() else None
+    return driver if driver is not None and (not rest or _said_of(driver.pid) == said) else None
 
 
-def _driven(folder: Path, pid: int | None) -> UserError:
+def _said_of(pid: int) -> str:
+    """Return what the file says of a process: another one of its number, after a boot or in a container, differs."""
+    found = ProcessId.of(pid)
+    return str(pid) if found is None else f"{pid} {found.start_time} {found.boot_id}"
+
+
+def _driven(folder: Path) -> UserError:
     """Return the error that says who drives the run, how to watch it, and how to stop it so that it can go on."""
-    watch = f"redfirst show {folder.name} --log --follow"
-    stop = f"kill {pid}" if pid is not None else "Ctrl-C in its terminal"
+    watch, stop = f"redfirst show {folder.name} --log --follow", f"redfirst stop {folder.name}"
+    driver = driver_of(folder)
     return UserError(
-        f"{f'Process {pid}' if pid is not None else 'Another process'} is driving {folder.name}. Watch it: {watch}. "
-        f"Stop it, with everything kept for resume: {stop}",
+        f"{f'Process {driver.pid}' if driver is not None else 'Another process'} is driving {folder.name}. Watch it: "
+        f"{watch}. Stop it, with everything kept for resume: {stop}",
         Reason.LOCKED,
         path=str(folder / "lock"),
-        actions=(watch, *((stop,) if pid is not None else ())),
+        actions=(watch, stop),
     )

@@ -29,10 +29,11 @@ from pipeline.runs.lease import FileLease, driver_of
 from pipeline.runs.records import read_record
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import WORKFLOW, run_names
-from pipeline.service.drivers import asked_to_stop, ended_within
+from pipeline.service.drivers import stopped_within
 from pipeline.service.recipe_choice import chosen, unsound
 from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles
 from pipeline.service.run_config import read_config, refuse_recursion
+from pipeline.service.stopping import STOPS_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 MOST_LIVE: Final = 3
 """Runs that agents have begun here and that are driven at the same time."""
 _BEGINS_S: Final = 40
-_STOPS_S: Final = (3, 30)
-"""How long a run is waited for after the first signal, which lets agents answer, and after the second."""
 _POLL_S: Final = 0.05
 _MOST_KEPT: Final = 50
 _PROGRAM: Final = "import redfirst; redfirst.main()"
@@ -149,9 +148,8 @@ class AgentRuns:
             UserError: there is no such run, somebody else began it, or it does not stop in time.
         """
         folder = self.own(name)
-        for seconds in _STOPS_S:
-            if not asked_to_stop(folder) or ended_within(folder, seconds):
-                return folder
+        if stopped_within(folder, *STOPS_S):
+            return folder
         raise UserError(f"{folder.name} has not stopped yet; it will.", Reason.LOCKED)
 
     def _begin(self, word: str, inputs: Mapping[str, str], place: Path) -> Path:
@@ -185,7 +183,8 @@ class AgentRuns:
         """Return the folder of the run that a process drives, once it is there."""
         names = run_names(self.repository)
         folders = (self.repository.worktree / WORKFLOW / name for name in names)
-        return next((one for one in folders if driver_of(one) == pid and (one / "run.json").exists()), None)
+        began = ((one, driver_of(one)) for one in folders if (one / "run.json").exists())
+        return next((one for one, driver in began if driver is not None and driver.pid == pid), None)
 
     def _ended(self, place: Path) -> Path:
         """Return the folder of a run that is over already.

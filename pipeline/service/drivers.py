@@ -40,16 +40,16 @@ def asked_to_stop(folder: Path) -> bool:
     return True
 
 
+def stopped_within(folder: Path, *waits: float) -> bool:
+    """Ask the driver of a run to stop, once for each wait, the second time at once; return whether nobody drives it."""
+    return any(not asked_to_stop(folder) or ended_within(folder, seconds) for seconds in waits)
+
+
 def _driver(folder: Path) -> int | None:
     """Return a descriptor of the process that drives a run, None where none does."""
-    pid = driver_of(folder)
-    if pid is None:
-        return None
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return None
-    if driver_of(folder) == pid:  # it was this very process that held the lease
+    driver = driver_of(folder)
+    handle = None if driver is None else driver.open()
+    if handle is None or driver_of(folder) == driver:  # it was this very process that held the lease
         return handle
     os.close(handle)
     return None

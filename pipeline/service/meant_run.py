@@ -37,6 +37,7 @@ _MEANT: Final[Mapping[str, tuple[Callable[[AnyRun], bool], str]]] = {
     "approve": (_at_a_gate, "waits at a gate"),
     "reject": (_at_a_gate, "waits at a gate"),
     "abandon": (_unfinished, "is unfinished"),
+    "stop": (lambda run: FileLease.is_held(run.folder), "is driven now"),
 }
 
 _NEEDS = {"reject": ' --feedback "..."'}
@@ -47,7 +48,7 @@ def meant_by(command: str, repository: Repository) -> tuple[str, str]:
     """Return the only run of this worktree that a command could mean, and why it is the one.
 
     Args:
-        command: What would change it: resume, approve, reject, abandon.
+        command: What would change it: resume, approve, reject, abandon, stop.
         repository: Seen from the worktree.
 
     Raises:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ANYWHERE: Final = frozenset(
     {
-        *("runs", "show", "explain", "diff", "resume", "approve", "reject", "abandon", "hand-in", "desk"),
+        *("runs", "show", "explain", "diff", "resume", "approve", "reject", "abandon", "stop", "hand-in", "desk"),
         *("agents", "routes", "schema", "--help"),
     }
 )

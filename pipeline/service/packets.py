@@ -213,7 +213,7 @@ def _diff(repository: Repository, run: Run, place: str) -> PacketDiff | None:
         files = tuple(DiffFile(path=f.path, added=f.added, deleted=f.deleted) for f in repository.numstat(old, new))
         return PacketDiff(old=old, new=new, files=files, patch=repository.patch(old, new))
     except GitError as error:
-        raise _shut(run, place, f"git no longer has its files ({error.stderr.strip()})") from error
+        raise _shut(run, place, f"its files are not in git any more ({error.stderr.strip()})") from error
 
 
 def _shut(run: AnyRun, place: str, why: str, actions: tuple[str, ...] = ()) -> UserError:

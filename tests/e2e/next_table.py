@@ -408,7 +408,9 @@ OUTCOMES: Final[dict[str, Advice]] = {
         {"redfirst runs": READS, "redfirst run ISSUE --agent ROLE=human": AGAIN_ANEW},
     ),
     "live": Advice(FACTS, {"redfirst desk run-GAL-1 --role orchestrator": READS, WATCH: READS}),
-    "driven": Advice(("runs/lease.py",), {WATCH: READS, "kill PID": Promise(0, "cancelled/interrupted")}),
+    "driven": Advice(
+        ("runs/lease.py",), {WATCH: READS, "redfirst stop run-GAL-1": Promise(0, "cancelled/interrupted")}
+    ),
     "driven, and no run is named": Advice(("service/meant_run.py",), {WATCH: READS}),
     "claimed by a live run": Advice(("runs/claimants.py",), {SHOW: READS, WATCH: READS}),
     "the page of a run": Advice(("cli/show_text.py",), {"redfirst show run-GAL-1 -v": READS}),

@@ -26,7 +26,7 @@ _SAID: Final = re.compile(r"(?<=\w)   #.*")
 """What is said of a command beside it."""
 _REDFIRST: Final = (
     "abandon agents approve config demo desk diff doctor explain hand-in init issue mcp recipes reject resume routes "
-    "run runs schema show simulate tdd trust verify"
+    "run runs schema show simulate stop tdd trust verify"
 )
 _GIT: Final = (
     "add branch cat-file checkout cherry-pick commit config fetch for-each-ref log merge reflog reset restore rm show "

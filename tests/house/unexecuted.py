@@ -45,6 +45,16 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst resume {}": OF_ANSWERS,
         "redfirst show {}": OF_ANSWERS,
     },
+    "service/stopping.py": dict.fromkeys(
+        (
+            "redfirst resume {}",
+            "redfirst abandon {}",
+            "redfirst stop {} --now",
+            "redfirst show {} --log --follow",
+            "redfirst show {}",
+        ),
+        OF_ANSWERS,
+    ),
     "service/packets.py": {
         "redfirst show {} --packet": OF_ANSWERS,
         "redfirst approve {}": "of an answer that a crash left half on record, at an instant that no test may choose",
@@ -339,7 +349,6 @@ ONLY_THE_USER_KNOWS: Final[dict[str, str]] = {
     "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'": "whoever made the commits has the refs",
     "git switch -c NAME": "doctor is asked about no issue",
     "git worktree add ../work BRANCH": "a bare repository has no branch that somebody works on",
-    "kill PID": "the process, which differs from run to run; the program prints its number",
     "redfirst init --agent NAME": "an agent that will be installed",
     "redfirst issue new --title TITLE": _SAYS,
     "redfirst issue new --title TITLE --edit && git add TODO && git commit -m 'file PROJECT-1'": _SAYS,

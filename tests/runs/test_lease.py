@@ -36,7 +36,7 @@ def test_who_drives_is_named_and_can_be_stopped(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=f"Process {driver.pid} is driving run-GAL-1") as caught:
             FileLease.take(folder)
         assert caught.value.reason is Reason.LOCKED
-        assert caught.value.actions == ("redfirst show run-GAL-1 --log --follow", f"kill {driver.pid}")
+        assert caught.value.actions == ("redfirst show run-GAL-1 --log --follow", "redfirst stop run-GAL-1")
         driver.terminate()
     FileLease.take(folder).release()
 

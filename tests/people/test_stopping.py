@@ -1,0 +1,84 @@
+"""`redfirst stop`: a run that another process drives is stopped, with everything kept so that it goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from crashes import Bell, processes_of, repeated_dispatches, spawn
+from kit import PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, make_project
+
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.runs.lease import FileLease, driver_of
+from pipeline.service.stopping import stop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Project
+
+pytestmark = pytest.mark.slow
+
+
+def driven(tmp_path: Path) -> tuple[Project, Bell]:
+    """Return a project whose first agent rings, and then waits for `answer`; its runs wait at gate plan."""
+    project = make_project(tmp_path)
+    bell = Bell(project.home)
+    waits = f"echo > {bell.folder}/fifo; read line < {bell.folder}/answer"
+    os.mkfifo(bell.folder / "answer", 0o666)
+    project.use_script([{**PLAN, "run": ["sh", "-c", waits]}, PLAN_ACCEPTED, PLAN_SIMPLE])
+    return project, bell
+
+
+def test_check_15_a_stopped_run_goes_on_and_repeats_no_answer(tmp_path: Path) -> None:
+    project, bell = driven(tmp_path)
+    with spawn(project, "run", "GAL-1", "--approve", "plan", "--json", *bell.flags) as driver:
+        bell.wait(driver)
+        first = project.document("stop")
+        assert (first["_code"], first["stopped"]) == (0, False)
+        assert "@orchestrator" in first["waits_for"][0]
+        assert first["safe_next_actions"][0] == "redfirst stop run-GAL-1 --now"
+        with (bell.folder / "answer").open("w", encoding="utf-8") as answer:
+            answer.write("go on\n")
+        driver.communicate(timeout=120)
+    assert driver.returncode == 130
+    refused = project.document("stop", "GAL-1")
+    assert "Nobody drives run-GAL-1 (cancelled)" in refused["error"]["message"]
+    done = project.document("resume", "GAL-1")
+    assert (done["reason"], done["_code"]) == ("approval", 4), done["_stderr"]
+    assert repeated_dispatches(project) == []
+
+
+def test_check_15_now_ends_what_agents_do_and_it_is_asked_again(tmp_path: Path) -> None:
+    project, bell = driven(tmp_path)
+    with spawn(project, "run", "GAL-1", "--approve", "plan", "--json", *bell.flags) as driver:
+        bell.wait(driver)
+        document = project.document("stop", "GAL-1", "--now")
+        driver.communicate(timeout=120)
+    assert (document["stopped"], document["outcome"], document["reason"]) == (True, "cancelled", "interrupted")
+    assert document["safe_next_actions"][0] == "redfirst resume run-GAL-1"
+    assert processes_of(project) == {}
+    project.use_script([PLAN, PLAN_ACCEPTED, PLAN_SIMPLE])
+    done = project.document("resume", "GAL-1")
+    assert (done["reason"], done["_code"]) == ("approval", 4), done["_stderr"]
+
+
+def test_a_process_that_only_has_the_number_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "run-GAL-1"
+    folder.mkdir()
+    held = FileLease.take(folder)
+    driver = driver_of(folder)
+    assert driver is not None
+    assert driver.pid == os.getpid()
+    with subprocess.Popen(["sleep", "60"]) as other:
+        (folder / "lock").write_text(f"{other.pid} 1 {driver.boot_id}")
+        assert driver_of(folder) is None
+        with pytest.raises(UserError, match="no process that can be seen here") as caught:
+            stop(folder)
+        assert caught.value.reason is Reason.LOCKED
+        assert other.poll() is None
+        other.kill()
+    held.release()
