@@ -219,15 +219,16 @@ def test_a_role_that_only_reads(profile: Profile, tmp_path: Path) -> None:
 
 @pytest.mark.broad
 def test_a_command_that_would_go_on_after_the_end_is_dead(profile: Profile, tmp_path: Path) -> None:
-    place = Stand(tmp_path, profile, boxed())
-    mark = secrets.token_hex(8)
-    script = conversation(Use(run("echo begun > begun.txt; sleep 40; echo late > late.txt")), Report(COMPLETE))
-    result, service = place.ask(script, timeout_s=20, env={"MARK": mark})
-    assert service.problems == []
-    assert result.ended is Ended.TIMED_OUT
-    assert left(mark) == []
+    script = conversation(Use(run("echo begun > begun.txt; sleep 100; echo late > late.txt")), Report(COMPLETE))
+    for seconds in (20, 90):  # on a busy machine the agent itself may not have started in the first ones
+        place = Stand(tmp_path / str(seconds), profile, boxed())
+        mark = secrets.token_hex(8)
+        result, service = place.ask(script, timeout_s=seconds, env={"MARK": mark})
+        assert (service.problems, result.ended, left(mark)) == ([], Ended.TIMED_OUT, [])
+        if place.changes():
+            break
     assert place.changes().keys() == {"begun.txt"}
-    assert b"sleep 40" in result.stdout, "the transcript says what it was at"
+    assert b"sleep 100" in result.stdout, "the transcript says what it was at"
 
 
 # --- a hostile repository -------------------------------------------------------------------------------------------
