@@ -12,11 +12,17 @@ LAZY_COMMANDS: Final = (
     LazyCommand("explain", "pipeline.cli.explain:explain", "Say why a run stands where it does."),
     LazyCommand("stop", "pipeline.cli.stop:stop", "Stop a run that another process drives, to be resumed."),
     LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
-    LazyCommand("events", "pipeline.cli.events:events", "Print what happens in runs as CloudEvents."),
+    LazyCommand(
+        "events",
+        "pipeline.cli.events:events",
+        "Print what happens in runs and to orders as CloudEvents.",
+    ),
     LazyCommand("watch", "pipeline.cli.watch:watch", "Watch a run until no process drives it any more."),
     LazyCommand(
         "console", "pipeline.cli.console:console", "Show the runs of this repository in a browser on this machine."
     ),
+    LazyCommand("queue", "pipeline.cli.queue:app", "Orders: what is to be run by `redfirst work`."),
+    LazyCommand("work", "pipeline.cli.work:work", "Drive what is in the queue, some runs at once."),
     LazyCommand("issue", "pipeline.cli.issue:app", "Read and change the issues in TODO/, without any run."),
     LazyCommand(
         "agents",

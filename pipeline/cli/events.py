@@ -18,14 +18,15 @@ def events(
         bool, typer.Option("--follow", help="Go on with what comes: of one run until nothing drives it.")
     ] = False,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="ID", help="Only what came after this event, of its run.")
+        str | None,
+        typer.Option("--since", metavar="ID", help="Only what came after it, of its run or orders."),
     ] = None,
     types: Annotated[
         list[str] | None,
         typer.Option("--type", metavar="GLOB", help="Only types like this, as run.*; repeatable."),
     ] = None,
 ) -> None:
-    """Print what happens in runs as CloudEvents, one JSON object a line.
+    """Print what happens in runs and to orders as CloudEvents, one JSON object a line.
 
     Examples:
       redfirst events GAL-39
@@ -41,11 +42,11 @@ def events(
 
     what = event_stream.wanted(types or (), since)
     repository = Repository.find(Path.cwd())
-    place = event_stream.place_of(Roster(repository), what, name)
-    found = (
-        event_stream.events_of_run(place, what, follow=follow)
-        if place is not None
-        else event_stream.events_of_all(repository, what, say, follow=follow)
-    )
+    if name is None and event_stream.is_of_orders(repository, since):
+        found = event_stream.events_of_orders(repository, what, follow=follow)
+    elif (place := event_stream.place_of(Roster(repository), what, name)) is not None:
+        found = event_stream.events_of_run(place, what, follow=follow)
+    else:
+        found = event_stream.events_of_all(repository, what, say, follow=follow)
     for event in found:
         typer.echo(str(event))  # typer flushes each line

@@ -78,6 +78,7 @@ def run_command(
     values: ValueFlags = None,
     tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
     for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
+    order: Annotated[str | None, typer.Option("--order", hidden=True)] = None,
     approve: Annotated[
         list[str] | None,
         typer.Option(
@@ -151,6 +152,7 @@ def run_command(
         inputs=tuple(inputs or ()),
         previous=previous,
         trigger="mcp" if for_agent else "cli",
+        order=order,
     )
     if recipe is None:
         options = recipe_choice.named_by(repository, word, options)

@@ -135,6 +135,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "recipe-explain": _loaded("pipeline.service.recipe_explanation", "RecipeExplainDocument"),
     "step-outcome": _loaded("pipeline.steps.recipe_documents", "StepOutcome"),
     "event": _event,
+    "queue": _loaded("pipeline.service.queue_document", "QueueDocument"),
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

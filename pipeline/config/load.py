@@ -37,6 +37,9 @@ _NEEDS: Final[Mapping[Backend, str]] = {
 
 
 _DEFAULT: Final = Origin(Layer.DEFAULT)
+_IN_YOUR_NAME: Final = (("mcp",), "it says what agents of other programs may run in your name")
+_OF_THE_MACHINE: Final = ((("limits", "work"), "it says what your machine does for all its repositories"),)
+"""What a repository may not say, but flags and variables may."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def load(
 
     merged: dict[KeyPath, tuple[object, Origin]] = {}
     if repository:
-        merged.update(_without_the_users_word(layers.from_document(repository, home)))
+        merged.update(_without_the_users_word(layers.from_document(repository, home), *_OF_THE_MACHINE))
     if user:
         merged.update(layers.from_document(user, home))
     merged.update(_without_the_users_word(layers.from_environment(environ, home)))
@@ -162,17 +165,17 @@ def _refuse_contradictions(loaded: Loaded) -> None:
                 raise _not_its_part(loaded, role, agent.backend)
 
 
-def _without_the_users_word(layer: layers.FlatLayer) -> layers.FlatLayer:
-    """Return a layer unchanged, after a check that it sets no key which only the user's own file may set.
+def _without_the_users_word(layer: layers.FlatLayer, *more: tuple[KeyPath, str]) -> layers.FlatLayer:
+    """Return a layer unchanged, after a check that it sets no key which only the user may set.
 
     Raises:
         UserError: it does.
     """
     for path, (_, origin) in layer.items():
-        if path[0] == "mcp":
+        why = next((why for above, why in (_IN_YOUR_NAME, *more) if path[: len(above)] == above), None)
+        if why is not None:
             raise UserError(
-                f"{origin}: {keys.dotted(path)} counts in your own configuration alone: it says what agents of other "
-                "programs may run in your name.",
+                f"{origin}: {keys.dotted(path)} counts in your own configuration alone: {why}.",
                 Reason.CONFIG,
                 path=origin.source,
                 pointer=pointer(path),

@@ -13,7 +13,7 @@ from pydantic import Field, create_model
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, bare, laid_over
 from pipeline.config.base_table import Seconds, Table
-from pipeline.config.budget import Budget
+from pipeline.config.budget import Budget, Cost
 from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.evidence.quarantine import Quarantined
@@ -65,6 +65,24 @@ Reviews = Annotated[int, Field(ge=1, description="Reviews: 3 reviews are 2 retri
 Times = Annotated[int, Field(ge=0, description="How often the paid edge may be taken")]
 
 
+class Overlap(StrEnum):
+    """What an order does whose plan changes the same files as a run that is driven: begin all the same, or wait."""
+
+    GO = "go"
+    WAIT = "wait"
+
+
+class Work(Table):
+    """`[limits.work]`: how many orders of the queue are driven at once, and when none is begun. Not of a repository."""
+
+    jobs: Annotated[int, Field(ge=1, le=64, description="Drivers of all workers of this machine")] = 2
+    per_repo: Annotated[int | None, Field(ge=1, le=64, description="Drivers of one repository")] = None
+    per_provider: Annotated[int | None, Field(ge=1, le=64, description="Drivers that ask one provider")] = None
+    cost_usd_day: Annotated[Cost | None, Field(description="What models may cost in a day, in one repository")] = None
+    min_free_mb: Annotated[int, Field(ge=0, description="Room on the disk below which none is begun")] = 1024
+    overlap: Annotated[Overlap, Field(description="go; or wait for runs whose plans name the same files")] = Overlap.GO
+
+
 class Limits(Table):
     """`[limits]`: how often a loop may be taken (matrix 2); the defaults are the matrix's own."""
 
@@ -90,6 +108,7 @@ class Limits(Table):
     max_tasks: Annotated[int, Field(ge=1, description="Tasks of one split")] = MAX_TASKS
     parallel: Annotated[int, Field(ge=1, le=MAX_TASKS, description="Tasks side by side")] = 3
     max_fix_tasks: Annotated[int, Field(ge=1, description="Fix tasks of one review cycle")] = MAX_FIX_TASKS
+    work: Work = Work()
 
 
 class FinalReview(Table):

@@ -88,7 +88,7 @@ def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each
         case runs.DispatchFinished() as ended:
             return _ended(ended)
         case runs.MeasuredTests() as said:
-            what = _short(said.what)
+            what = shortened(said.what)
             return model.TestsMeasured(what=what, state=said.state, outcomes=said.outcomes, seconds=said.seconds)
         case runs.ChangeAdmitted(dispatch=dispatch, paths=paths):
             return model.ChangeAdmitted(dispatch=dispatch, paths=_visible(paths), refused=())
@@ -107,7 +107,7 @@ def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each
                 base=refused.base,
                 found=refused.found,
                 then=refused.then,
-                note=_short("; ".join(refused.why)),
+                note=shortened("; ".join(refused.why)),
             )
         case _:
             return None
@@ -123,13 +123,13 @@ def _decided(made: engine.DecisionMade) -> Data:
         signal=made.signal,
         row=made.row,
         to=str(to) if to else None,
-        note=_short(made.note),
+        note=shortened(made.note),
     )
 
 
 def _answered(answered: engine.GateAnswered) -> Data:
     word, _, to = answered.answer.partition(" to ")
-    actor = None if answered.actor is None else _short(answered.actor)
+    actor = None if answered.actor is None else shortened(answered.actor)
     if word == "approved":
         return model.ApprovalGranted(gate=answered.gate, actor=actor, via=answered.via)
     return model.ApprovalRejected(gate=answered.gate, actor=actor, via=answered.via, to=to or None)
@@ -155,7 +155,7 @@ def _ended(ended: runs.DispatchFinished) -> Data:
         cost_usd=ended.usage.cost_usd,
         input_tokens=ended.usage.input_tokens,
         output_tokens=ended.usage.output_tokens,
-        note=_short(ended.complaint or ""),
+        note=shortened(ended.complaint or ""),
     )
 
 
@@ -163,6 +163,7 @@ def _visible(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(visible(text) for text in texts)
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return what an event repeats of a text, with everything hidden in it made visible."""
     shown = visible(text)
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 4]} ..."

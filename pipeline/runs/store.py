@@ -94,10 +94,15 @@ def issue_of(name: str) -> str | None:
 
 def state_of_run(state: Path, repository: Repository, run_id: str) -> Path:
     """Return the folder outside the repository that holds a run's private checkout and views (architecture 5)."""
+    worktree = hashlib.sha256(str(repository.worktree.resolve()).encode()).hexdigest()[:6]
+    return state / "runs" / repository_name(repository) / f"{run_id}-{worktree}"
+
+
+def repository_name(repository: Repository) -> str:
+    """Return what a repository is called in the user's state, the same from each of its worktrees."""
     common = repository.common_dir.resolve()
     name = common.parent.name if common.name == ".git" else common.name
-    worktree = hashlib.sha256(str(repository.worktree.resolve()).encode()).hexdigest()[:6]
-    return state / "runs" / f"{name}-{hashlib.sha256(str(common).encode()).hexdigest()[:10]}" / f"{run_id}-{worktree}"
+    return f"{name}-{hashlib.sha256(str(common).encode()).hexdigest()[:10]}"
 
 
 def claim_ref(issue: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.events.mapping import Origin, event_of
 from pipeline.events.model import TYPES, full
+from pipeline.events.orders import OrdersOrigin, event_of_order
 from pipeline.outcomes import Reason
+from pipeline.queue.orders import log_of
 from pipeline.runs.records import read_record
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import key_of_worktree
 from pipeline.runs.tail import POLL_S, Tail, followed
+from pipeline.service.order_events import orders_origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.engine.journal import Line
     from pipeline.events.model import Event
     from pipeline.git import Repository
+    from pipeline.queue.orders import OrderLog
     from pipeline.runs.roster import RunPlace
 
 _LOOK_S: Final = 1.0
@@ -76,11 +81,31 @@ def events_of_run(place: RunPlace, what: Wanted, *, follow: bool) -> Iterator[Ev
         yield from _behind(line, after, origin, what)
 
 
-def events_of_all(repository: Repository, what: Wanted, say: Callable[[str], None], *, follow: bool) -> Iterator[Event]:
-    """Yield the events of all runs of a repository by time; with *follow* also what comes, until it is stopped.
+def events_of_orders(repository: Repository, what: Wanted, *, follow: bool) -> Iterator[Event]:
+    """Yield the events of the orders of a repository; with *follow* also what comes, until it is stopped.
 
-    A run that cannot be read is told to *say*, once.
+    Raises:
+        UserError: the journal of orders is damaged, or has no event of the id that they are wanted since.
     """
+    log, origin = log_of(repository, os.environ), orders_origin(repository)
+    after = _seq_of(what.since, origin)
+    while True:
+        for line in log.read_on():
+            event = event_of_order(line, origin) if line.seq > after else None
+            if event is not None and what.has(event):
+                yield event
+        if not follow:
+            return
+        time.sleep(POLL_S)
+
+
+def events_of_all(repository: Repository, what: Wanted, say: Callable[[str], None], *, follow: bool) -> Iterator[Event]:
+    """Yield the events of all runs and orders by time; with *follow* also what comes, until it is stopped.
+
+    What cannot be read is told to *say*, once.
+    """
+    orders: OrderLog | None = log_of(repository, os.environ)
+    of_orders = orders_origin(repository)
     tails: dict[tuple[str, str], tuple[Tail, Origin]] = {}
     refused: set[tuple[str, str]] = set()
     looked = 0.0
@@ -101,10 +126,21 @@ def events_of_all(repository: Repository, what: Wanted, say: Callable[[str], Non
                 del tails[name]
                 continue
             found += [event for line in lines for event in _behind(line, 0, origin, what)]
+        try:
+            ordered = [event_of_order(line, of_orders) for line in orders.read_on()] if orders is not None else []
+            found += [event for event in ordered if event is not None and what.has(event)]
+        except UserError as error:
+            say(str(error))
+            orders = None
         yield from sorted(found, key=lambda event: event.time)
         if not follow:
             return
         time.sleep(POLL_S)
+
+
+def is_of_orders(repository: Repository, since: str | None) -> bool:
+    """Return whether an id is one of an event of orders."""
+    return since is not None and since.rpartition("/")[0] == orders_origin(repository).id_of(0).rpartition("/")[0]
 
 
 def place_of(roster: Roster, what: Wanted, name: str | None) -> RunPlace | None:
@@ -146,13 +182,13 @@ def _behind(line: Line, after: int, origin: Origin, what: Wanted) -> Iterator[Ev
         yield event
 
 
-def _seq_of(since: str | None, origin: Origin) -> int:
+def _seq_of(since: str | None, origin: Origin | OrdersOrigin) -> int:
     if since is None:
         return 0
     number = since.rpartition("/")[2]
     if not number.isdecimal() or since != origin.id_of(int(number)):
         raise UserError(
-            f"{since!r} is no id of an event. An id is printed with each event: WORKTREE/RUN/NUMBER.",
+            f"{since!r} is no id of an event. An id is printed with each event, such as WORKTREE/RUN/NUMBER.",
             Reason.USAGE,
             actions=("redfirst events",),
         )

@@ -78,6 +78,8 @@ class RunOptions:
     previous: str | None = None
     """An earlier run of the issue, of which this one is given the work."""
     trigger: Trigger = "cli"
+    order: str | None = None
+    """The order of the queue that it is driven for."""
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def given(self, recipe: Recipe) -> dict[str, str]:

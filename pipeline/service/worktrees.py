@@ -6,17 +6,21 @@ import fcntl
 import os
 import re
 import shlex
+import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
-from pipeline.git import GitError, Repository
+from pipeline.git import GitError, Repository, Worktree
 from pipeline.outcomes import Reason
+from pipeline.queue.lines import OrderWorktree
+from pipeline.queue.orders import log_of
 from pipeline.runs import tracker
 from pipeline.runs.facts import commits_of
+from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.preconditions import refuse_claimed
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
@@ -29,7 +33,11 @@ if TYPE_CHECKING:
     from pipeline.service.run_config import RunOptions
     from pipeline.steps.context import Context
 
-_SLUG_LIMIT = 40
+OWNER: Final = "redfirst.json"
+"""The file in the git folder of a worktree that says who made it, and what for."""
+_SLUG_LIMIT: Final = 40
+_GIT_TRIES: Final = 100
+_GIT_PAUSE_S: Final = 0.1
 
 
 def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:
@@ -56,12 +64,51 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_SLUG_LIMIT].strip("-")
     # `git worktree add` is not safe in parallel: one at a time.
     with _locked(repository.common_dir):
+        left = _left(repository, options)
+        if left is not None:
+            return left, replace(options, base=base)
         branch, folder = _free(repository, options.issue.lower(), slug)
+        if options.order is not None:  # said first: so the next driver of the order finds what this one may leave
+            with log_of(repository, options.environ).locked() as log:
+                log.add(OrderWorktree(order=options.order, folder=str(folder), branch=branch, tip=tip))
         try:
             repository.add_worktree(folder, branch, tip)
         except GitError as error:
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
-    return Repository.find(folder), replace(options, base=base)
+        made = Repository.find(folder)
+        said = {"issue": options.issue, "order": options.order, "branch": branch, "tip": tip}
+        write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
+    return made, replace(options, base=base)
+
+
+def _left(repository: Repository, options: RunOptions) -> Repository | None:
+    """Return the worktree that a driver of the same order had made when it died; None where it cannot be used."""
+    if options.order is None:
+        return None
+    log = log_of(repository, options.environ)
+    log.read_on()
+    order = log.orders.get(options.order)
+    said = order.worktree if order is not None else None
+    if said is None:
+        return None
+    found = _finished(repository, said.folder)
+    if found is None:
+        return None
+    made = repository.at(found)
+    is_new = made.resolve("HEAD") == said.tip and made.branch() == said.branch and not made.status()
+    return made if is_new and not any(found.path.glob(f"{WORKFLOW}/run-*/run.json")) else None
+
+
+def _finished(repository: Repository, folder: str) -> Worktree | None:
+    """Return a worktree once git has made it: git outlives who started it, and keeps it locked till then."""
+    for _ in range(_GIT_TRIES):
+        found = next((one for one in repository.worktrees() if str(one.path) == folder), None)
+        if found is None or not found.is_there:
+            return None
+        if found.locked is None:
+            return found
+        time.sleep(_GIT_PAUSE_S)
+    return None
 
 
 def left_behind(here: Repository, made: Repository) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PICTURES = {"apparatus", "laboratory", "purse", "purses", "reins"}
-RIDDLES = {"absent", "heard", "obeyed", "orders", "provisional", "quiet", "remembered", "served"}
+RIDDLES = {"absent", "heard", "obeyed", "provisional", "quiet", "remembered", "served"}
 """Participles that were names: what is heard, of whom? They stay words of sentences."""
 ALONE = {"acting", "elsewhere", "kept", "later", "plain", "stage", "watched"}
 """Names of nothing where they stand alone; `later` beside `earlier`, for a local value, is plain English."""

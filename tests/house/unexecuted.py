@@ -21,6 +21,7 @@ OF_RECIPES: Final = "a run of a recipe's own steps: tests/workflows/test_runs_of
 OF_GATES: Final = "a gate of a recipe's run: tests/workflows/test_gates_and_commands.py types it"
 OF_ANSWERS: Final = "a run that waits for a person: tests/people types it"
 OF_SAVED: Final = "a recipe that was written: tests/workflows/test_saved_recipes.py types it"
+OF_THE_QUEUE: Final = "of the queue: tests/queued types it"
 
 OF_LANDING: Final = "a finished run that is landed: tests/landing/test_landing.py types it"
 
@@ -61,6 +62,8 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst show {}": OF_ANSWERS,
         "redfirst abandon {}": OF_ANSWERS,
     },
+    "cli/queue_text.py": {"redfirst show {}": OF_THE_QUEUE},
+    "queue/orders.py": {"redfirst queue list": OF_THE_QUEUE},
     "cli/going_on.py": {
         "redfirst resume {}": OF_RECIPES,
     },

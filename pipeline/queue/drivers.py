@@ -1,0 +1,149 @@
+"""A driver that a worker has started: a process of its own, which dies with the worker and has its slots till then."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pipeline.outcomes import Outcome, Reason
+from pipeline.pids import ProcessId
+from pipeline.runs.files import disk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_PROGRAM: Final = "import redfirst; redfirst.main()"
+_PR_SET_PDEATHSIG: Final = 1
+_LIBC: Final = ctypes.CDLL(None)
+_BUG: Final = 1
+"""The exit code of an error of ours."""
+
+
+@dataclass(frozen=True)
+class End:
+    """How a driver ended: what its run came to, or None where it died before it could say so.
+
+    Args:
+        outcome: Of the run; `rejected` where none began.
+        reason: Why.
+        note: What was said of it.
+        run: The run, by worktree and name.
+    """
+
+    outcome: Outcome | None
+    reason: Reason | None = None
+    note: str = ""
+    run: str | None = None
+
+
+class Driver:
+    """One driver, from its start to its end."""
+
+    def __init__(self, order: str, process: subprocess.Popen[bytes], result: Path) -> None:
+        self.order = order
+        self._process = process
+        self._result = result
+        self.handle = os.pidfd_open(process.pid)
+        """A descriptor that can be read once it has ended."""
+
+    @classmethod
+    def begun(
+        cls, order: str, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str], log: Path, slots: Sequence[int]
+    ) -> Driver:
+        """Start `redfirst` with these words.
+
+        Args:
+            order: What it is for.
+            argv: The words.
+            cwd: Where.
+            environ: Its environment.
+            log: Where everything goes that it says; its document lies beside it.
+            slots: Descriptors that it keeps open as long as it lives.
+
+        Raises:
+            UserError: the disk does not take the log.
+        """
+        result = log.with_suffix(".json")
+        with disk(log):
+            log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with log.open("wb") as said, result.open("wb") as document:
+                process = subprocess.Popen(  # -P: nothing is imported from the repository
+                    [sys.executable, "-P", "-c", _PROGRAM, *argv, "--json"],
+                    cwd=cwd,
+                    env=dict(environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=document,
+                    stderr=said,
+                    pass_fds=tuple(slots),
+                    start_new_session=True,
+                    preexec_fn=partial(_dies_with, os.getpid()),  # noqa: PLW1509  (a worker has one thread)
+                )
+        return cls(order, process, result)
+
+    @property
+    def id(self) -> ProcessId | None:
+        """Return which process it is; None if it has ended."""
+        return ProcessId.of(self._process.pid)
+
+    @property
+    def pid(self) -> int:
+        """Return its number."""
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Ask it to stop, with everything kept so that the run can go on."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.handle, signal.SIGTERM)
+
+    def ended(self) -> End | None:
+        """Return how it ended, None while it lives."""
+        code = self._process.poll()
+        if code is None:
+            return None
+        os.close(self.handle)
+        if code < 0:
+            return End(None, note=f"signal {-code}")
+        return _end(self._document(), code)
+
+    def _document(self) -> dict[str, Any]:
+        try:
+            said: object = json.loads(self._result.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+
+
+def _end(document: Mapping[str, Any], code: int) -> End:
+    error: Mapping[str, Any] = document.get("error") or {}
+    try:
+        if error and code != _BUG:
+            return End(Outcome.REJECTED, Reason(error["kind"]), str(error["message"]))
+        outcome, reason = Outcome(document["outcome"]), Reason(document["reason"])
+    except (LookupError, ValueError):
+        return End(None, note=f"exit {code}: {error.get('message', 'it said nothing')}")
+    return End(outcome, reason, str(document.get("note") or ""), str(document.get("run_dir") or "") or None)
+
+
+def await_any(handles: Sequence[int], seconds: float) -> None:
+    """Return when one of these can be read, or after so many seconds."""
+    waiting = select.poll()
+    for handle in handles:
+        waiting.register(handle, select.POLLIN)
+    waiting.poll(seconds * 1000)
+
+
+def _dies_with(worker: int) -> None:
+    """Let the kernel kill this process when the worker ends; in the process that is to be the driver."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != worker:  # it ended before the kernel was told
+        os._exit(_BUG)

@@ -1,0 +1,166 @@
+"""What the journal of orders says: a type for each kind of line. No I/O."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_serializer, field_validator
+
+from pipeline.safe_names import BareName, BranchName, ObjectName, Timestamp
+
+SCHEMA: Final = "redfirst.orders/1"
+KINDS: Final[dict[str, type[OrderFact]]] = {}
+"""Every kind of line by its word."""
+
+OrderId = Annotated[str, Field(pattern=r"^o-[0-9a-f]{6,12}$")]
+RunKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+/run-[A-Za-z0-9._@-]+$", max_length=400)]
+"""A run by the key of its worktree and its name, as claims name it."""
+
+
+class OrderFact(BaseModel):
+    """What happened to an order; a later version may say more of it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    KIND: ClassVar[str]
+
+    order: OrderId
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Make the kind known."""
+        super().__pydantic_init_subclass__(**kwargs)
+        KINDS[cls.KIND] = cls
+
+
+class RunWords(BaseModel):
+    """What of the command line of `run` an order says; nothing of it counts for a run that is gone on with."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base: str | None = None
+    approve: tuple[str, ...] = ()
+    agent: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    recipe: str | None = None
+
+    def argv(self) -> tuple[str, ...]:
+        """Return them as they are typed."""
+        found = [f"--base={self.base}"] if self.base else []
+        found += [f"--approve={gate}" for gate in self.approve]
+        found += [f"--agent={each}" for each in self.agent]
+        found += [f"--set={each}" for each in self.values]
+        found += [f"--recipe={self.recipe}"] if self.recipe else []
+        return tuple(found)
+
+
+class OrderPlaced(OrderFact):
+    """An issue is to be run, or a run is to be gone on with.
+
+    `key` is unique: who places an order twice has placed one. `cause` is what it came of, `depth` how many orders that
+    were placed by orders stand above it.
+    """
+
+    KIND = "order_placed"
+
+    do: Literal["run", "resume"]
+    issue: BareName | None = None
+    run: RunKey | None = None
+    options: RunWords = RunWords()
+    via: BareName
+    cause: tuple[str, ...] = ()
+    depth: int = 0
+    key: Annotated[str, Field(min_length=1, max_length=400)]
+    priority: int = 0
+    not_before: Timestamp | None = None
+
+
+class OrderWorktree(OrderFact):
+    """A linked worktree is about to be made for it."""
+
+    KIND = "order_worktree"
+
+    folder: str
+    branch: BranchName
+    tip: ObjectName
+
+
+class OrderStarted(OrderFact):
+    """A process drives it; the log has what it says."""
+
+    KIND = "order_started"
+
+    pid: int
+    start_time: int
+    boot_id: str
+    log: str
+
+
+class OrderLeft(OrderFact):
+    """Its driver has ended, and it is still to be done: the worker was stopped, it died, a run had the issue."""
+
+    KIND = "order_left"
+
+    why: Literal["stopped", "died", "busy"]
+    note: str = ""
+
+
+class OrderEnded(OrderFact):
+    """It is done: its run has ended, waits for a person, or could not begin."""
+
+    KIND = "order_ended"
+
+    run: RunKey | None = None
+    outcome: str
+    reason: str
+    note: str = ""
+
+
+class OrderDropped(OrderFact):
+    """It is not to be done any more."""
+
+    KIND = "order_dropped"
+
+    why: str
+
+
+class OrderHeld(OrderFact):
+    """It is not to begin for now."""
+
+    KIND = "order_held"
+
+
+class OrderReleased(OrderFact):
+    """It may begin again."""
+
+    KIND = "order_released"
+
+
+class OrderLine(BaseModel):
+    """One line of the journal of orders, of the form that journals of runs have."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.orders/1"] = Field(default=SCHEMA, alias="schema")
+    seq: int
+    at: Timestamp
+    host: str
+    kind: str
+    data: Annotated[OrderFact, WithJsonSchema({"type": "object", "additionalProperties": True, "title": "Data"})]
+
+    @field_validator("kind")
+    @classmethod
+    def _is_known(cls, kind: str) -> str:
+        if kind not in KINDS:
+            raise ValueError(f"no line of orders is called {kind!r}")
+        return kind
+
+    @field_validator("data", mode="before")
+    @classmethod
+    def _of_its_kind(cls, data: object, said: ValidationInfo) -> object:
+        kind: str | None = said.data.get("kind")
+        return data if kind is None or isinstance(data, OrderFact) else KINDS[kind].model_validate(data)
+
+    @field_serializer("data")
+    def _as_it_was_said(self, data: OrderFact) -> dict[str, object]:
+        return data.model_dump(mode="json", exclude_unset=True)

@@ -1,0 +1,244 @@
+"""The worker: starts drivers for orders as there is room, and says in the journal of orders what became of them.
+
+It drives nothing itself, and nothing is lost with it: its drivers die when it does, and the next worker finds in the
+journal which orders are still to be done, and on disk how far their runs came.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pipeline.interrupts import NUMBERS, leave_terminal
+from pipeline.outcomes import Outcome, Reason
+from pipeline.queue import lines
+from pipeline.queue.drivers import Driver, End, await_any
+from pipeline.queue.orders import MOST_DEATHS
+from pipeline.queue.pick import pick
+from pipeline.queue.slots import give_back
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from pathlib import Path
+    from types import FrameType
+
+    from pipeline.queue.orders import Order, OrderLog
+    from pipeline.queue.pick import Candidate, Room, Verdict
+    from pipeline.queue.slots import Slots
+
+LOOKS_S: Final = 10.0
+"""Seconds between two looks at everything, where nothing happens."""
+_GLANCES_S: Final = 1.0
+"""Seconds between two looks at whether there are new orders."""
+_BUSY: Final = frozenset({Reason.LOCKED, Reason.CLAIMED_ELSEWHERE})
+_BUSY_S: Final = 5.0
+"""How long an order waits whose issue somebody else had when it began."""
+_WELL: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS, Outcome.PARKED})
+
+
+class Desk(Protocol):
+    """What a worker asks about runs and issues, and has done."""
+
+    def look(self, log: OrderLog) -> tuple[list[Candidate], Room]:
+        """Return the open orders and what room there is; what is over, or missing, is written into the log."""
+        ...
+
+    def argv(self, order: Order) -> tuple[str, ...]:
+        """Return the words of `redfirst` that drive an order."""
+        ...
+
+    def slots(self, order: Order) -> Mapping[str, int]:
+        """Return of which kinds an order needs a slot, and how many there are of each."""
+        ...
+
+    def run_at(self, folder: str) -> str | None:
+        """Return a run by worktree and name, of its folder."""
+        ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where drivers are started, and with what."""
+
+    folder: Path
+    environ: Mapping[str, str]
+
+
+class Worker:
+    """Starts drivers until there is nothing to do, or it is stopped.
+
+    Args:
+        log: The orders.
+        slots: Of the machine.
+        desk: What knows runs and issues.
+        place: Where drivers are started.
+        told: Is told of each line of the journal of orders that is written from now on, and of its order.
+        waits: Is told of each order that does not begin, once for each reason.
+    """
+
+    def __init__(
+        self,
+        log: OrderLog,
+        slots: Slots,
+        desk: Desk,
+        place: Place,
+        told: Callable[[lines.OrderLine, Order], None],
+        waits: Callable[[Verdict], None],
+    ) -> None:
+        self._log = log
+        self._slots = slots
+        self._desk = desk
+        self._place = place
+        self._told = told
+        self._waits = waits
+        self._drivers: list[Driver] = []
+        self._why: dict[str, str] = {}
+        self._busy: dict[str, float] = {}
+        self._signals = 0
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._looked = -LOOKS_S
+        self._news = False
+        log.hears(self._take)
+        self.failed = 0
+        """So many orders came to nothing."""
+
+    @property
+    def driven(self) -> int:
+        """Return how many drivers are at work."""
+        return len(self._drivers)
+
+    def work(self, *, once: bool) -> bool:
+        """Work until nothing is left that can begin (*once*), or until it is stopped; return whether it was."""
+        with self._listening():
+            while True:
+                self._settle()
+                if not self._signals and self._is_time():
+                    self._begin()
+                if not self._drivers and (once or self._signals):
+                    return bool(self._signals)
+                await_any([*(one.handle for one in self._drivers), self._bell], _GLANCES_S)
+                with contextlib.suppress(BlockingIOError):
+                    os.eventfd_read(self._bell)
+
+    def _is_time(self) -> bool:
+        """Return whether there may be something to begin: an order, a slot, or a look that is due."""
+        self._log.read_on()
+        now = time.monotonic()
+        if not self._news and now - self._looked < LOOKS_S:
+            return False
+        self._looked, self._news = now, False
+        return True
+
+    def _take(self, line: lines.OrderLine, order: Order) -> None:
+        self._news = self._news or not isinstance(line.data, lines.OrderStarted | lines.OrderWorktree)
+        self._told(line, order)
+
+    # --- beginning -------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        candidates, room = self._desk.look(self._log)
+        now = time.monotonic()
+        verdicts = pick((one for one in candidates if self._busy.get(one.order, now) <= now), room)
+        for verdict in verdicts:
+            if verdict.begins and not self._signals:
+                self._start(verdict.order)
+            elif self._why.get(verdict.order) != verdict.why:
+                self._why[verdict.order] = verdict.why
+                self._waits(verdict)
+
+    def _start(self, name: str) -> None:
+        """Start the driver of an order, unless somebody else has, or took the last slot."""
+        with self._log.locked() as log:
+            order = log.orders[name]
+            if order.state not in {"queued", "started"} or order.is_driven:
+                return
+            handles = self._slots.take(self._desk.slots(order))
+            if handles is None:
+                return
+            said = log.folder / "logs" / f"{name}-{order.starts + 1}.log"
+            try:
+                driver = Driver.begun(
+                    name,
+                    self._desk.argv(order),
+                    cwd=self._place.folder,
+                    environ=self._place.environ,
+                    log=said,
+                    slots=handles,
+                )
+            finally:
+                give_back(handles)
+            self._drivers.append(driver)
+            if self._signals:  # it came just now, and did not reach this one
+                driver.stop()
+            one = driver.id
+            log.add(
+                lines.OrderStarted(
+                    order=name,
+                    pid=driver.pid,
+                    start_time=one.start_time if one is not None else 0,
+                    boot_id=one.boot_id if one is not None else "",
+                    log=str(said),
+                )
+            )
+
+    # --- ending ----------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Say of each driver that has ended what became of its order."""
+        for driver in list(self._drivers):
+            end = driver.ended()
+            if end is not None:
+                self._drivers.remove(driver)
+                with self._log.locked() as log:
+                    order = log.orders[driver.order]
+                    if order.is_open:
+                        log.add(*self._facts(order, end))
+
+    def _facts(self, order: Order, end: End) -> list[lines.OrderFact]:
+        name = order.id
+        interrupted = end.outcome is None or end.reason is Reason.INTERRUPTED
+        if interrupted and self._signals:
+            return [lines.OrderLeft(order=name, why="stopped")]
+        if end.outcome is None:
+            died = lines.OrderLeft(order=name, why="died", note=end.note)
+            if order.deaths + 1 < MOST_DEATHS:
+                return [died]
+            self.failed += 1
+            why = f"{MOST_DEATHS} drivers died of it, the last one by {end.note}"
+            return [died, lines.OrderDropped(order=name, why=why)]
+        if end.outcome is Outcome.REJECTED and end.reason in _BUSY:
+            self._busy[name] = time.monotonic() + _BUSY_S
+            return [lines.OrderLeft(order=name, why="busy", note=end.note)]
+        self.failed += end.outcome not in _WELL
+        run = self._desk.run_at(end.run) if end.run else None
+        return [
+            lines.OrderEnded(
+                order=name, run=run, outcome=end.outcome.value, reason=str(end.reason or ""), note=end.note
+            )
+        ]
+
+    # --- signals ---------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _listening(self) -> Generator[None]:
+        """Take the signals: the first one begins nothing more and asks the drivers to stop, a second one asks again."""
+        numbers = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
+        numbers += [] if signal.SIGINT in numbers else [signal.SIGINT]  # one that is sent by name is meant
+        old = {number: signal.signal(number, self._hear) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            leave_terminal()
+        self._signals += 1
+        for driver in self._drivers:
+            driver.stop()
+        os.eventfd_write(self._bell, 1)

@@ -1,0 +1,312 @@
+"""What a worker has to know of runs and issues: who could begin, what room there is, what is over (ADR-R210)."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.config.folders import state_folder
+from pipeline.config.layers import Flags
+from pipeline.config.model import Overlap
+from pipeline.engine.journal import utc_now
+from pipeline.outcomes import FINAL, Outcome, Reason
+from pipeline.queue.lines import OrderEnded
+from pipeline.queue.orders import Wanted, is_due, log_of
+from pipeline.queue.pick import Candidate, Room, pick
+from pipeline.queue.slots import Slots
+from pipeline.queue.worker import Place, Worker
+from pipeline.routing.vocabulary import ISSUE_ROLES
+from pipeline.runs.preconditions import base_branch
+from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_worktree, repository_name, state_of_run
+from pipeline.runs.tracker import as_user_errors, in_tree
+from pipeline.service.live_runs import live_runs, planned_paths, spent_today
+from pipeline.service.run_config import read_config, refuse_recursion
+from pipeline.service.run_list import lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pipeline.config.model import Config, Work
+    from pipeline.engine.journal import Clock
+    from pipeline.git import Repository
+    from pipeline.queue.lines import OrderLine
+    from pipeline.queue.orders import Order, OrderLog
+    from pipeline.queue.pick import Verdict
+    from pipeline.service.runs_document import RunLine
+    from todo import Tracker
+
+_MIB: Final = 1024 * 1024
+_WAITING: Final = frozenset({Outcome.PARKED, Outcome.PARTIAL})
+_ASKS_NOBODY: Final = frozenset({"builtin", "off", "human"})
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a look has found out, for all orders: claims by issue, worktrees by key."""
+
+    claims: Mapping[str, Claim]
+    worktrees: Mapping[str, Path]
+
+
+class WorkDesk:
+    """The worker's desk in one repository.
+
+    Args:
+        repository: Seen from where the worker stands.
+        environ: Its environment.
+        jobs: How many drivers there may be; None: as the configuration says.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self, repository: Repository, environ: Mapping[str, str], jobs: int | None = None, *, clock: Clock = utc_now
+    ) -> None:
+        self.repository = repository
+        self.environ = environ
+        self.machine = Slots(state_folder(environ) / "slots")
+        self._jobs = jobs
+        self._clock = clock
+        self._trackers: dict[str, Tracker] = {}
+        self._configs: dict[tuple[object, ...], Config] = {}
+
+    # --- what a worker asks ----------------------------------------------------------------------------------------
+
+    def look(self, log: OrderLog, *, only: bool = False) -> tuple[list[Candidate], Room]:
+        """Return the open orders and what room there is.
+
+        Args:
+            log: The orders. What is over, or missing, is written into it.
+            only: Nothing is written.
+
+        Raises:
+            UserError: orders, configuration, tracker or claims cannot be read.
+        """
+        log.read_on()
+        known = self._known()
+        if not only:
+            self._settle(log, known)
+            self._sweep(log, known)
+        waiting = [one for one in log.orders.values() if one.is_open and not one.is_driven]
+        candidates = [self._candidate(order, known) for order in waiting]
+        return candidates, self._room(candidates)
+
+    def argv(self, order: Order) -> tuple[str, ...]:
+        """Return the words of `redfirst` that drive an order."""
+        folder = self._folder(order, self._known())
+        if folder is not None:
+            return ("resume", run_key(folder))
+        return ("run", order.what, "--worktree", f"--order={order.id}", *order.placed.options.argv())
+
+    def slots(self, order: Order) -> dict[str, int]:
+        """Return of which kinds an order needs a slot, and how many there are of each."""
+        work = self._config(order).limits.work
+        here = {} if work.per_repo is None else {self._here: work.per_repo}
+        each = work.per_provider
+        asked = {} if each is None else {f"provider-{name}": each for name in sorted(self._providers(order))}
+        return {"jobs": self._jobs or work.jobs, **here, **asked}
+
+    def run_at(self, folder: str) -> str | None:
+        """Return a run by worktree and name, of its folder."""
+        return run_key(Path(folder))
+
+    # --- what is over, and what is missing -------------------------------------------------------------------------
+
+    def _settle(self, log: OrderLog, known: _Known) -> None:
+        """Say of orders whose driver died after their run had come to its end that they are over."""
+        ended: list[OrderEnded] = []
+        for order in log.orders.values():
+            folder = self._folder(order, known) if order.is_open and not order.is_driven else None
+            line = _line(folder) if folder is not None else None
+            if folder is None or line is None or line.live or line.outcome is None or line.reason is None:
+                continue
+            waits = line.outcome in _WAITING and order.starts > 0
+            if waits or (_is_over(line) and not self._has_left(folder)):
+                run, outcome, reason = run_key(folder), line.outcome.value, line.reason.value
+                ended.append(OrderEnded(order=order.id, run=run, outcome=outcome, reason=reason))
+        if ended:
+            with log.locked():
+                log.add(*(one for one in ended if log.orders[one.order].is_open))
+
+    def _sweep(self, log: OrderLog, known: _Known) -> None:
+        """Order what has a claim and nobody at work: a run that was answered, or whose driver died."""
+        covered = {str(self._folder(one, known)) for one in log.orders.values() if one.is_open}
+        for claim in known.claims.values():
+            line = _line(claim.folder) if str(claim.folder) not in covered else None
+            if line is None or line.live or line.outcome is not None or line.problem is not None:
+                continue
+            closed = [one for one in log.orders.values() if one.closed_at and claim.run in {one.run, one.placed.run}]
+            if any((one.closed_at or "") >= (line.last_at or "") for one in closed):
+                continue  # it came to nothing, and nothing has happened since
+            with log.locked():
+                log.place(Wanted(via="sweep", issue=line.issue, run=claim.run, key=f"{claim.run}@{line.last_at}"))
+
+    # --- facts -----------------------------------------------------------------------------------------------------
+
+    def _known(self) -> _Known:
+        found = {issue: claim for issue, claim in claims(self.repository).items() if isinstance(claim, Claim)}
+        worktrees = self.repository.worktrees()
+        return _Known(found, {key_of_worktree(one.path): one.path for one in worktrees if one.is_there})
+
+    def _folder(self, order: Order, known: _Known) -> Path | None:
+        """Return the folder of the run of an order, None where it has none yet."""
+        if order.placed.run is not None:
+            key, _, name = order.placed.run.partition("/")
+            place = known.worktrees.get(key)
+            return None if place is None else place / WORKFLOW / name
+        if order.worktree is None:
+            return None
+        runs = Path(order.worktree.folder) / WORKFLOW
+        found = [one.parent for one in runs.glob("run-*/run.json")]
+        return max(found, key=lambda one: one.stat().st_mtime, default=None)
+
+    def _candidate(self, order: Order, known: _Known) -> Candidate:
+        folder = self._folder(order, known)
+        waits = self._config().limits.work.overlap is Overlap.WAIT
+        hindered = self._hindered(order, folder, known)
+        return Candidate(
+            order=order.id,
+            what=order.what,
+            number=order.number,
+            priority=order.placed.priority,
+            goes_on=folder is not None,
+            ready=None if hindered or folder is not None else self._place_in_list(order),
+            hindered=hindered,
+            providers=frozenset(self._providers(order)),
+            writes=planned_paths(folder) if waits and folder is not None else frozenset(),
+        )
+
+    def _hindered(self, order: Order, folder: Path | None, known: _Known) -> str:
+        """Return why an order cannot begin, whatever else is free."""
+        if order.state == "held":
+            return f"it is held: redfirst queue release {order.id}"
+        if not is_due(order, self._clock()):
+            return f"not before {order.placed.not_before}"
+        if folder is not None:
+            line = _line(folder)
+            return "another process drives its run" if line.live else line.problem or ""
+        if order.placed.run is not None:
+            return f"the worktree of {order.placed.run} is gone"
+        claim = known.claims.get(order.what)
+        if claim is not None:
+            return f"{claim.name} in {Path(claim.worktree).name} has it"
+        with as_user_errors():
+            obstacle = self._tracker(order).prerequisites(order.what)
+        if obstacle is not None and obstacle.kind.value == Reason.DEPENDENCY_UNMET.value:
+            return f"{', '.join(obstacle.issues)} has to land first"
+        return ""  # what else is wrong with it the driver says, and the order is over
+
+    def _place_in_list(self, order: Order) -> int | None:
+        with as_user_errors():
+            ids = [issue.id for issue in self._tracker(order).ready()]
+        return ids.index(order.what) if order.what in ids else None
+
+    def _tracker(self, order: Order) -> Tracker:
+        """Return the issues as the base has them: what has landed."""
+        base = base_branch(self.repository, order.what, order.placed.options.base)
+        tree = self.repository.tree_of(base)
+        if tree not in self._trackers:
+            self._trackers[tree] = in_tree(self.repository, tree)
+        return self._trackers[tree]
+
+    def _providers(self, order: Order) -> set[str]:
+        config = self._config(order)
+        agents = [agent for role in ISSUE_ROLES for agent in config.candidates(role)]
+        return {agent.service or agent.backend.value for agent in agents} - _ASKS_NOBODY
+
+    def _config(self, order: Order | None = None) -> Config:
+        """Return the configuration as it counts for an order, else for the worker."""
+        words = ((), ()) if order is None else (order.placed.options.values, order.placed.options.agent)
+        key = (self.repository.resolve("HEAD") or "", *words)
+        if key not in self._configs:
+            self._configs[key] = read_config(self.repository, key[0], Flags.parse(*words), self.environ).config
+        return self._configs[key]
+
+    def _has_left(self, folder: Path) -> bool:
+        """Return whether a run that is over still has something outside the repository, which `resume` puts away."""
+        place = next((one for one in self.repository.worktrees() if one.path == folder.parents[1]), None)
+        there = self.repository if place is None else self.repository.at(place)
+        return state_of_run(state_folder(self.environ), there, folder.name).exists()
+
+    # --- room ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _here(self) -> str:
+        return f"repo-{repository_name(self.repository)}"
+
+    def _room(self, candidates: list[Candidate]) -> Room:
+        work = self._config().limits.work
+        waits = work.overlap is Overlap.WAIT
+        each = work.per_provider
+        names = {name for one in candidates for name in one.providers} if each is not None else set[str]()
+        return Room(
+            jobs=self.machine.free("jobs", self._jobs or work.jobs),
+            here=None if work.per_repo is None else self.machine.free(self._here, work.per_repo),
+            providers={name: self.machine.free(f"provider-{name}", each or 0) for name in names},
+            full=self._full(work),
+            writes={run_key(one): planned_paths(one) for one in live_runs(self.repository)} if waits else {},
+            waits=waits,
+        )
+
+    def _full(self, work: Work) -> str:
+        """Return why nobody may begin now; empty where nothing is in the way."""
+        state = state_folder(self.environ)
+        state.mkdir(parents=True, exist_ok=True)
+        for place in (state, self.repository.main_checkout.parent):
+            free = shutil.disk_usage(place).free // _MIB
+            if free < work.min_free_mb:
+                return f"the disk of {place} has {free} MiB left (limits.work.min_free_mb is {work.min_free_mb})"
+        if work.cost_usd_day is not None:
+            taken = spent_today(self.repository, self._clock())
+            if taken >= work.cost_usd_day:
+                return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
+        return ""
+
+
+def worker_of(
+    repository: Repository,
+    environ: Mapping[str, str],
+    jobs: int | None,
+    told: Callable[[OrderLine, Order], None],
+    waits: Callable[[Verdict], None],
+) -> Worker:
+    """Return a worker for a repository.
+
+    Args:
+        repository: Seen from where somebody stands.
+        environ: Their environment.
+        jobs: How many drivers there may be; None: as the configuration says.
+        told: Is told of each line of the journal of orders that is written from now on, and of its order.
+        waits: Is told of each order that does not begin, once for each reason.
+
+    Raises:
+        UserError: this is one of our own agents, or the orders are damaged.
+    """
+    refuse_recursion(environ)
+    desk = WorkDesk(repository, environ, jobs)
+    return Worker(log_of(repository, environ), desk.machine, desk, Place(repository.worktree, environ), told, waits)
+
+
+def verdicts(repository: Repository, environ: Mapping[str, str], jobs: int | None) -> list[tuple[Order, Verdict]]:
+    """Return of each open order whether a worker would begin it now, and why not; nothing is written.
+
+    Raises:
+        UserError: orders, configuration, tracker or claims cannot be read.
+    """
+    log = log_of(repository, environ)
+    candidates, room = WorkDesk(repository, environ, jobs).look(log, only=True)
+    return [(log.orders[one.order], one) for one in pick(candidates, room)]
+
+
+def run_key(folder: Path) -> str:
+    """Return a run by worktree and name, as claims and orders name it."""
+    return f"{key_of_worktree(folder.parents[1])}/{folder.name}"
+
+
+def _line(folder: Path) -> RunLine:
+    return lines_of([folder])[0]
+
+
+def _is_over(line: RunLine) -> bool:
+    return line.outcome in FINAL or line.reason is Reason.ABANDONED
