@@ -1,4 +1,4 @@
-"""What steps and `verify` measure with: trees put together for a measurement, test runs over them, probes of tests.
+"""How are tests measured, for steps and for `verify`? Composed trees, test runs over them, probes of tests.
 
 It may import `dispatch`, `languages`, `runs` and what decides, never a step. Whoever measures has a
 `MeasurementContext`: a run's `Context` is one, and so is `verification.VerificationContext`. Start reading at

@@ -1,4 +1,4 @@
-"""Runs one command of a project in the box, over a copy of a tree, with the tools that the project's tests have."""
+"""Runs one command of a project in the box, over a copy of a tree, with the tools of the project's tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def program_for(ctx: MeasurementContext, word: str, kit: Kit | None) -> Program:
-    """Return the program of the host that a command begins with; those of the project's own tools come first.
+    """Return the host's program that a command starts with; the project's own tools are searched first.
 
     Raises:
         UserError: there is no such program, or it cannot be run.
@@ -44,7 +44,7 @@ async def run_in_copy(
     timeout_s: float,
     shapes: bool = False,
 ) -> tuple[Completed, str, str]:
-    """Return how a command ended, and what it printed (its output, its errors), without secrets.
+    """Return the result of a command, and its output and errors without secrets.
 
     Args:
         ctx: The run, or what stands for one.
@@ -76,7 +76,7 @@ async def run_in_copy(
 
 
 def _tracked_folder(ctx: MeasurementContext, program: Program, kit: Kit | None) -> Path | None:
-    """Return a folder of the repository that a program would bring along, beside the environment of the tests."""
+    """Return a tracked folder that a program would bring into the box, beside the tests' environment; else None."""
     own = [env.prefix.resolve() for _, env in kit.parts] if kit is not None else []
     sources = [mount.source for mount in program.mounts if mount.source.is_dir()]
     others = [source for source in sources if not any(source.is_relative_to(prefix) for prefix in own)]

@@ -1,4 +1,4 @@
-"""Puts together the tree to measure: tests from one tree, production from another, also where one file holds both.
+"""Composes the tree to measure: tests of one tree and production of another, also where one file holds both.
 
 A file of tests, and whatever else serves them, is taken whole. A production file with test regions is put together of
 both (`rust_splice`): overlaid whole it would bring production along that is not the other tree's, and lose its own.
@@ -24,7 +24,7 @@ _PLAIN: Final = frozenset({"100644", "100755"})
 
 
 class HasRepository(Protocol):
-    """What has a repository, as each `MeasurementContext` does."""
+    """An object with a repository, such as every `MeasurementContext`."""
 
     @property
     def repository(self) -> Repository: ...  # noqa: D102
@@ -47,7 +47,7 @@ class Composed:
 def compose(
     ctx: HasRepository, tests_from: str, production_from: str, paths: Iterable[str], layout: Layout
 ) -> Composed:
-    """Return the tests of one tree over everything else of another.
+    """Return a tree with the tests of one tree and everything else of another.
 
     Args:
         ctx: A run, or what measures without one.
@@ -79,12 +79,12 @@ def compose(
 
 
 def shares_file(path: str, layout: Layout) -> bool:
-    """Return whether tests in this file would stand beside production code."""
+    """Return whether tests in a file would share it with production code."""
     return has_part(path, "test_regions") and not layout.is_test_side(path)
 
 
 def with_other_regions(ctx: HasRepository, old: str, new: str, paths: Iterable[str], layout: Layout) -> tuple[str, ...]:
-    """Return those of *paths*, all production files with tests beside the code, whose test regions differ.
+    """Return the production files of *paths* whose test regions differ between two trees.
 
     A file of which it is not certain where they are counts as one of them.
     """
@@ -95,7 +95,7 @@ def with_other_regions(ctx: HasRepository, old: str, new: str, paths: Iterable[s
 def with_other_code(
     ctx: HasRepository, old: str, new: str, test_paths: Collection[str], layout: Layout
 ) -> tuple[str, ...]:
-    """Return the paths that differ between two trees in more than tests: *test_paths* differ for the tests' sake."""
+    """Return the paths that differ between two trees in more than their tests; *test_paths* belong to the tests."""
     changed = [change.path for change in ctx.repository.diff(old, new)]
     shared = [path for path in changed if path in test_paths and shares_file(path, layout)]
     more = [
@@ -118,7 +118,7 @@ def both(ctx: HasRepository, old: str, new: str, paths: Sequence[str]) -> list[t
 
 
 def _spliced(ctx: HasRepository, path: str, tests: Entry, production: Entry | None) -> Entry | Unspliced | None:
-    """Return the file made of both; None where neither production nor a test region is left of it."""
+    """Return the file composed of both versions; None where neither code nor a test region is left in it."""
     if tests == production:
         return production
     texts = ctx.repository.blobs(entry.oid for entry in (tests, production) if entry is not None)
@@ -135,5 +135,5 @@ def _spliced(ctx: HasRepository, path: str, tests: Entry, production: Entry | No
 
 
 def own_files(paths: Iterable[str | None], layout: Layout) -> tuple[str, ...]:
-    """Return those of *paths* that are test files. Tests beside the code need no leave: the gate sees what changes."""
+    """Return those of *paths* that hold tests only. Tests beside code need no permission: the gate sees changes."""
     return tuple(dict.fromkeys(path for path in paths if path is not None and not shares_file(path, layout)))

@@ -1,4 +1,4 @@
-"""Stores measurements of a run in its own folder, out of every box; they are gone with the run."""
+"""Stores test runs in the run's own folder, out of reach of every box, until the run is removed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _REACH: Final = TypeAdapter(dict[str, Reach])
 
 
 def whole_run(root: Path, tree: str) -> Observation | None:
-    """Return what a run of all tests of a tree has shown; None where there was none that went through."""
+    """Return the stored run of all tests of a tree; None if there is none that completed."""
     place = _observation(root, tree)
     return Observation.model_validate_json(place.read_bytes()) if place.exists() else None
 
 
 def keep_whole_run(root: Path, tree: str, observation: Observation) -> None:
-    """Keep a run of all tests of a tree, if it went through.
+    """Store a run of all tests of a tree, if it completed.
 
     Raises:
         UserError: the disk does not take it.
@@ -33,13 +33,13 @@ def keep_whole_run(root: Path, tree: str, observation: Observation) -> None:
 
 
 def reach(root: Path) -> dict[str, Reach]:
-    """Return what each test entered when it was traced last, by id; it orders tests, and is no evidence."""
+    """Return the last traced reach of each test by id; it orders tests, and is no evidence."""
     place = root / "reach.json"
     return _REACH.validate_json(place.read_bytes()) if place.exists() else {}
 
 
 def keep_reach(root: Path, traced: Observation) -> None:
-    """Keep what traced tests entered, over what was known of them.
+    """Store the reach of traced tests, replacing older reach of the same tests.
 
     Raises:
         UserError: the disk does not take it.

@@ -1,4 +1,4 @@
-"""`measure(tests_from, production_from)`: the test files of one tree over the production files of another (matrix 5).
+"""Measures trees with `measure`: the test files of one tree over the production files of another (matrix 5).
 
 Every RED and GREEN comes from here, in a run and outside of one: a copy that holds exactly the tree, the harness's own
 test run in the box.
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from pipeline.views.renames import Traces
 
 CACHE = "pycache"
-"""The folder, in the run's own place, of compiled code and of what else the baseline leaves for later runs."""
+"""The folder in the run's checkout for compiled code and other caches that the baseline leaves for later runs."""
 
 TRACED: Final = 3
-"""How much longer than the limits say a traced run may take: tests of many calls take two or three times as long."""
+"""The factor by which a traced run may exceed the time limits: tracing makes tests two or three times slower."""
 
 
 class MeasurementContext(Protocol):
-    """What a measurement needs. A run's `Context` has it, and so has `VerificationContext`."""
+    """The objects that a measurement needs; a run's `Context` and `VerificationContext` implement it."""
 
     copies: Copies
 
@@ -76,12 +76,12 @@ class MeasurementContext(Protocol):
     def secrets(self) -> frozenset[str]: ...  # noqa: D102
 
     def note(self, event: JournalEvent) -> None:
-        """Take down what was measured, where there is a journal."""
+        """Record an event about a measurement, where there is a journal."""
         ...
 
 
 class UnmeasurableError(Exception):
-    """The tests could not be run at all; says nothing about them. `event` is what the step reports."""
+    """The tests could not be run at all, which says nothing about them. `event` is what the step reports."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -89,14 +89,14 @@ class UnmeasurableError(Exception):
 
 
 def changed_paths(ctx: MeasurementContext, old: str | None, new: str | None) -> tuple[str, ...]:
-    """Return the paths that differ between two trees; none when either is missing."""
+    """Return the paths that differ between two trees; none if either is missing."""
     if old is None or new is None or old == new:
         return ()
     return tuple(change.path for change in ctx.repository.diff(old, new))
 
 
 async def environment(ctx: MeasurementContext) -> Environment:
-    """Return how this project's tests are run; looked for once per driver.
+    """Return the environment of the project's tests; it is looked for once per driver.
 
     Of several toolchains each has its own; one that is missing, and that nobody asks for, is left out and said.
 
@@ -115,7 +115,7 @@ async def environment(ctx: MeasurementContext) -> Environment:
 
 async def _look_for_environment(ctx: MeasurementContext) -> Environment | Missing:
     def lookup_of(name: str) -> Lookup:
-        """Return where a toolchain's environment is: what its setup made is in the private checkout."""
+        """Return where to look for a toolchain's environment: if it has a setup, in the private checkout."""
         table = ctx.config.toolchains.of(name)
         worktree = ctx.checkout.tree if table.setup is not None else ctx.repository.worktree
         return Lookup(worktree, ctx.repository.main_checkout, table.command, ctx.checkout.root, ctx.search_path)
@@ -124,7 +124,7 @@ async def _look_for_environment(ctx: MeasurementContext) -> Environment | Missin
 
 
 def require_measurable(env: Environment, toolchain: Toolchain, paths: Iterable[str]) -> None:
-    """Return if the tests of these files can be run.
+    """Check that the tests of these files can be run.
 
     Raises:
         UnmeasurableError: one is a source of a toolchain that is left out.
@@ -145,7 +145,7 @@ async def measure(
     what: str = "the tests",
     limit_s: float | None = None,
 ) -> Observation:
-    """Return what the tests of *tree* show in a fresh view.
+    """Return the observation of the tests of *tree*, run in a fresh copy.
 
     Args:
         ctx: The run, or what measures without one.
@@ -218,7 +218,7 @@ def _say_nothing(_: str) -> None:
 
 @contextlib.contextmanager
 def working_box() -> Generator[None]:
-    """Turn the failure of a box into an environment that is broken.
+    """Turn a failure of the box into an UnmeasurableError.
 
     Raises:
         UnmeasurableError: the box did not work.
@@ -235,7 +235,7 @@ def _require_nothing_left_out(ctx: MeasurementContext, env: Environment, tree: s
 
 
 def _traced(say: Callable[[str], None], traces: Iterable[Traces], seen: Observation) -> dict[str, tuple[str, ...]]:
-    """Return the fields of an observation with names of files from the disk; what could not be watched is told."""
+    """Return the observation's fields about files written or moved during the run; report what could not be watched."""
     touched, moved = set(seen.touched), set(seen.moved)
     for each in traces:
         touched |= each.touched
@@ -247,7 +247,7 @@ def _traced(say: Callable[[str], None], traces: Iterable[Traces], seen: Observat
 
 
 async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
-    """Return what of *tree* does not compile or type-check, as collection errors; nothing of it is run on purpose.
+    """Return the compile and type errors of *tree* as collection errors; nothing of it is run on purpose.
 
     Raises:
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
@@ -277,7 +277,7 @@ def _cache(ctx: MeasurementContext, *, warm: bool) -> Cache:
 
 
 def forget_cache(ctx: MeasurementContext) -> None:
-    """Throw the shared cache away: where the disk was full Python leaves broken bytecode there, and trips on it."""
+    """Remove the shared cache: a full disk makes Python write broken bytecode into it, which later runs fail on."""
     remove_tree(ctx.checkout.root / CACHE)
 
 

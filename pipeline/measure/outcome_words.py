@@ -1,4 +1,4 @@
-"""How a test ended, in words, with why that does not count: for whoever has to go on from a measurement."""
+"""Describes the outcome of tests in words, with the reason why it does not count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAID: Final = {
 
 
 def seen(record: TestRecord | None) -> str:
-    """Return how a test ended, with the first words of its fault or reason."""
+    """Return the outcome of a test in words, with the beginning of its fault or reason."""
     if record is None:
         return "is not among the tests that were collected"
     words = "was collected but not run" if record.outcome is None else _SAID[record.outcome]
@@ -34,7 +34,7 @@ def seen(record: TestRecord | None) -> str:
 
 
 def named(ids: Iterable[str], observation: Observation) -> str:
-    """Return some ids, each with how it ended where that is more than a failure; a sentence instead of an id stays."""
+    """Return test ids in words, each with its outcome unless it simply failed; other sentences stay."""
     records = observation.records
     return ", ".join(
         f"{entry} {seen(records[entry])}"

@@ -1,4 +1,4 @@
-"""`[checks]`: formatters on changed files, linters, type checkers, measured like tests; hooks are not run (ADR-R14)."""
+"""Runs `[checks]`: formatters on changed files; linters and type checkers, measured like tests (no hooks: ADR-R14)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TAIL: Final = 1500
 
 
 async def measure_checks(ctx: MeasurementContext, tree: str, files: Sequence[str] = (), *, over: str) -> dict[str, str]:
-    """Return the checks that fail on *tree*: command line -> end of its output.
+    """Return the checks that fail on *tree*: the end of the output by command line.
 
     Args:
         ctx: The run, or what stands for one.
@@ -57,7 +57,7 @@ async def measure_checks(ctx: MeasurementContext, tree: str, files: Sequence[str
 
 
 async def fixed(ctx: MeasurementContext, start: str, tree: str, allowed: Sequence[str], layout: Layout) -> str:
-    """Return *tree* after the configured fixers ran over the files changed since *start*; only *allowed* are taken.
+    """Return *tree* after the configured formatters ran on files changed since *start*; only *allowed* ones are taken.
 
     Raises:
         UnmeasurableError: the box, or a fixer, does not work.
@@ -85,7 +85,7 @@ async def fixed(ctx: MeasurementContext, start: str, tree: str, allowed: Sequenc
 
 
 def _content(folder: Path, name: str) -> bytes | None:
-    """Return what a formatter left, None if it is no regular file; code of the project ran there, so follow no link."""
+    """Return a file's content after a formatter ran, None if it is no regular file; links are not followed."""
     try:
         with opened(folder) as top, opened_parent(top, name) as (parent, last), opened_regular(last, parent) as file:
             return file.read()
@@ -94,7 +94,7 @@ def _content(folder: Path, name: str) -> bytes | None:
 
 
 async def new_failures(ctx: MeasurementContext, start: str, head: str) -> tuple[ReviewFinding, ...]:
-    """Return a production finding for each check that fails on *head* and did not fail on *start*.
+    """Return a production finding for each check that fails on *head* and passed on *start*.
 
     Raises:
         UnmeasurableError: the box, or a program of a check, does not work.

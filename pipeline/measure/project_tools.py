@@ -1,4 +1,4 @@
-"""The project's own tools inside a box: its interpreters and compilers, its environments, at the paths that it knows.
+"""Shows the project's own tools in a box: interpreters, compilers and environments, at their usual paths.
 
 Of several languages an agent gets all. What a tool writes lies in the caches of the agent's role (`dispatch.caches`):
 no variable of a measurement may send it elsewhere, and nothing of it is ever seen by a measurement.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.measure.measuring import MeasurementContext
 
 _CACHED: Final = ("CARGO_TARGET_DIR", "GOCACHE", "GOTMPDIR", "XDG_CACHE_HOME", "npm_config_cache")
-"""Variables by which a tool is told where to write; the caches of an agent's role set them."""
+"""The variables that name a tool's output folders; the caches of an agent's role set them."""
 
 
 async def kit_of(ctx: MeasurementContext) -> Kit:
@@ -46,7 +46,7 @@ async def kit_of(ctx: MeasurementContext) -> Kit:
 
 
 async def tools_for(ctx: MeasurementContext, files: Iterable[str]) -> Callable[[Mount], Tools]:
-    """Return what it takes to run the project's tests on a view, given its folder and where the box shows it.
+    """Return a function from a view's mount to the tools that run the project's tests on it.
 
     Args:
         ctx: The run, or what measures without one.
@@ -62,18 +62,18 @@ async def tools_for(ctx: MeasurementContext, files: Iterable[str]) -> Callable[[
 
 @dataclass(frozen=True)
 class Kit:
-    """Projects with their environments."""
+    """The tools of all toolchains in use: projects with their environments."""
 
     parts: tuple[tuple[Project, Environment], ...]
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Return where the languages' programs are on the host."""
+        """Return the folders of the languages' programs on the host."""
         return tuple(dict.fromkeys(env.prefix / "bin" for _, env in self.parts))
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the variables of the languages and of their development shells; of two the first language's."""
+        """Return the environment variables of the languages and their development shells; the first language's win."""
         shells = (env.variables.get("PATH", "").split(":") for _, env in self.parts)
         path = (*map(str, self.folders), *(folder for shell in shells for folder in shell), *SYSTEM_PATH)
         found: dict[str, str] = {}
@@ -88,7 +88,7 @@ class Kit:
         }
 
     def tools(self, mount: Mount) -> Tools:
-        """Return the same for one view. One that is seen at its own path is in no box that shows anything elsewhere."""
+        """Return the tools for one view; a view mounted at its own path is in no isolating box."""
         isolated = mount.target != mount.reach
         mounts: list[Mount] = []
         paths: list[Path] = []
@@ -112,7 +112,7 @@ class Kit:
         )
 
     def _test_command(self, mount: Mount) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
-        """Return an argv that runs with ids of ours behind it, and what it needs in the box.
+        """Return an argv that runs tests when ids are appended, and the mounts that it needs.
 
         One runner takes them as they are; the ids of others, and those of projects in folders, are translated.
         """
@@ -125,7 +125,7 @@ class Kit:
 
 
 def _command(project: Project, env: Environment, mount: Mount) -> tuple[str, ...]:
-    """Return how the tests are started; a runner may take another root for single files where nothing says one."""
+    """Return the test command; it names the root for runners that would choose another one for single files."""
     option = _root_option(project)
     return (*env.command, f"{option}={project.view(View(mount)).workspace}") if option else env.command
 

@@ -1,4 +1,4 @@
-"""`[toolchains.NAME] setup`: once per run, in the private checkout, on the host, before any agent (contract 4).
+"""Runs `[toolchains.NAME] setup` once per run, in the private checkout on the host, before any agent (contract 4).
 
 What it makes beside the tracked files (an environment, installed packages) is where `measuring.environment` looks for
 the toolchain's environment from then on. What it prints is kept beside the checkout, and in the run where there is one.
@@ -32,7 +32,7 @@ _KEPT: Final = 1_000_000
 
 
 async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object] | None = None) -> None:
-    """Run the configured setup command of each toolchain in use, unless that was done in this checkout.
+    """Run the setup command of each toolchain in use, unless this checkout has had it.
 
     It widens (it runs outside the box), so from a repository it counts only after `redfirst trust`.
 
@@ -81,7 +81,7 @@ async def _run(
 
 
 async def _ended(argv: Sequence[str], folder: Path, environ: Mapping[str, str], output: int) -> int:
-    """Return how the command ended; one that is stopped takes what it started along."""
+    """Return the command's exit code; if it is cancelled, its processes are ended with it."""
     process = await anyio.open_process(
         argv,
         cwd=folder,
@@ -103,7 +103,7 @@ async def _ended(argv: Sequence[str], folder: Path, environ: Mapping[str, str], 
 
 
 def _end_of(log: Path) -> bytes:
-    """Return the end of what was printed, and leave no more than that on the disk."""
+    """Return the end of the command's output, and cut the file to that."""
     with log.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _KEPT))

@@ -1,4 +1,4 @@
-"""A whole measurement in parts: `[toolchains.NAME] workers`, each part in a view and a box of its own (matrix 5).
+"""Measures all tests in parts (`[toolchains.NAME] workers`), each with a copy and a box of its own (matrix 5).
 
 The baseline is always measured in one piece. It says which files there are, how long they take, and what is expected.
 Afterwards parts save time, and decide nothing bad: as soon as they show anything that is worse than, or other than, the
@@ -34,7 +34,7 @@ _EXPECTED: Final = frozenset({Ended.SKIPPED, Ended.XFAILED})
 
 
 def remember(root: Path, baseline: Observation) -> None:
-    """Keep what the parts of later measurements are made from and compared with.
+    """Store the baseline, which later measurements are divided by and compared with.
 
     Args:
         root: The run's own folder, out of every box.
@@ -47,7 +47,7 @@ def remember(root: Path, baseline: Observation) -> None:
 async def measure_in_parts(
     measure: Measure, root: Path, cache: Path, paths: Iterable[str], workers: int
 ) -> Observation:
-    """Return what all tests of a tree show.
+    """Return the observation of all tests of a tree.
 
     Args:
         measure: How one part, or the whole, is measured.
@@ -78,13 +78,13 @@ def _baseline(root: Path) -> Observation | None:
 
 
 def _files(known: Observation, paths: Iterable[str]) -> frozenset[str]:
-    """Return the files of a tree in which there are tests, or would be if they were new."""
+    """Return the files of a tree that have tests, or would if they were new."""
     had = {record.path for record in known.records.values()}
     return frozenset(path for path in paths if path in had or known.layout.is_test(path))
 
 
 def _is_surprising(seen: Observation, known: Observation) -> bool:
-    """Return whether anything but better tidings is in it. What ran out of time is not tried at greater length."""
+    """Return whether a run differs from the known one for the worse. A run that timed out does not count."""
     if seen.state in {RunState.UNUSABLE, RunState.TIMED_OUT}:
         return False
     if seen.state is not RunState.COMPLETE or seen.collection_errors != known.collection_errors:

@@ -1,4 +1,4 @@
-"""Several measurements at the same time; what goes wrong with one of them comes out as it is, and not in a group."""
+"""Runs several measurements at the same time; an error of one is raised as it is, not in an exception group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Value = TypeVar("_Value")
 
 
 async def side_by_side(calls: Sequence[Callable[[], Awaitable[_Value]]]) -> list[_Value]:
-    """Return what the calls return, in their order. When one raises, the others are cancelled, and that is raised.
+    """Return the results of the calls, in their order. If one raises, the others are cancelled and its error is raised.
 
     Raises:
         Exception: what the first that failed has raised.

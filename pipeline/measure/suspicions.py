@@ -1,4 +1,4 @@
-"""What a reviewer is told of the whole change: means to recognise or forge tests, and values that only one side has.
+"""Collects hints for the reviewer of a whole change: means to recognise or forge tests, values on one side only.
 
 And examples in documentation that were tests: they lie in files that the implementer changes, so nobody asks for leave.
 Nothing here decides (ADR-R41): the code under test shares a process with its tests, so who reads the change has to see
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def means_of_forgery(ctx: MeasurementContext, old: str, new: str, layout: Layout) -> tuple[str, ...]:
-    """Return a sentence for each means of forging test results that production files of the second tree bring along."""
+    """Return a sentence for each means of forging test results that production files of the second tree add."""
     changed = changed_paths(ctx, old, new)
     packages = [entry.path for entry in ctx.repository.entries(new) if compile_time.is_manifest(entry.path)]
     wanted = any(has_part(path, "compile_time") for path in changed)

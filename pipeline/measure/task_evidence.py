@@ -1,4 +1,4 @@
-"""The evidence of a task: per test id what was RED, why, and what is GREEN (`evidence/task-<id>.json`)."""
+"""The evidence of a task in `evidence/task-<id>.json`: which tests were RED, why, and which are GREEN."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.reports.work import ShownCriterion
 
 
 class GreenEvidence(BaseModel):
-    """What was measured on the accepted candidate."""
+    """The measurement of the accepted candidate."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,11 +25,11 @@ class GreenEvidence(BaseModel):
     compared_with: str
     kept: int
     controls: tuple[str, ...] = ()
-    """What the task changed by name that controls how tests run, and files whose test regions are not certain."""
+    """Named changes of the task to files that control tests, and files whose test regions are uncertain."""
 
 
 class TaskEvidence(BaseModel):
-    """One task's evidence. `production` is the tree whose production files RED was measured over."""
+    """The evidence of one task. `production` is the tree whose production files RED was measured over."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -41,13 +41,13 @@ class TaskEvidence(BaseModel):
     command: tuple[str, ...]
     ledger: RedTests | None = None
     changed_old: tuple[str, ...] = ()
-    """Tests that existed and were changed or removed without leave of the task; CHECK_TESTS may agree."""
+    """Old tests that were changed or removed without the task's permission; CHECK_TESTS may accept it."""
     loosened: tuple[str, ...] = ()
-    """What the change of tests no longer notices, in words; @check sees it with the evidence."""
+    """The checks that the change of tests loosened, in words; @check sees it with the evidence."""
     criteria: tuple[ShownCriterion, ...] = ()
-    """Which tests show which acceptance criterion, by @test's account; each test that it names is there."""
+    """The tests that show each acceptance criterion, by @test's account; all of them exist."""
     reworked: tuple[str, ...] = ()
-    """The same against tests of this run that @check sent back: rewritten on order, so that it accuses nobody."""
+    """The checks loosened in tests of this run that @check sent back: rewritten on request, so no accusation."""
     not_testable: Mapping[str, object] | None = None
     judged_by: str | None = None
     green: GreenEvidence | None = None
@@ -61,5 +61,5 @@ class TaskEvidence(BaseModel):
 
 
 def name_of(task: str) -> str:
-    """Return the artifact's name."""
+    """Return the name of a task's evidence artifact."""
     return f"evidence/task-{task}.json"

@@ -1,4 +1,4 @@
-"""The tests that were there before a task: none may break, be removed or check less unless somebody is told.
+"""How are tests from before a task protected? None may break, be removed or check less without a report.
 
 `regression` finds those that break, `loosened` and `changed_helpers` those that notice less, `frozen` holds them fixed
 from RED to GREEN. It may import what `measure` may.

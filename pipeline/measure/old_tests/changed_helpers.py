@@ -1,4 +1,4 @@
-"""Finds unchanged old tests that notice less, since a constant, a table or a helper beside them changed.
+"""Finds unchanged old tests that check less because a constant, a table or a helper beside them changed.
 
 The digest of a test is that of its own lines (matrix 5), so that these are no changed tests to it. What is found here
 is told with what tests no longer notice, and names the tests whose change @check is asked about. Of files that serve
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from pipeline.measure.composed_trees import HasRepository
 
 _MOST_FILES = 200
-"""So many changed files are read; nobody's tests for one task are in more."""
+"""The most changed files that are read; no task changes tests in more."""
 _MOST_TESTS = 2_000
-"""So many test files are searched for who uses a constant."""
+"""The most test files that are searched for users of a constant."""
 
 
 @dataclass(frozen=True)
 class LostConstant:
-    """A constant of a file that serves tests, of which something is gone.
+    """A constant in a test support file that lost values.
 
     Args:
         what: How it differs, in words, with the line where it stands now.
@@ -45,7 +45,7 @@ class LostConstant:
 def weakened_indirectly(
     ctx: HasRepository, layout: Layout, records: Mapping[str, TestRecord], before: str, after: str
 ) -> tuple[str, ...]:
-    """Return the ids of old tests whose own lines are what they were, and that notice less.
+    """Return the ids of old tests that check less though their own lines are unchanged.
 
     Args:
         ctx: What has the repository.
@@ -76,14 +76,14 @@ def weakened_indirectly(
 
 
 def serves(path: str, layout: Layout) -> bool:
-    """Return whether a file of code is no test itself, but lies beside tests, for them to import."""
+    """Return whether a code file is no test itself but lies beside tests, so that they may import it."""
     return not layout.is_test(path) and (layout.is_test_side(path) or lies_among_tests(path))
 
 
 def lost_constants(
     ctx: HasRepository, layout: Layout, tree: str, change: tuple[str, bytes, bytes]
 ) -> tuple[LostConstant, ...]:
-    """Return the constants of a changed Python file that lost something, where old tests use them.
+    """Return the constants of a changed Python file that lost values and that old tests use.
 
     Args:
         ctx: What has the repository.
@@ -118,7 +118,7 @@ def _tests(ctx: HasRepository, layout: Layout, tree: str) -> Iterator[tuple[str,
 
 
 def _is_of(record: TestRecord, path: str, test: str) -> bool:
-    """Return whether a collected test is the one of this name; runners join the names of suites in their own ways."""
+    """Return whether a collected test has this name; runners join the names of suites in different ways."""
     if record.path.partition("#")[0] != path:
         return False
     words, known = _words(test), _words(record.function.removeprefix(path))

@@ -1,4 +1,4 @@
-"""From RED to GREEN what tests stand on is pinned: test regions beside the code, what serves them, what controls them.
+"""Finds changes between RED and GREEN in what tests depend on: test regions, test support and control files.
 
 The gate lets @make change what its task names, and nothing that is a test. Two things only bytes can show: a Rust file
 is one for tests and code, so that leave for the code is leave for the file; and a file that the task does name may
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _SNAPSHOTS: Final = (".snap", ".ambr")
 
 Regions = dict[tuple[str, str], bytes]
-"""Test regions with their bytes, by file and by name."""
+"""The bytes of test regions by file and name."""
 
 
 class HasToolchain(HasRepository, Protocol):
-    """What has a repository and a toolchain, as each `MeasurementContext` does."""
+    """An object with a repository and a toolchain, such as every `MeasurementContext`."""
 
     @property
     def toolchain(self) -> Toolchain: ...  # noqa: D102
@@ -39,7 +39,7 @@ class HasToolchain(HasRepository, Protocol):
 
 @dataclass(frozen=True)
 class PinnedChanges:
-    """What is not as it was at RED, in words, path first.
+    """The changes since RED in what tests depend on, in words, path first.
 
     Args:
         regions: Test regions of production files that were changed, added or taken away. Moving one whole is no change.
@@ -56,12 +56,12 @@ class PinnedChanges:
 
     @property
     def holds(self) -> bool:
-        """Return whether nothing was touched that nobody gave leave for."""
+        """Return whether nothing changed that may not change without permission."""
         return not (self.regions or self.support)
 
 
 def pinned_changes(ctx: HasToolchain, layout: Layout, named: Collection[str], red: str, tree: str) -> PinnedChanges:
-    """Return what of the tests' support differs between RED and a candidate.
+    """Return the changes between RED and a candidate in what tests depend on.
 
     Args:
         ctx: A run, or what measures without one.
@@ -87,7 +87,7 @@ def pinned_changes(ctx: HasToolchain, layout: Layout, named: Collection[str], re
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """What was written or renamed while tests ran, in words; what the run before did as well is how the project works.
+    """The files written or renamed while tests ran, in words, without those that the run before wrote as well.
 
     Args:
         support: What tests stand on: what is tested has no business there.
@@ -99,7 +99,7 @@ class WrittenFiles:
 
 
 def written_files(ctx: HasToolchain, before: Observation, after: Observation, tree: str) -> WrittenFiles:
-    """Return what was done to the files of *tree* while its tests ran.
+    """Return the files of *tree* that were written while its tests ran.
 
     Args:
         ctx: A run, or what measures without one.
@@ -134,7 +134,7 @@ def _is_support(ctx: HasToolchain, layout: Layout, path: str) -> bool:
 
 
 def _loads(ctx: HasToolchain, layout: Layout, path: str) -> bool:
-    """Return whether a new file is one that a runner loads by its name."""
+    """Return whether a runner loads a new file because of its name."""
     if path.endswith(_SNAPSHOTS):
         return False
     if path.endswith(ctx.toolchain.sources) and _lies_in_tests(layout, path):
@@ -151,7 +151,7 @@ def _name(path: str) -> str:
 
 
 def _serves(ctx: HasToolchain, layout: Layout, path: str) -> str | None:
-    """Return what a file is to the tests, None for production code."""
+    """Return in words how a file serves the tests, None for production code."""
     if is_control(path) or ctx.toolchain.is_control_path(path):
         return "controls how tests are built or run"
     if _lies_in_tests(layout, path):

@@ -1,4 +1,4 @@
-"""What a change of tests loosens: against the tests as they were, and against @test's own last ones (issue "freeze").
+"""Finds checks that a change of tests loosens, against the original tests and against @test's own earlier ones.
 
 Tests of each language are read (`sources.weakening`). Of other files that serve tests (snapshots,
 data, `conftest.py`, helpers) it is said that they changed and by how much: what that means is for @check to see.
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pipeline.measure.composed_trees import HasRepository
 
 MOST_FILES = 200
-"""So many changed files are read for tests; nobody's tests for one task are in more."""
+"""The most changed files that are read; no task changes tests in more."""
 
 
 def loosened(ctx: HasRepository, layout: Layout, before: str, after: str) -> tuple[str, ...]:
-    """Return what the tree *after* no longer notices that *before* did, one line each; by file.
+    """Return what tests of the tree *after* no longer check and those of *before* did, one line each, by file.
 
     A test that moves to another file is not gone. A file that is new loosens nothing by its tests; a hook or a fixture
     in it may have a part in the others.
@@ -52,7 +52,7 @@ def loosened(ctx: HasRepository, layout: Layout, before: str, after: str) -> tup
 def weakenings_by_file(
     texts: Iterable[tuple[str, bytes | None, bytes | None]],
 ) -> dict[str, tuple[Weakening, ...]]:
-    """Return what each file of tests no longer notices; a test that moves to another file is not gone."""
+    """Return the weakenings of each test file; a test that moved to another file does not count."""
     tests = [(path, old or b"", new) for path, old, new in texts if is_read(path)]
     moved = {path: added(path, old, new) for path, old, new in tests if new is not None}
     found: dict[str, tuple[Weakening, ...]] = {}
@@ -63,7 +63,7 @@ def weakenings_by_file(
 
 
 def loosened_in(ctx: HasRepository, before: str, after: str, paths: Collection[str]) -> tuple[str, ...]:
-    """Return what some files, which are no test files themselves but have fixtures or checks, no longer notice."""
+    """Return what support files with fixtures or checks, which are no tests themselves, no longer check."""
     texts = both(ctx, before, after, [path for path in paths if is_read(path)][:MOST_FILES])
     found = ((path, weakenings(path, old, new or b"")) for path, old, new in texts if old is not None)
     return tuple(line for path, ones in found for line in lines_of(path, ones))
@@ -74,7 +74,7 @@ def _may_matter(path: str, layout: Layout) -> bool:
 
 
 def _serves(path: str, layout: Layout) -> bool:
-    """Return whether a file is no test itself, but tests compare with it, import it, or are controlled by it."""
+    """Return whether a file is no test, but is compared with, imported by, or controls tests."""
     if shares_file(path, layout) or layout.is_test(path):
         return False
     return layout.is_test_side(path) or lies_among_tests(path) or is_control(path)

@@ -1,4 +1,4 @@
-"""Finds old tests that break: one counts if it fails in two runs of two, and passes in two of two before (matrix 5)."""
+"""Finds broken old tests: a regression fails in two runs of two, and passes in two of two before (matrix 5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suspects:
-    """Suspected regressions after the 2 of 2 rule."""
+    """The suspected regressions, sorted into regressions and flaky tests by the 2 of 2 rule."""
 
     regressions: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Suspects:
 async def confirm(
     ctx: MeasurementContext, suspects: Sequence[str], candidate: str, before: str, first: Observation
 ) -> Suspects:
-    """Return which *suspects* are regressions of *candidate* against the tree *before*.
+    """Return which of the *suspects* are regressions of *candidate* against the tree *before*.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
@@ -53,7 +53,7 @@ async def _compared(
     first: Observation,
     selection: Selection | None,
 ) -> dict[str, RepeatResult]:
-    """Return what two runs of both trees say of *tests*; *first* is one of the candidate's."""
+    """Return the result for each of *tests* from two runs of both trees; *first* is one of the candidate's."""
     again = await measure(ctx, candidate, selection, again=True, what="old tests that failed, over the new code again")
     was = "the same tests over the old code, must pass"
     before_runs = [

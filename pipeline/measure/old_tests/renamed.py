@@ -1,4 +1,4 @@
-"""Test files that a task lets @test rename: which were, and the tree as if they had had their new names before."""
+"""Finds test files that @test renamed as the task permits, and builds the earlier tree with the new names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def renamed(ctx: HasRepository, task: Task, before: str, after: str) -> dict[str, str]:
-    """Return the new path of each test file that was renamed as the task says, by its old one.
+    """Return the new path, by the old one, of each test file renamed as the task says.
 
     Args:
         ctx: What has the repository.
@@ -31,7 +31,7 @@ def renamed(ctx: HasRepository, task: Task, before: str, after: str) -> dict[str
 
 
 def as_if_renamed(ctx: HasRepository, tree: str, renames: Mapping[str, str]) -> str:
-    """Return a tree in which these files have their new names, and are what they were: what differs is no move."""
+    """Return a tree in which these files have their new names and old content, so that only real changes differ."""
     there = {entry.path: entry for entry in ctx.repository.entries(tree, *renames)} if renames else {}
     if not there:
         return tree

@@ -1,4 +1,4 @@
-"""Tests that are no baseline, since they never end or cannot be loaded: the first error, and what helps."""
+"""Explains why tests give no baseline (they never end or cannot be loaded): the first error, and what helps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROOTS: Final = ("", "src/", "lib/")
 
 
 def no_baseline(repository: Repository, seen: Observation) -> str | None:
-    """Return why no run can begin with these tests: they did not come to their end, or none of them passes.
+    """Return why no run can start with these tests: the run did not end, or none passes; None if it can.
 
     That none passes only counts where files of them cannot be loaded.
 
@@ -36,7 +36,7 @@ def no_baseline(repository: Repository, seen: Observation) -> str | None:
 
 
 def uncollected(repository: Repository, seen: Observation) -> str:
-    """Return how many files cannot be loaded, the first error, and what helps; there must be such a file."""
+    """Return a message with the number of files that cannot be loaded, the first error, and what helps."""
     errors = seen.collection_errors
     first = errors[0].fault.raised
     how_many = counted(len(errors), "file")

@@ -1,4 +1,4 @@
-"""Which tests a run does not protect, because they did not pass before it, in words: at most a few of them by name."""
+"""Describes the tests that a run does not protect because they failed before it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NAMED: Final = 3
 
 
 def limit_of(ctx: MeasurementContext) -> float | None:
-    """Return how many seconds one test may take here."""
+    """Return the time limit of a single test in seconds, None if there is none."""
     return ctx.config.toolchains.of(ctx.toolchain.name).test_timeout_s
 
 
 def not_protected(before: Observation, limit_s: float | None, without: Collection[str] = ()) -> tuple[str, ...]:
-    """Return a line for each sort of test that failed before, so that nothing can be lost of it.
+    """Return a line for each kind of test that failed before and so is not protected.
 
     Args:
         before: The run of the tests as they were.
@@ -54,6 +54,6 @@ def _line(entries: Sequence[str], what: str, said: str) -> tuple[str, ...]:
 
 
 def named(entries: Sequence[str], most: int = _NAMED) -> str:
-    """Return the first of *entries*, and how many more there are."""
+    """Return the first *most* of *entries* in words, and the number of the others."""
     more = len(entries) - most
     return ", ".join(entries[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""Old tests without the new ones: what passes only because a new file is collected beside it is broken all the same.
+"""Finds old tests that pass only because a new test file is collected with them: they count as broken.
 
 A test module that patches the code when it is imported, a new `__init__.py` or `conftest.py`: each may let old tests
 pass that the change has broken. So where a task brings such files, all tests are run once more without them.
@@ -35,7 +35,7 @@ async def masked(
     ledger: RedTests | None,
     layout: Layout,
 ) -> tuple[str, ...]:
-    """Return the old tests that pass over a candidate, and do not where its new test files are left out.
+    """Return the old tests that pass over a candidate but fail where its new test files are left out.
 
     Nothing is said of a test of which the file was changed too and cannot be collected without them: it may need one.
 
@@ -75,7 +75,7 @@ async def masked(
 
 
 def _is_loaded(path: str, layout: Layout) -> bool:
-    """Return whether a runner loads the file by itself, beside other tests; Rust builds a program of each."""
+    """Return whether a runner loads a file together with other tests; Rust builds a program for each."""
     language = language_of(path)
     unasked = {language.helper, language.package_file} if language is not None else set[str]()
     is_helper = layout.is_test_side(path) and PurePosixPath(path).name in unasked

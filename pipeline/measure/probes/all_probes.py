@@ -1,4 +1,4 @@
-"""Runs the probes of a task's tests once they are GREEN: repetition, the change reverted, reach, small faults.
+"""Runs all probes of a task's GREEN tests: repetition, reverted change, reach, small faults.
 
 In this order, and no further than the first that fails: a test that does not hold still cannot be asked anything else.
 """
@@ -28,7 +28,7 @@ _UNBOXED: Final = "there is no box here, and faulty code could do damage outside
 
 @dataclass(frozen=True)
 class Candidate:
-    """A tree that is GREEN.
+    """A GREEN tree with its measurement.
 
     Args:
         tree: The tree.
@@ -55,7 +55,7 @@ async def probes_of(
     candidate: Candidate,
     layout: Layout,
 ) -> ProbeEvidence:
-    """Return what came of the probes of a task; of one without tests there is nothing to try.
+    """Return the results of a task's probes; empty for a task without tests.
 
     Args:
         ctx: The run, or what measures without one.
@@ -103,7 +103,7 @@ async def probes_of(
 async def faults(
     ctx: MeasurementContext, wanted: Probes, base: str, tree: str, judges: Judges, layout: Layout
 ) -> MutationEvidence:
-    """Return which faults in the changed lines the tests notice.
+    """Return which faults in the changed lines the tests detect.
 
     Without a box nothing is tried: code with a fault in it could remove what it should have kept.
 

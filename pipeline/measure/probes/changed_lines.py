@@ -1,4 +1,4 @@
-"""Which lines of which files a task changed."""
+"""Finds the lines that a task changed, by file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<gone>\d+))? \+(?P<start>\d+)(?:,(?P<t
 def changed_lines(
     ctx: MeasurementContext, old: str, new: str, wanted: Callable[[str], bool]
 ) -> dict[str, frozenset[int]]:
-    """Return the lines, from 1, that *new* has and *old* has not, by path; of files that *wanted* accepts.
+    """Return the line numbers, from 1, that *new* has and *old* has not, by path; only for files that *wanted* accepts.
 
     A file that was moved counts as new. Files without such lines are left out.
     """
@@ -28,7 +28,7 @@ def changed_lines(
 
 
 def added_lines(patch: str) -> frozenset[int]:
-    """Return the numbers, from 1, of the lines that a unified patch of one file adds; a binary one adds none."""
+    """Return the numbers, from 1, of the lines that a one-file unified patch adds; a binary one adds none."""
     added: set[int] = set()
     line = gone = there = 0
     for text in patch.split("\n"):  # never splitlines: a form feed in the code ends no line of a patch

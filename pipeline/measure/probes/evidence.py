@@ -1,4 +1,4 @@
-"""The results of the probes that were tried on GREEN tests: part of the evidence of a task."""
+"""The results of the probes of GREEN tests, as part of a task's evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class _Value(BaseModel):
 
 
 class RevertEvidence(_Value):
-    """The accepted tests over the production that RED was measured on.
+    """The result of the revert check: the accepted tests over the production of RED.
 
     `held` are the ids that are RED there still; `problems` say of each other one of the ledger what it shows; `passing`
     are ids that came with the candidate and pass on the old code too, so that they say nothing about the task. `unsure`
@@ -27,7 +27,7 @@ class RevertEvidence(_Value):
 
 
 class Survivor(_Value):
-    """A fault that no test noticed. `line` counts from 1; `what` and `source` have pieces of the code in them."""
+    """A fault that no test detected. `line` counts from 1; `what` and `source` contain pieces of the code."""
 
     path: str
     line: int
@@ -36,7 +36,7 @@ class Survivor(_Value):
 
 
 class MutationEvidence(_Value):
-    """Faults put into the changed lines, one at a time.
+    """The results of faults put into the changed lines, one at a time.
 
     `unfit` are those that did not compile, or could not be imported: they say nothing. `not_tried` is what the time was
     not enough for. `trouble` says why nothing was tried. `asked` is how many tests were run over each survivor.
@@ -56,12 +56,12 @@ class MutationEvidence(_Value):
 
     @property
     def tried(self) -> int:
-        """Return how many say something about the tests."""
+        """Return how many faults were tried with a result."""
         return self.killed + len(self.survivors)
 
 
 class ReachEvidence(_Value):
-    """What the task's tests run of the files that it changed.
+    """The result of the reach probe: which of the changed files the task's tests enter.
 
     `entering` is how many enter a function of such a file, or may; `elsewhere` are the ids of those that do not.
     """
@@ -72,7 +72,7 @@ class ReachEvidence(_Value):
 
 
 class RepeatEvidence(_Value):
-    """GREEN measured again. `unstable` has how each test ended, run by run, where the runs do not agree.
+    """The result of measuring GREEN again. `unstable` has the outcomes of each test whose runs disagree.
 
     The first run is that of all tests, each further one of the task's own tests only.
     """
@@ -82,7 +82,7 @@ class RepeatEvidence(_Value):
 
 
 class OldEvidence(_Value):
-    """Old tests that touch the files of the task, run again; `asked` is how many.
+    """The result of repeating old tests near the change; `asked` is their number.
 
     `unstable` has how each that passes only sometimes ended, run by run; all of them passed each time over the code
     before. `doubtful` are those that did not, or failed once in many runs.
@@ -94,7 +94,7 @@ class OldEvidence(_Value):
 
 
 class ProbeEvidence(_Value):
-    """What is None was not asked for, or was not reached: after an unstable GREEN nothing else is tried."""
+    """The results of all probes. None means not requested or not reached: an unstable GREEN ends the probes."""
 
     repeated: RepeatEvidence | None = None
     old: OldEvidence | None = None
@@ -106,5 +106,5 @@ class ProbeEvidence(_Value):
 
     @property
     def unnoticed(self) -> tuple[str, ...]:
-        """Return the changed functions of which no test notices anything."""
+        """Return the changed functions in which no test detected any fault."""
         return self.mutation.unnoticed if self.mutation is not None else ()

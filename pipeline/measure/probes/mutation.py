@@ -1,4 +1,4 @@
-"""The mutation probe: small faults in the lines that a task changed. A fault that no test notices is told to @check.
+"""The mutation probe: puts small faults into changed lines, and reports those that no test detects to @check.
 
 Bounded twice, in number and in time. A fault is tried with the task's own tests; what survives them is tried with all
 tests that touch the same files, and is told only if none of them noticed it. A run that does not end counts as noticed,
@@ -41,12 +41,12 @@ _STARTUP_S: Final = 2.0
 _SHARE: Final = 0.3
 _LONGEST_SOURCE: Final = 200
 _ENOUGH: Final = 3
-"""Faults that must have been tried before it says anything that none was noticed; one or two may change nothing."""
+"""The least number of undetected faults that is reported of a function; one or two may change nothing."""
 
 
 @dataclass(frozen=True)
 class FaultLimits:
-    """How many faults are tried, in how many seconds, how many side by side."""
+    """The limits of the probe: number of faults, seconds, faults at the same time."""
 
     faults: int
     seconds: float
@@ -55,14 +55,14 @@ class FaultLimits:
 
 @dataclass(frozen=True)
 class Judges:
-    """The tests that have to notice: the task's own, and others that touch the same files."""
+    """The tests that should detect a fault: the task's own, and others that touch the same files."""
 
     own: frozenset[str]
     others: frozenset[str] = frozenset()
 
 
 class Fate(Enum):
-    """What became of a fault."""
+    """The result of trying a fault."""
 
     KILLED = auto()
     SURVIVED = auto()
@@ -73,7 +73,7 @@ class Fate(Enum):
 async def mutation_probe(
     ctx: MeasurementContext, base: str, tree: str, judges: Judges, layout: Layout, limits: FaultLimits
 ) -> MutationEvidence:
-    """Return which small faults in the changed lines the tests notice.
+    """Return which small faults in the changed lines the tests detect.
 
     Args:
         ctx: The run, or what measures without one.
@@ -114,7 +114,7 @@ async def mutation_probe(
 
 @dataclass(frozen=True)
 class Source:
-    """A production file of which lines were changed."""
+    """A production file with its changed lines."""
 
     entry: Entry
     content: bytes
@@ -122,7 +122,7 @@ class Source:
 
 
 def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layout) -> dict[str, Source]:
-    """Return the production files in which *tree* has lines that *base* has not, by path."""
+    """Return the production files, by path, with lines in *tree* that *base* has not."""
 
     def is_wanted(path: str) -> bool:
         known = has_part(path, "fault_sites") and path.endswith(ctx.toolchain.sources)
@@ -135,7 +135,7 @@ def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layou
 
 
 def choose(sources: Mapping[str, Source], most: int) -> tuple[Mutant, ...]:
-    """Return the faults to try, in turn from each function of each file."""
+    """Return the faults to try, taken in turn from each function of each file."""
     found = [
         mutant
         for path, source in sorted(sources.items())
@@ -146,7 +146,7 @@ def choose(sources: Mapping[str, Source], most: int) -> tuple[Mutant, ...]:
 
 @dataclass
 class _Trial:
-    """The faults of one candidate, tried until the time is over."""
+    """Tries the faults of one candidate until the time is over."""
 
     ctx: MeasurementContext
     tree: str
@@ -163,11 +163,11 @@ class _Trial:
 
     @property
     def asked(self) -> int:
-        """Return over how many tests a fault was tried that none of them noticed."""
+        """Return the number of tests over which an undetected fault was tried."""
         return len(self.judges.own | (self._trusted or frozenset()))
 
     async def time_own(self) -> str:
-        """Measure how long the task's own tests take; return in words why nothing can be tried, if so.
+        """Measure the time of the task's own tests; return why no fault can be tried, None if some can.
 
         Raises:
             UnmeasurableError: they cannot be run.
@@ -180,7 +180,7 @@ class _Trial:
         return ""
 
     async def of_all(self, chosen: Iterable[Mutant], jobs: int) -> dict[Mutant, Fate]:
-        """Return what became of each fault that there was time for.
+        """Return the fate of each fault that there was time for.
 
         Raises:
             UserError: the disk does not take it.
@@ -212,7 +212,7 @@ class _Trial:
         return Fate.NOT_TRIED if fate is Fate.SURVIVED and not self._all_asked else fate
 
     async def _others(self) -> frozenset[str]:
-        """Return those of the other tests that pass on the tree as it is; looked at when the first fault survives.
+        """Return the other tests that pass on the unchanged tree; they are run when the first fault survives.
 
         Finding out takes no more than a part of the time that is left: what did not end by then is not asked.
         """
@@ -250,7 +250,7 @@ class _Trial:
 
 
 def unnoticed_functions(fates: Mapping[Mutant, Fate]) -> tuple[str, ...]:
-    """Return the changed functions of which no test notices anything: at least three faults were tried, none noticed.
+    """Return the changed functions in which no test detects a fault, of at least three tried.
 
     Either three in one function, or three in all. What only changes a text says nothing, nor does what lies outside of
     functions: messages, names and declarations are often of no consequence (ADR-R110).
@@ -267,7 +267,7 @@ def unnoticed_functions(fates: Mapping[Mutant, Fate]) -> tuple[str, ...]:
 
 
 def fate_of(seen: Observation, ids: Collection[str]) -> Fate:
-    """Return what a run of these tests on faulty code says of the fault; they all pass on the code without it."""
+    """Return the fate of a fault by a run of these tests, which all pass without it."""
     if seen.state is RunState.TIMED_OUT:
         return Fate.KILLED
     ran = [seen.records[entry] for entry in ids if entry in seen.records and seen.records[entry].ran]

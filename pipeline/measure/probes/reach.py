@@ -1,4 +1,4 @@
-"""What a task's tests run of the code that the task changed: one that enters none of it looks at something else.
+"""The reach probe: finds tests of a task that enter none of the code that the task changed.
 
 At RED a test that fails without reaching production is refused (matrix 5). One that looks at a signature, at words in
 a source file or at whether a file is there does reach the module, fails, and passes later whatever the code does.
@@ -24,7 +24,7 @@ _PROCESS = "process"
 async def reach_probe(
     ctx: MeasurementContext, production: str, tree: str, ids: Collection[str], layout: Layout
 ) -> ReachEvidence | None:
-    """Return which of the tests enter no function of a file that the task changed; None where that cannot be asked.
+    """Return which tests enter no function of a changed file; None where it cannot be measured.
 
     A test that starts a process, or opens a changed file that is no source code, may reach anything. Nothing is said of
     one that was not traced (`reach` is None), as in languages of which no toolchain of ours traces tests that pass.

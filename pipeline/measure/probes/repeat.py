@@ -1,4 +1,4 @@
-"""The flake guard: GREEN measured again. Tests of which two runs disagree are no evidence of anything.
+"""The flake guard: measures GREEN again. Tests whose runs disagree are no evidence.
 
 Old tests that the task's files touch are repeated, too: a change that makes one of them pass only sometimes shows in no
 single run. What went this way and that before the change is no fault of it.
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _NOT_RUN = "not run"
 _DOUBTED: Final = "tests in doubt over the new code again, must pass"
 _SURE = 3
-"""So often a suspect is run over the candidate, and over the code before."""
+"""The number of runs of a suspect over the candidate, and over the code before."""
 
 
 async def repeat(
     ctx: MeasurementContext, tree: str, ids: Collection[str], times: int, *, first: Observation | None = None
 ) -> RepeatEvidence:
-    """Return whether runs of the same tests on the same tree agree.
+    """Return the tests whose repeated runs on the same tree disagree.
 
     Where they do not, the tests in question are run once more by themselves: that tells a test that needs others
     before it from one that goes this way and that.
@@ -60,7 +60,7 @@ async def repeat(
 async def repeat_old(
     ctx: MeasurementContext, trees: tuple[str, str], ids: Collection[str], times: int, first: Observation
 ) -> OldEvidence:
-    """Return which old tests pass only sometimes, and did not before.
+    """Return the old tests that pass only sometimes now and were stable before.
 
     Args:
         ctx: The run, or what measures without one.

@@ -1,4 +1,4 @@
-"""RED again: tests over production that does not have the behaviour yet, judged by the same table as ever (matrix 5).
+"""The revert check: the accepted tests over production without the behaviour must be RED again (matrix 5).
 
 `verify` asks this of a commit, `tdd` of a worktree, and a run of each accepted candidate: the revert check.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Red:
-    """What the tests showed over `production`, and how that is classified.
+    """A run of the tests over `production`, with the facts to classify it.
 
     Args:
         production: The tree of which the production is.
@@ -48,7 +48,7 @@ class Red:
     known: Mapping[str, TestRecord] = field(default_factory=dict[str, "TestRecord"])
 
     def of(self, entry: str) -> Classified | None:
-        """Return the class of a test id or a test file; None where there is no such test."""
+        """Return the class of a test id or a test file; None if there is no such test."""
         record = self.observation.records.get(entry)
         if record is not None:
             return classify.classify(record, self.context)
@@ -57,14 +57,14 @@ class Red:
         return next((classify.classify_collection(error, self.context) for error in errors), None)
 
     def passes(self, entry: str) -> bool:
-        """Return whether there is such a test and it passes."""
+        """Return whether the test exists and passes."""
         found = self.of(entry)
         return found is not None and found.cls in PASSED
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a task, or the one who asks, says of the behaviour that is to come; see `red_classes.Context`."""
+    """The behaviour to be added, as a task or a caller describes it; see `red_classes.Context`."""
 
     symbols: tuple[red_classes.Symbol, ...] = ()
     files: frozenset[str] = frozenset()
@@ -73,7 +73,7 @@ class Wanted:
 
     @classmethod
     def of(cls, ledger: RedTests, tasks: Sequence[Task]) -> Wanted:
-        """Return what the task of a ledger says; of further *tasks*, what is not there yet either."""
+        """Return the behaviour that a ledger's task describes, and what further *tasks* will add."""
         symptom = tasks[0].symptom
         return cls(
             symbols=tuple(
@@ -93,7 +93,7 @@ async def measure_over(
     wanted: Wanted,
     known: Mapping[str, TestRecord] | None = None,
 ) -> Red:
-    """Return what the tests of a composed tree show.
+    """Return the classified run of the tests in a composed tree.
 
     Args:
         ctx: Where to measure.
@@ -123,7 +123,7 @@ async def measure_over(
 
 
 def not_red(ledger: RedTests, red: Red) -> Iterator[tuple[str, str]]:
-    """Yield each id of the ledger that does not show what the ledger says, and why that is."""
+    """Yield each id of the ledger whose result differs from the ledger, and why."""
     for entry, recorded in ledger.red.items():
         found = red.of(entry)
         if found is None:
@@ -144,7 +144,7 @@ async def revert_check(
     new_ids: Collection[str],
     layout: Layout,
 ) -> RevertEvidence | None:
-    """Return whether the tests of an accepted candidate are still RED over the production that RED was measured on.
+    """Return whether an accepted candidate's tests are still RED over the production that RED was measured on.
 
     That is RED of the tests as they are now, with all that serves them, not as they were when @test handed them in.
 

@@ -1,4 +1,4 @@
-"""What came of the probes, in words: for @check at the final review, and for whoever has to change the tests."""
+"""Describes the results of the probes for @check at the final review, and for whoever has to change the tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def probes_md(task: str, probes: ProbeEvidence) -> str:
-    """Return the document on one task. What comes from code or tests can start nothing in it."""
+    """Return the Markdown document on one task's probes. Text from code or tests in it is made harmless."""
     return f"# Probes of the tests of task {task}\n" + sections(
         ("GREEN again", _repeated(probes.repeated) if probes.repeated is not None else ""),
         ("Old tests again", _old(probes.old) if probes.old is not None else ""),
@@ -34,12 +34,12 @@ def probes_md(task: str, probes: ProbeEvidence) -> str:
 
 
 def in_short(probes: ProbeEvidence) -> str:
-    """Return the same in one line, empty where nothing was tried."""
+    """Return the probes' results on one line, empty if nothing was tried."""
     return "; ".join(_said(probes))
 
 
 def survivors(probes: ProbeEvidence) -> list[str]:
-    """Return one line for each fault that no test noticed, with its place."""
+    """Return one line for each fault that no test detected, with its place."""
     found = probes.mutation.survivors if probes.mutation is not None else ()
     return [_placed(survivor) for survivor in found]
 

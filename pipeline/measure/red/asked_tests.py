@@ -1,4 +1,4 @@
-"""Old tests that fail and are to pass: a task names them, or @test takes them up, and nobody writes them anew."""
+"""Finds failing old tests that a task makes its own, by naming them or by @test's report, instead of new ones."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def named_by(task: Task, seen: Observation) -> frozenset[str]:
-    """Return the failing tests that the task itself names: in its title, its criteria, or among those to change."""
+    """Return the failing tests that the task names in its title, its criteria or its tests to change."""
     return asked_for((task.title, *task.acceptance_criteria), [test.id for test in task.tests_to_change], seen)
 
 
 def taken_up_by(task: Task, report: ReadyTests, changed: Collection[str], seen: Observation) -> frozenset[str]:
-    """Return the failing tests, and files that cannot be collected, that @test takes as the task's own."""
+    """Return the failing tests, and uncollectable files, that @test claims as the task's own."""
     named = [test.id for test in report.tests if test.expected == "RED"]
     return taken_up(named, changed, [file.path for file in task.test_files], seen)
 
 
 def fed_otherwise(report: ReadyTests, before: Observation, after: Observation) -> frozenset[str]:
-    """Return the tests that @test takes as the task's own, and that fail since what they go through says more.
+    """Return the tests that @test reports as RED and that passed before and fail now.
 
     That is a row in a table beside the test, or a file of cases: the source of the test is what it was.
     """

@@ -1,4 +1,4 @@
-"""Stand-ins for names that a task introduces, for tests in an old file that imports one of them at its top.
+"""Adds stand-ins for new names to production, so that an old test file that imports one can be loaded.
 
 Over production that lacks the name nothing in that file can be collected, its old tests included. With a stand-in it is
 as if each new test imported the name for itself: it has to fail, and by the same rules. Python's files only: elsewhere
@@ -43,7 +43,7 @@ if "{name}" not in globals():
 def with_stand_ins(
     ctx: MeasurementContext, tasks: Sequence[Task], production: str, errors: Iterable[CollectionError]
 ) -> str | None:
-    """Return production with a stand-in for each new name that it lacks; None where there is none to make.
+    """Return production with a stand-in for each new name that it lacks; None if none is lacking.
 
     What is there is never replaced. A class is an exception at the same time, so that a test may expect it.
 
@@ -66,7 +66,7 @@ def with_stand_ins(
 
 
 def _names(tasks: Sequence[Task], errors: Iterable[CollectionError]) -> Mapping[str, list[str]]:
-    """Return the names by file: those that tasks list as new, and those that imports look for in a task's file."""
+    """Return the new names by file: those that tasks list, and those that imports look for in a task's file."""
     files = [change for task in tasks for change in task.files if change.path.endswith(_PYTHON)]
     found: dict[str, list[str]] = {change.path: [] for change in files if change.action in MAKING}
     pairs = [(s.path or files[0].path, s.name) for task in tasks for s in task.symbols if s.new and (s.path or files)]

@@ -1,4 +1,4 @@
-"""Measures tests that could not be imported over stubs of what is new: there each of them must fail.
+"""Measures tests that could not be imported over stubs of the new names, where each must fail.
 
 That is measured after GREEN, when the file can be imported (matrix 5, granularity `file`).
 """
@@ -52,7 +52,7 @@ async def tried_over_stubs(
 def with_stubs(
     ctx: MeasurementContext, tasks: Sequence[Task], tree: str, production: str, layout: Layout
 ) -> str | None:
-    """Return a tree with stubs in the place of what tasks brought, or None where there is nothing to stub.
+    """Return a tree with stubs in place of the tasks' new code, None if there is nothing to stub.
 
     Args:
         ctx: The run, or what measures without one.

@@ -1,4 +1,4 @@
-"""Rust tests that cannot be compiled, because the production before has no `mod` line for their file.
+"""Finds Rust tests that are not compiled because the earlier production has no `mod` line for their file.
 
 In Rust tests stand in the file of the code. Over a tree that does not have this file yet, what is left of it is its
 test modules, and no `mod` leads to it, so that the compiler says nothing at all. It is to these tests what a failing
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def with_undeclared(
     ctx: HasRepository, seen: Observation, composed: str, production: str, paths: Iterable[str]
 ) -> Observation:
-    """Return a run with an error for each file of tests beside code that production does not have, nor declares.
+    """Return the run with an error for each file with tests that production neither has nor declares.
 
     Args:
         ctx: What has the repository.
