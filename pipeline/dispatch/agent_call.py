@@ -1,4 +1,4 @@
-"""Asks one agent, and stops it at once when its model service refuses (ADR-R52) or an agent has left its box.
+"""Runs one agent, and stops it at once when its model service fails (ADR-R52) or an agent escaped its box.
 
 What the gateway saw counts more than what an agent makes of it: agents retry a refused login for minutes, and end with
 exit code 0 after a request that the budget forbade.
@@ -30,7 +30,7 @@ _FAULTS: Final = {
 
 
 async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None, alarm: Alarm) -> AgentResult:
-    """Return how it went; everything that the agent started is dead.
+    """Run the agent and return its result; every process that it started is dead.
 
     Args:
         backend: Who runs the agent.
@@ -87,7 +87,7 @@ def _stopped(seconds: float) -> AgentResult:
 
 
 def _metered(answer: AgentResult, gateway: ModelGateway, model: str | None) -> AgentResult:
-    """Return the answer with what the gateway measured where the product does not say: its own figure of cost first."""
+    """Return the result with the gateway's measured usage where the product reports none; a reported cost wins."""
     use, said = gateway.use, answer.usage
     spent, metered = use.spent, use.spent.unmetered == 0
     usage = Usage(
@@ -100,5 +100,5 @@ def _metered(answer: AgentResult, gateway: ModelGateway, model: str | None) -> A
 
 
 def _at_least(measured: int, said: int | None) -> int | None:
-    """Return what an agent says of tokens, which is no less than what was seen of them: it may want to go on."""
+    """Return the tokens that an agent reports, but at least the measured ones."""
     return None if said is None else max(measured, said)

@@ -1,4 +1,4 @@
-"""Chooses the agent that answers a dispatch, its model and service, and who is asked when it is out of reach.
+"""Chooses the agent of a dispatch with its model and service, and the spares for an outage.
 
 Nothing is inherited in silence: what a product would take from its own settings is said here for every dispatch.
 """
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord
 
 _CLAUDE: Final[Mapping[Tier, str]] = {Tier.SMALL: "haiku", Tier.MEDIUM: "sonnet", Tier.LARGE: "opus"}
-"""The product's own names: they stay when models come and go."""
+"""The product's own model names, which outlast single models."""
 
 _SPEAKS: Final[Mapping[Backend, Api]] = {Backend.CLAUDE: Api.ANTHROPIC, Backend.CODEX: Api.RESPONSES}
-"""The one dialect of a product; acp's profiles know theirs, and `api` speaks all."""
+"""The API dialect of each product; acp's profiles name theirs, and `api` speaks all."""
 
 _WORK: Final = frozenset({"plan", "plan-and-tasks", "split", "write-tests", "stub", "seam", "implement"})
-"""Kinds of which a second attempt means that the first was not good enough; a second review is no retry."""
+"""The kinds whose second attempt means that the first was not good enough; a second review is no retry."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to get an answer. `model` is None where the backend takes none."""
+    """An agent with its service and model. `model` is None where the backend takes none."""
 
     agent: AgentConfig
     service: Service | None = None
@@ -44,13 +44,13 @@ class Choice:
 
     @property
     def product(self) -> str:
-        """Return what keeps the conversation: only the same product can go on with it."""
+        """Return the product's name; only the same product can continue a conversation."""
         profile = f"/{self.agent.profile}" if self.agent.backend is Backend.ACP else ""
         return f"{self.agent.backend}{profile}"
 
     @property
     def circuit(self) -> str:
-        """Return what is out of reach together: the service, else the product that has its own."""
+        """Return the name of what fails together: the service, else the product with a service of its own."""
         return self.service.name if self.service is not None else self.product
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Choice:
 
 
 def choices(config: Config, role: Role, *, retries: int = 0) -> tuple[Choice, ...]:
-    """Return who is asked, in order: the role's own agent, then its spares.
+    """Return the agents to ask, in order: the role's own, then its spares.
 
     Args:
         config: The configuration, complete.
@@ -73,7 +73,7 @@ def choices(config: Config, role: Role, *, retries: int = 0) -> tuple[Choice, ..
 
 
 def retries_of(record: DispatchRecord) -> int:
-    """Return how many earlier answers to this request were not good enough."""
+    """Return how many earlier answers to this request were rejected."""
     return record.attempt - 1 if record.kind in _WORK else int(record.reask is not None)
 
 

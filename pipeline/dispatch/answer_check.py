@@ -1,4 +1,4 @@
-"""Decides whether a dispatch's answer counts: gate, process and report, worst first; one sentence for the re-ask."""
+"""Decides whether a dispatch's answer counts, by gate, process and report; gives one sentence for the re-ask."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _NO_WORK: Final = {
     Fault.UNAVAILABLE: Signal.UNAVAILABLE,
     Fault.BUDGET: Signal.BUDGET,
 }
-"""Where the agent was cut off: what it left is nobody's work, and is not looked at."""
+"""The signals for an agent that was cut off; its changes are not used."""
 
 
 def counts_as_work(answer: AgentResult) -> bool:
-    """Return whether what the agent changed may be taken over."""
+    """Return whether the agent's changes may be used."""
     return answer.fault not in _NO_WORK
 
 
 def judge(
     request: Request, answer: AgentResult, gate: GateResult, escape: str | None
 ) -> tuple[Signal | None, str | None, JsonObject | None]:
-    """Return (signal, complaint, report): signal None when the answer counts. What is worst is said first."""
+    """Return (signal, complaint, report): signal None when the answer counts; the worst fault decides."""
     if escape is not None:
         return Signal.ESCAPE, escape, None
     if answer.fault is not None and answer.fault in _NO_WORK:

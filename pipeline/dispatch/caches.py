@@ -1,4 +1,4 @@
-"""Where the tools that an agent runs keep their caches: outside the view, for each role in each lane.
+"""Cache folders for the tools that agents run: outside the view, one for each role in each lane.
 
 Nothing of it is ever merged, judged or seen by the program's own test runs, so what an agent puts there can fool nobody
 but itself (architecture 6, Box).
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 CACHE: Final = Path("/redfirst-cache")
 _LIMIT: Final = 4 << 30
 _ENTRY: Final = 4096
-"""Bytes that a name costs at least: empty files fill a disk as well."""
+"""The bytes that each name counts at least: empty files fill a disk as well."""
 _DEPTH: Final = 128
-"""Deeper than any tool's cache is."""
+"""The deepest cache that is measured; no tool nests deeper."""
 _VARIABLES: Final[Mapping[str, str]] = {
     "XDG_CACHE_HOME": "xdg",
     "PYTHONPYCACHEPREFIX": "pycache",
@@ -44,17 +44,17 @@ _VARIABLES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Cache:
-    """The caches of a role in a lane. `folder` is made when it is first used, and emptied when it is too large."""
+    """The cache folder of a role in a lane, created when it is first used and emptied when it is too large."""
 
     folder: Path
 
     @classmethod
     def of(cls, top: Path, role: str, lane: str) -> Cache:
-        """Return the caches of a role in a lane; *top* is for those of the whole run."""
+        """Return the caches of a role in a lane; *top* is the folder for the whole run."""
         return cls(top / (role if lane == TRUNK else f"{role}@{lane}"))
 
     def mount(self, box: Box) -> Mount:
-        """Return how the box shows it."""
+        """Return the mount that shows the caches in a box."""
         # An agent can leave a set-user program there, which on disk is one of the driver's user: no other may reach it.
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.mkdir(exist_ok=True)
@@ -62,11 +62,11 @@ class Cache:
         return Mount(self.folder, box.inside(self.folder, CACHE), writable=True)
 
     def env(self, box: Box) -> dict[str, str]:
-        """Return the variables by which tools find it."""
+        """Return the environment variables that point tools to the caches."""
         return variables(box.inside(self.folder, CACHE))
 
     def trim(self, limit: int = _LIMIT) -> bool:
-        """Empty it if it holds more than `limit` bytes; return whether that was so. Nothing may be at work in it."""
+        """Empty the caches if they hold more than `limit` bytes; return whether they did. No process may use them."""
         if not self.folder.is_dir():
             return False
         with opened(self.folder.parent) as parent:
@@ -77,18 +77,18 @@ class Cache:
 
 
 def remove_caches(top: Path, lane: str) -> None:
-    """Remove what the agents of a lane that is over left there."""
+    """Remove the caches of a lane that has ended."""
     for folder in top.glob(f"*@{lane}"):
         remove_tree(folder)
 
 
 def variables(folder: Path) -> dict[str, str]:
-    """Return the variables by which tools keep their caches below a folder."""
+    """Return the environment variables that put tools' caches below a folder."""
     return {name: str(folder / below) for name, below in _VARIABLES.items()}
 
 
 def _size(parent: int, name: str, enough: int, depth: int) -> int:
-    """Return how many bytes a folder holds, or more than `enough`; what is hidden from its owner is shown."""
+    """Return the bytes that a folder holds, or more than `enough`; unreadable folders are made readable."""
     make_folder(parent, name)
     total = 0
     with opened(name, parent) as folder, os.scandir(folder) as entries:

@@ -1,4 +1,4 @@
-"""The gate at a person's desk: the rules of a dispatch as a file, and the gate's ruling before anything is handed in.
+"""The gate at a person's desk: stores a dispatch's rules in a file, and judges the files before they are handed in.
 
 It is a courtesy, by the same judgement: what is handed in is judged once more, from the bytes that are taken over.
 """
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 _SCHEMA: Final = "redfirst.desk-rules/1"
 _LIMITS: Final = Limits()
 _EXECUTABLE: Final = 0o100
-"""What a view keeps of a file's permissions."""
+"""The executable bit, the only permission that a view keeps of a file."""
 
 
 class DeskRules(BaseModel):
-    """What may be changed at a desk.
+    """The rules on what may be changed at a desk.
 
     Args:
         writes: The role's permission.
@@ -68,7 +68,7 @@ class DeskRules(BaseModel):
     ignored: tuple[str, ...]
 
     def ruling(self, files: Path, before: Layout, difference: Difference) -> GateResult:
-        """Return what the gate says of the files at a desk.
+        """Return the gate's result for the files at a desk.
 
         Args:
             files: The desk.
@@ -107,7 +107,7 @@ def rules_of(policy: Policy, repository: Repository, base: str, checkout: Privat
 
 @dataclass(frozen=True)
 class _DeskView:
-    """A desk as a view would have it, once its files are taken over: no hard links, plain permissions, no scratch."""
+    """A desk's files as a view shows them to the gate: no hard links, plain permissions, no scratch."""
 
     files: Path
     before: Layout
@@ -145,7 +145,7 @@ class _DeskView:
 
 
 def _entries(found: Layout, same: Mapping[str, Entry] | None = None) -> dict[str, Entry]:
-    """Return the entries of a tree, folders too; those of *same* that did not change are the same objects."""
+    """Return the entries of a tree, folders included; unchanged ones are the same objects as in *same*."""
     entries = {path: _entry(what) for path, what in found.items()}
     folders = {str(folder) for path in found for folder in PurePosixPath(path).parents} - {"."}
     entries |= {folder: Entry(EntryKind.FOLDER) for folder in folders}

@@ -1,4 +1,4 @@
-"""The program at a person's desk that runs the project's tests over its files, as a measurement would.
+"""Writes the program at a person's desk that runs the project's tests over its files, as a measurement would.
 
 There is no box: the import path is that of a measurement without one, and so are all variables. An editable install
 would lead into the user's worktree otherwise. What is built lies beside the desk: in it, it would be handed in.
@@ -24,7 +24,7 @@ _LINK = """\
 
 
 def script_of(tools_of: Callable[[Mount], Tools], files: Path) -> str | None:
-    """Return the text of a program that takes test ids; None where no test command is known.
+    """Return the text of a program that runs tests by id; None if no test command is known.
 
     Args:
         tools_of: What the project's own tools need, given the files.

@@ -1,4 +1,4 @@
-"""One dispatch, from prompt to typed result: view, box, backend, report, gate, candidate tree (architecture 6).
+"""Carries out one dispatch, from prompt to typed result: view, box, backend, report, gate, tree (architecture 6).
 
 `result.json` is the commit point: everything before it is done again after a crash, nothing after it is.
 """
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Dispatcher:
-    """Carries out dispatches of one run; `records` and `results` are those of the run, its finished ones by name."""
+    """Carries out the dispatches of one run; `records` are all, `results` the finished ones by name."""
 
     run_id: str
     issue: str | None
@@ -96,7 +96,7 @@ class Dispatcher:
         self.alarm = Alarm()
 
     def who(self, record: DispatchRecord) -> Choice:
-        """Return who is asked first.
+        """Return the agent that is asked first.
 
         Raises:
             UserError: a service or model is not said.
@@ -138,7 +138,7 @@ class Dispatcher:
         return result
 
     def _turns(self, record: DispatchRecord, role: Role) -> Iterator[tuple[Choice, float]]:
-        """Yield who is asked, and how many seconds are waited before."""
+        """Yield the agents to ask, and the seconds to wait before each."""
         for choice in self.circuits.order(choices(self.config, role, retries=retries_of(record))):
             yield choice, 0.0
             for wait_s in self.config.outage.backoff_s:
@@ -156,7 +156,7 @@ class Dispatcher:
         phase: str,
         why: str,
     ) -> DispatchResult:
-        """Ask one agent in a fresh view, and judge what it left; what all of *uses* took counts against its share."""
+        """Ask one agent in a fresh view and judge its work; the use of all of *uses* counts against its share."""
         spec = self.roles[request.role]
         view = self.views.open(record.base_tree, writable=spec.writes is not Writes.NOTHING)
         there = {entry.path for entry in self.repository.entries(record.base_tree, *INSTRUCTIONS)}

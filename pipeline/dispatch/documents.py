@@ -1,4 +1,4 @@
-"""The document of one dispatch (contract 5): who is asked what, with the artifacts as the box shows them."""
+"""Builds the document of one dispatch (contract 5), with the artifacts' paths in the box."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ SEVERAL: Final = frozenset(
         *("test_output", "inputs", "outcomes"),
     }
 )
-"""Artifacts that are always a list in the document, however many there are."""
+"""The artifacts that are a list in the document even if there is only one."""
 
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What the agent may read, copied beside the view: frozen with the dispatch."""
+    """The artifacts that an agent may read: copies in the dispatch's folder."""
 
     shown: Mapping[str, str | tuple[str, ...]]
 
     @classmethod
     def copied(cls, artifacts: Mapping[str, Sequence[Path]], folder: Path, box: Box) -> Artifacts:
-        """Copy *artifacts* into the dispatch's folder."""
+        """Copy *artifacts* into the dispatch's folder and return them."""
         root = folder / "artifacts"
         root.mkdir()
         shown = box.inside(root, ARTIFACTS)

@@ -1,4 +1,4 @@
-"""The tools for files that a model gets when its loop is ours: read, write, edit, delete.
+"""The file tools of a model in our own tool loop: read, write, edit, delete.
 
 Each call is judged by the role's policy before it happens and answered in words. Files are reached through folder
 descriptors, so no link leads out of the view.
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from pipeline.process import Box, Mount
 
 LINES: Final = "\r\n\t"
-"""What is no hidden character in a text of several lines."""
+"""The control characters that belong in a text of several lines."""
 _READ_BYTES: Final = 400_000
 _MOST_BYTES: Final = Limits().file_bytes
 
 
 @dataclass(frozen=True)
 class FileTools:
-    """The tools for files.
+    """The file tools of one dispatch.
 
     A path is relative to the workspace, as policy judges it; the absolute path that a prompt names means the same.
 
@@ -75,7 +75,7 @@ class FileTools:
             return _failed(path, error)
 
     def write(self, path: str, content: str) -> ToolAnswer:
-        """Make the file hold exactly `content`; folders on the way are made."""
+        """Write `content` to a file; folders above it are created."""
         path = self.relative(path)
         new = _encoded(content)
         if isinstance(new, ToolAnswer):
@@ -103,7 +103,7 @@ class FileTools:
             return _failed(path, error)
 
     def delete(self, path: str) -> ToolAnswer:
-        """Remove a file that the task lets be deleted, or renamed away."""
+        """Remove a file that the task allows to be deleted or renamed."""
         path = self.relative(path)
         ruling = judge_deletion(self.spec, path, grants=self.grants, tests=self.tests, area=self.area)
         if not ruling.allowed:
@@ -121,11 +121,11 @@ class FileTools:
         return self.box.inside(self.view.source, self.view.target)
 
     def relative(self, path: str) -> str:
-        """Return a path of the workspace as policy judges it; any other text as it is."""
+        """Return the absolute path of the workspace, as the prompt gives it."""
         return "." if path == str(self.workspace) else path.removeprefix(f"{self.workspace}/")
 
     def _place(self, path: str) -> tuple[Path, str | None]:
-        """Return where `path` is looked for: a folder and the rest of the way, None if the first is a file itself."""
+        """Return a folder and the path in it for `path`; None as path if the first is a file itself."""
         for mount in self.artifacts:
             shown = str(self.box.inside(mount.source, mount.target))
             if path == shown:
@@ -158,7 +158,7 @@ class FileTools:
         return None if ruling.allowed else ToolAnswer(ruling.why, ruling.rule)
 
     def _named_files(self) -> tuple[str, ...]:
-        """Return the files of the task that are there."""
+        """Return the task's files that exist."""
         named = dict.fromkeys(grant.path for grant in (*self.grants, *(self.tests.files if self.tests else ())))
         with opened_top(self.view.reach) as top:
             return tuple(path for path in named if _is_there(top, path))

@@ -1,4 +1,4 @@
-"""The folder of one dispatch: never reused, and what an earlier attempt left there is kept beside it."""
+"""Creates the folder of one dispatch; an earlier attempt's folder is kept beside it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SHARED: Final = "artifacts"
-"""What all tries of a dispatch read: it is frozen with the dispatch."""
+"""The folder that all tries of a dispatch share; it does not change."""
 _TRY: Final = "try-"
 
 
 def new_folder(folder: Path) -> Path:
-    """Make *folder* and return it; one that a crash left is kept as `.lost-k` (its cost stays counted)."""
+    """Create *folder* and return it; one left by a crash is renamed to `.lost-k` (its cost stays counted)."""
     if folder.exists():
         lost = 1
         while folder.with_name(f"{folder.name}.lost-{lost}").exists():
@@ -24,7 +24,7 @@ def new_folder(folder: Path) -> Path:
 
 
 def set_aside(folder: Path, number: int) -> None:
-    """Move what a failed try left into `try-N`."""
+    """Move the files of a failed try into `try-N`."""
     entries = [entry for entry in folder.iterdir() if entry.name != _SHARED and not entry.name.startswith(_TRY)]
     aside = folder / f"{_TRY}{number}"
     aside.mkdir()

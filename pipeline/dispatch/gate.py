@@ -1,4 +1,4 @@
-"""The actual permission check: every change in a view is judged, and either all of it is admitted or nothing.
+"""The permission check: judges every change in a view, and admits all of them or none.
 
 It runs after each dispatch, for roles that only read as well. The bytes that were judged are the bytes handed over; a
 half of a change that happens to be legal would be a state that nobody wrote (architecture 6, Gate).
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _PLAIN: Final = "100644"
 _EXECUTABLE: Final = "100755"
 _CROWD: Final = 20
-"""So many refused files in one new folder are reported as the folder."""
+"""The number of refused files in one new folder from which only the folder is reported."""
 _UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What this dispatch may change.
+    """The permissions of one dispatch.
 
     Args:
         writes: The role's permission.
@@ -71,7 +71,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class AdmittedChange:
-    """A change to make to the base tree; content, hash and mode are None for a deletion."""
+    """A change to be made to the base tree; content, hash and mode are None for a deletion."""
 
     path: str
     kind: Literal[ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED]
@@ -82,7 +82,7 @@ class AdmittedChange:
 
 @dataclass(frozen=True)
 class Violation:
-    """A change that may not be made: where, the rule, and what to do about it."""
+    """A refused change: its path, the rule, and what to do about it."""
 
     path: str
     rule: str
@@ -91,7 +91,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What the gate says about one dispatch.
+    """The gate's result for one dispatch.
 
     Args:
         changes: What is allowed by itself; nothing of it counts as this dispatch's result while there are violations.
@@ -114,7 +114,7 @@ class GateResult:
 
 
 def inspect(view: View, policy: Policy) -> GateResult:
-    """Return the ruling on everything that differs in `view`. No process may be at work in it."""
+    """Return the ruling on all changes in `view`. No process may be active in it."""
     return _Inspection(view, policy, view.survey()).result()
 
 
@@ -156,7 +156,7 @@ class _Inspection:
         )
 
     def _scratch(self, change: Change) -> str | None:
-        """Return the line for what honest tools leave behind, unless the project or the task has that path."""
+        """Return the line about a dropped file that tools leave behind; None if the project or task has that path."""
         pattern = scratch_pattern(change.path) or self._ignored_lock(change)
         if pattern is None or change.path in self.survey.base or self.policy.names(change.path):
             return None
@@ -167,7 +167,7 @@ class _Inspection:
         return _printable(f"{'/'.join(parts[:end])} ({pattern})")
 
     def _ignored_lock(self, change: Change) -> str | None:
-        """Return what a new lock file is dropped for: the project's `.gitignore`, as it was, says it is nobody's."""
+        """Return why a new lock file is dropped: the project's earlier `.gitignore` ignores it; None if not."""
         if change.kind is not ChangeKind.ADDED or change.path.rpartition("/")[2] not in LOCKS:
             return None
         entry = self.survey.after.get(change.path)
@@ -195,7 +195,7 @@ class _Inspection:
         return replace(change, region_fault=fault)
 
     def _forged(self, change: AdmittedChange) -> tuple[str, ...]:
-        """Return what production code brings along to forge test results with; measuring alone cannot exclude it."""
+        """Return the means to forge test results that production code adds; measuring alone cannot exclude them."""
         if self.policy.writes is not Writes.TASK or change.content is None:
             return ()
         means = readers.means(change.path, self.view.pristine(change.path), change.content)
@@ -213,7 +213,7 @@ class _Inspection:
         return readers.interesting(*contents) if contents is not None else ()
 
     def _contents(self, path: str) -> tuple[bytes, bytes] | None:
-        """Return what a file was and is, or None if either cannot be read."""
+        """Return a file's content before and after, None if either cannot be read."""
         old, new = self._before_and_after(path)
         return (old, new) if old is not None and new is not None else None
 
@@ -264,14 +264,14 @@ class _Inspection:
                 )
 
     def _filtered(self, changes: Sequence[AdmittedChange]) -> Iterator[Violation]:
-        """Yield files that no task could name (a `needs`, a file beside the tests): the split refuses those (H015)."""
+        """Yield a violation for each file with a git filter that we may not run; the split checks named ones (H015)."""
         stored = [change.path for change in changes if change.content is not None]
         if self.policy.filters is not None and stored:
             for path, why in self.policy.filters(stored).items():
                 yield Violation(path, "git-filter", f"{path!r} {why}")
 
     def _summarise(self, violations: dict[str, Violation]) -> Iterator[Violation]:
-        """Yield the violations, a crowd in one new folder (a build, an environment) as that folder."""
+        """Yield the violations, with many in one new folder (a build, an environment) reported as that folder."""
         crowds: defaultdict[str, list[Violation]] = defaultdict(list)
         for path, violation in violations.items():
             crowds[self._new_folder(path) or path].append(violation)
@@ -292,6 +292,6 @@ class _Inspection:
 
 
 def _printable(text: str) -> str:
-    """Return a path or sentence in which nothing acts on a terminal or starts a line of its own."""
+    """Return a path or sentence with its control characters and line breaks escaped."""
     hidden = (char if category(char) not in _UNPRINTABLE else ascii(char)[1:-1] for char in text)
     return "".join(hidden)

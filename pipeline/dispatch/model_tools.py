@@ -1,4 +1,4 @@
-"""The tools that a model gets when its loop is ours: those for files, and search, changes, run, run_tests, run_check.
+"""All tools of a model in our own tool loop: the file tools, and search, changes, run, run_tests, run_check.
 
 Each call is judged by the role's policy before it happens and answered in words, so that a model learns of a refusal
 at once and not from the gate. Commands run in the box without a shell. The gate judges the result all the same
@@ -68,7 +68,7 @@ class Workbench(FileTools):
     search_s: float = 20.0
 
     async def run(self, text: str) -> ToolAnswer:
-        """Run one listed command.
+        """Run one command from the list of allowed ones.
 
         Raises:
             BoxError: the box did not work.
@@ -92,7 +92,7 @@ class Workbench(FileTools):
         return await self._start((*self.tools.test_command, *ruling.argv))
 
     async def run_check(self) -> ToolAnswer:
-        """Run the project's configured checks; the exit code is the first that is not 0.
+        """Run the project's configured checks; the exit code is the first one that is not 0.
 
         Raises:
             BoxError: the box did not work.
@@ -140,7 +140,7 @@ class Workbench(FileTools):
                 return ToolAnswer(why, Mishap.PATTERN)
 
     async def changes(self) -> ToolAnswer:
-        """Return what was changed in the workspace since the dispatch began: new files by name, others as a diff.
+        """Return the changes in the workspace since the dispatch began: new files by name, others as a diff.
 
         Raises:
             BoxError: the box did not work.

@@ -1,4 +1,4 @@
-"""What is done when a model service is out of reach: wait and ask again, then the next agent, and remember it.
+"""Handles a model service out of reach: wait and ask again, then ask the next agent, and avoid the service for a while.
 
 A circuit is open for a while after a service failed for good: the dispatches that follow go to a spare at once instead
 of waiting for the same failure each. With no spare there is nothing to go to, and the service is asked all the same.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Circuits:
-    """Which services failed a moment ago.
+    """Circuit breakers: which services failed a moment ago.
 
     Args:
         open_s: How long a circuit stays open, in seconds.
@@ -34,11 +34,11 @@ class Circuits:
         return [choice for choice in choices if not self._is_open(choice.circuit)] or choices
 
     def failed(self, choice: Choice) -> None:
-        """Open the circuit."""
+        """Open the circuit of a choice that failed."""
         self._failed[choice.circuit] = self.clock()
 
     def worked(self, choice: Choice) -> None:
-        """Close the circuit."""
+        """Close the circuit of a choice that worked."""
         self._failed.pop(choice.circuit, None)
 
     def _is_open(self, circuit: str) -> bool:

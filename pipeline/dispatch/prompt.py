@@ -1,4 +1,4 @@
-"""The prompt of one dispatch: role, template, absolute paths. No artifact is ever pasted into it (architecture 6).
+"""Builds the prompt of one dispatch: role, template, absolute paths. No artifact is ever pasted (architecture 6).
 
 Prompts are data without holes or logic: what a role and a kind say is the same in each dispatch, byte for byte, and
 comes first, so that providers keep it. What is of this dispatch comes last, and is put together here: of the sentences
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DISPATCH_SCHEMA: Final = "redfirst.dispatch/1"
 
 INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
-"""Where projects speak to agents. No product reads them by itself here: what they say is under our rules."""
+"""The projects' instruction files for agents. Products do not read them by themselves here: our rules come first."""
 
 _ARTIFACTS: Final = "\n## Artifacts\n"
 _OF_ROLE: Final = re.compile(r"^## @(\w+)\n", re.MULTILINE)
@@ -38,7 +38,7 @@ _RUN_ID: Final = re.compile(r"run-(?P<issue>.+?)(?:@\d+)?")
 
 
 def _absolute(path: str) -> str:
-    """Return `path`, refused unless it means the same from everywhere: roles do not share a working directory."""
+    """Return `path` if it is absolute and unambiguous: roles do not share a working directory."""
     pure = PurePosixPath(path)
     if not pure.is_absolute() or ".." in pure.parts or "\n" in path:
         raise ValueError(f"{path!r} is not an absolute path")
@@ -49,7 +49,7 @@ AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 
 
 class WriteGrant(BaseModel):
-    """A path, relative to the workspace, that this dispatch may change, and how."""
+    """A path, relative to the workspace, that this dispatch may change, and the action."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,7 +58,7 @@ class WriteGrant(BaseModel):
 
 
 class DispatchDocument(BaseModel):
-    """What an agent reads on stdin (contract 5): what is asked, where it works, and `prompt`, which says it in words.
+    """The document that an agent reads on stdin (contract 5): the request, the workspace, and the `prompt` in words.
 
     `step` is a plain string: a dispatch may come from a machine that has other steps than the matrix (architecture 10).
     """
@@ -68,7 +68,7 @@ class DispatchDocument(BaseModel):
     schema_: Literal["redfirst.dispatch/1"] = Field(default=DISPATCH_SCHEMA, alias="schema")
     run_id: str = Field(min_length=1)
     issue: str | None = None
-    """The id of the issue; null where a recipe of no issue asks."""
+    """The id of the issue; null for a recipe without one."""
     dispatch: str = Field(min_length=1)
     step: str = Field(min_length=1)
     phase: str
@@ -86,12 +86,12 @@ class DispatchDocument(BaseModel):
     report_schema: dict[str, Any]
 
     def to_json(self) -> str:
-        """Return the document as one line of JSON, with the keys of the contract."""
+        """Return the document as one line of JSON, with the contract's keys."""
         return self.model_dump_json(by_alias=True)
 
 
 class Template(BaseModel):
-    """What a role is asked: `commands/<kind>.md`, for `judge` one file per question."""
+    """The text of a request to a role: `commands/<kind>.md`, for `judge` one file per question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -99,18 +99,18 @@ class Template(BaseModel):
     roles: tuple[Role, ...]
     question: Question | None = None
     artifacts: Mapping[str, str] = Field(default_factory=dict[str, str])
-    """What to do with each artifact that the kind may carry: sentences for the dispatches that have it."""
+    """What to do with each artifact of the kind: sentences for the dispatches that have it."""
     body: str = Field(min_length=1)
     of_role: Mapping[Role, str] = Field(default_factory=dict[Role, str])
-    """What is asked of one role alone, where several are asked the same."""
+    """The extra request to one role, where several are asked the same."""
 
     @property
     def name(self) -> str:
-        """Return the name of its file without `.md`."""
+        """Return the name of the template's file without `.md`."""
         return template_name(self.kind, self.question)
 
     def asked_of(self, role: Role) -> str:
-        """Return what a role is asked."""
+        """Return the request to a role."""
         return "\n\n".join(filter(None, (self.body, self.of_role.get(role, ""))))
 
     @field_validator("kind")
@@ -168,7 +168,7 @@ def build_prompt(
     extra: str = "",
     instructions: Sequence[str] = (),
 ) -> str:
-    """Return the text for the agent of one dispatch.
+    """Return the prompt of one dispatch.
 
     Args:
         spec: The role that is asked.
@@ -192,13 +192,13 @@ def build_prompt(
 
 
 def request_part(prompt: str) -> str:
-    """Return what a prompt says of this request alone, for a person: they have a form, and nobody cleans their desk."""
+    """Return the part of a prompt about this request, for a person: they have a form, and keep their desk."""
     asked, _, rest = prompt.rpartition(_ASKED)[2].partition(f"{_REPORT}:\n\n```\n")
     return f"{_ASKED}{asked}{rest.partition('```')[2].lstrip()}".replace(f"{_KEPT}\n\n", "")
 
 
 def _here(document: DispatchDocument, template: Template, *, why: str, extra: str) -> str:
-    """Return what is of this dispatch alone."""
+    """Return the part of the prompt that is specific to this dispatch."""
     run = _RUN_ID.fullmatch(document.run_id) if document.issue is not None else None
     about = f"Issue {run['issue']}" if run else document.run_id
     task = f", task {document.task}" if document.task else ""
@@ -216,7 +216,7 @@ def _here(document: DispatchDocument, template: Template, *, why: str, extra: st
 
 
 def _told(complaint: str) -> str:
-    """Return a complaint as one line: it may quote what an agent or a tool printed, which is no part of the prompt."""
+    """Return a complaint as one line, shortened: it may quote output of an agent or a tool."""
     line = one_line(complaint)
     return line if len(line) <= _MOST_TOLD else f"{line[:_MOST_TOLD]} ..."
 
@@ -246,7 +246,7 @@ def _write(document: DispatchDocument) -> str:
 
 
 def continued_prompt(document: DispatchDocument) -> str:
-    """Return what is said in a conversation that goes on: the request is known, its answer did not count."""
+    """Return the prompt for a continued conversation: the request is known, its answer did not count."""
     return f"""\
 Your last answer to this request did not count: {_told(document.reask or "")}
 
@@ -257,7 +257,7 @@ was asked for.
 
 
 def _instructions(workspace: str, files: Sequence[str]) -> list[str]:
-    """Return where the project speaks to agents: by path, like everything that is not ours to say."""
+    """Return the lines that point to the project's instruction files by path."""
     if not files:
         return []
     lines = "\n".join(f"* `{_absolute(f'{workspace}/{file}')}`" for file in files)

@@ -1,4 +1,4 @@
-"""Secrets are taken out of what agents and tests say before it is written to disk (issue "text is data").
+"""Removes secrets from the output of agents and tests before it is written to disk.
 
 Two kinds: values that we know, of the user's environment and `.env` files, in every spelling in which a program prints
 them; and what has the shape of a well-known key. Shapes are those of their issuers' documentation and hold a prefix or
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Fault, Observation
 
 MARK: Final = b"[redacted]"
-"""What stands where a secret was."""
+"""The text in place of a secret."""
 
 _SECRET_NAME: Final = re.compile(
     r"PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|TOKEN(?!IZ)|BEARER|JWT"
@@ -63,7 +63,7 @@ _SHAPES: Final[tuple[tuple[str, bytes], ...]] = (
     ("AGE-SECRET-KEY-1", rb"[A-Z0-9]{58}"),
     ("eyJ", rb"[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"),  # JSON web tokens
 )
-"""How a key begins, and what must follow."""
+"""The beginnings of known key formats, each with the pattern that must follow."""
 
 
 def _shape(prefix: bytes, rest: bytes) -> re.Pattern[bytes]:
@@ -82,7 +82,7 @@ _PRIVATE_KEY: Final = re.compile(
 
 
 def redact(data: bytes, secrets: Collection[str], *, shapes: bool = True) -> bytes:
-    """Return *data* with `MARK` in the place of every secret, known or known by its shape.
+    """Return *data* with `MARK` in place of known secrets and of texts that look like keys.
 
     Args:
         data: What an agent, a test or a program wrote; need not be text.
@@ -106,7 +106,7 @@ def _known(secrets: frozenset[str]) -> re.Pattern[bytes] | None:
 
 
 def redacted_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:
-    """Return what an agent left, without secrets: what is read from it, rendered and committed has none either."""
+    """Return an agent's result without secrets; everything is read, rendered and committed from it."""
     return replace(
         answer,
         stdout=redact(answer.stdout, secrets),
@@ -118,7 +118,7 @@ def redacted_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResul
 
 
 def redacted_observation(observation: Observation, secrets: Collection[str]) -> Observation:
-    """Return what a test run showed, without known secrets in what it says; ids and paths are facts and stay."""
+    """Return an observation without known secrets in its messages; ids and paths stay unchanged."""
     everything = observation.model_dump_json().encode()
     if redact(everything, secrets, shapes=False) == everything:
         return observation
@@ -146,7 +146,7 @@ def _redacted(text: str, secrets: Collection[str], *, shapes: bool = False) -> s
 
 
 def secrets_of(environ: Mapping[str, str]) -> frozenset[str]:
-    """Return the values of the variables whose names say that they are secret, and the passwords in URLs.
+    """Return the values of variables with secret-sounding names, and the passwords in URLs.
 
     A name that says it for sure (PASSWORD, TOKEN ...) counts whatever the value; one that may be a setting (KEY, AUTH,
     COOKIE) counts unless the value is one plain word. Names of sockets, files and the like never count.
@@ -157,7 +157,7 @@ def secrets_of(environ: Mapping[str, str]) -> frozenset[str]:
 
 
 def dotenv(worktree: Path) -> dict[str, str]:
-    """Return what the `.env` files at the top of *worktree* define, read simply: `NAME=value` lines, quotes removed.
+    """Return the variables in `.env` files at the top of *worktree*: `NAME=value` lines, quotes removed.
 
     Examples of such files hold no secrets, and a file that we cannot read tells nobody anything.
     """

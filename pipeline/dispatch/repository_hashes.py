@@ -1,4 +1,4 @@
-"""Hashes what a dispatch must leave alone in a repository: what makes git run programs or see other content.
+"""Hashes the parts of a repository that a dispatch must not change: programs that git runs, and its settings.
 
 Left out is what the user and git itself change at any time: index, files, branches, tags, stashes, packs, `FETCH_HEAD`,
 `gc.pid`, `info/refs`, `info/sparse-checkout`, sample hooks, settings that run nothing, and what is new altogether (a
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.git import Setting
 
 NO_FILE: Final = ""
-"""The hash of what is not there."""
+"""The hash of a missing file."""
 
 _MOST: Final = 8 << 20  # bytes of a file that count, besides its size: nothing of an agent may fill our memory
 
@@ -38,13 +38,13 @@ _RUNNING: Final = {
     "remote": frozenset({"vcs", "uploadpack", "receivepack", "proxy", "proxyauthmethod"}),
     "submodule": frozenset({"update"}),
 }
-"""Settings of harmless sections that name a program or a way to one after all."""
+"""Settings in otherwise harmless sections that name a program or a way to one."""
 
 _REGENERATED: Final = frozenset({"refs", "sparse-checkout"})
 
 
 def is_loud(key: str) -> bool:
-    """Return whether a setting can make git run something or see other content: every one that is not known not to."""
+    """Return whether a git setting can run a program or change what git sees; unknown settings count."""
     section, _, rest = key.partition(".")
     last = rest.rpartition(".")[2]
     if section in _HARMLESS_SECTIONS:
@@ -53,7 +53,7 @@ def is_loud(key: str) -> bool:
 
 
 def loud(settings: Iterable[Setting]) -> dict[str, tuple[str, ...]]:
-    """Return the values of the loud settings by key."""
+    """Return the values, by key, of settings that can run a program or change what git sees."""
     found: dict[str, tuple[str, ...]] = {}
     for setting in settings:
         if is_loud(setting.key):
@@ -62,7 +62,7 @@ def loud(settings: Iterable[Setting]) -> dict[str, tuple[str, ...]]:
 
 
 def modules(common: Path) -> tuple[Path, ...]:
-    """Return the git folders of the repository's submodules, theirs included."""
+    """Return the git folders of the repository's submodules, nested ones included."""
     found: list[Path] = []
     pending = [common / "modules"]
     while pending:
@@ -79,7 +79,7 @@ def modules(common: Path) -> tuple[Path, ...]:
 
 
 def configs(common: Path, module_folders: Iterable[Path]) -> dict[Path, bytes]:
-    """Return the contents of the configuration files: of the repository, its worktrees, its submodules."""
+    """Return the contents of the git configuration files of the repository, its worktrees and submodules."""
     folders = [common, *_children(common / "worktrees")]
     files = [common / "config", *(folder / "config.worktree" for folder in folders)]
     files += [folder / name for folder in module_folders for name in ("config", "config.worktree")]
@@ -87,7 +87,7 @@ def configs(common: Path, module_folders: Iterable[Path]) -> dict[Path, bytes]:
 
 
 def hashes(folder: Path, *, deep: bool, leave_out: frozenset[str] = frozenset()) -> Iterator[tuple[Path, str]]:
-    """Yield what is in a folder of programs or rules, by path: kind, permissions and content; a link by its target."""
+    """Yield path and hash of the entries of a folder of programs or rules; a link counts by its target."""
     for path in _children(folder):
         if path.name.endswith(".sample") or str(path) in leave_out:
             continue
@@ -98,12 +98,12 @@ def hashes(folder: Path, *, deep: bool, leave_out: frozenset[str] = frozenset())
 
 
 def info(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield what is in an `info` folder: attributes, excludes, grafts."""
+    """Yield path and hash of the files in an `info` folder: attributes, excludes, grafts."""
     return ((path, digest) for path, digest in hashes(folder, deep=True) if path.name not in _REGENERATED)
 
 
 def digest_of(path: Path) -> str:
-    """Return a hash of kind, permissions and content; `NO_FILE` where nothing is."""
+    """Return a hash of kind, permissions and content; `NO_FILE` if the file is missing."""
     try:
         status = path.lstat()
     except OSError:
@@ -117,7 +117,7 @@ def digest_of(path: Path) -> str:
 
 
 def content_of(path: Path) -> bytes:
-    """Return the first bytes of a file, nothing where there is none; what is no regular file is not waited for."""
+    """Return the first bytes of a regular file, empty if there is none."""
     if not path.is_file():
         return b""
     try:

@@ -1,4 +1,4 @@
-"""What a step asks of one slot. A value: the dispatcher turns it into a prompt, a view, a process and a result."""
+"""The request of a step to one slot, from which the dispatcher makes a prompt, a view, a process and a result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tools:
-    """What the project's own tools need in a box.
+    """The mounts, variables and commands that a project's own tools need in a box.
 
     Args:
         mounts: Read-only mounts.
@@ -38,7 +38,7 @@ class Tools:
 
 @dataclass(frozen=True)
 class Request:
-    """What one slot is asked.
+    """The request to one slot.
 
     Args:
         role: Who.

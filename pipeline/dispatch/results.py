@@ -1,4 +1,4 @@
-"""From what an agent left to `result.json`: the verdict on the answer, and the tree with what may be taken over."""
+"""Makes `result.json` from an agent's answer: the verdict on it, and the tree with its admitted changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SESSION: Final = re.compile(SESSION)
 
 @dataclass(frozen=True)
 class Remains:
-    """Everything that one agent left: its answer, what the gate says of its changes, what else it changed."""
+    """The outcome of one agent: its answer, the gate's result, and an escape if there was one."""
 
     choice: Choice
     answer: AgentResult
@@ -55,7 +55,7 @@ class Remains:
 def result_of(
     record: DispatchRecord, request: Request, remains: Remains, repository: Repository, checkout: PrivateCheckout
 ) -> DispatchResult:
-    """Return the result of a dispatch; the blobs and the tree that it names are written."""
+    """Return the result of a dispatch; its blobs and its tree are written to the repository."""
     answer, gate, escape = remains.answer, remains.gate, remains.escape
     signal, said, report = judge(request, answer, gate, escape.why if escape is not None else None)
     # It may quote an agent's bytes, and goes on to a terminal, a prompt, a document.
@@ -90,7 +90,7 @@ def result_of(
 
 
 def together(result: DispatchResult, tries: Sequence[Try]) -> DispatchResult:
-    """Return the result with those who were out of reach before: what they took counts as well."""
+    """Return the result with the failed tries of other agents added, whose usage counts as well."""
     uses = [result.usage, *(each.usage for each in tries)]
     usage = Usage(
         cost_usd=_sum((use.cost_usd for use in uses), 0.0),
@@ -102,7 +102,7 @@ def together(result: DispatchResult, tries: Sequence[Try]) -> DispatchResult:
 
 
 def as_try(result: DispatchResult) -> Try:
-    """Return what is kept of an agent that was out of reach.
+    """Return the record of a try with an agent that was out of reach.
 
     Raises:
         LookupError: the result does not say who was asked.
@@ -119,7 +119,7 @@ def _sum(values: Iterable[_Number | None], nothing: _Number) -> _Number | None:
 
 
 def facts_of(choice: Choice) -> AgentFacts:
-    """Return who is asked, for the record."""
+    """Return the facts about an agent for the record."""
     return AgentFacts(
         product=choice.product,
         service=choice.service.name if choice.service is not None else None,

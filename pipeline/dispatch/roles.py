@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 WORKFLOW: Final = "workflow"
-"""The page of `commands/` that is no template: the operational rules."""
+"""The page of `commands/` that is no template but the operational rules."""
 
 _SUFFIX: Final = ".md"
 
 
 def data_folder(name: str) -> Traversable:
-    """Return `agents` or `commands`: inside the wheel, or beside `pipeline/` in a checkout (architecture 2).
+    """Return the folder `agents` or `commands`: inside the wheel, or beside `pipeline/` in a checkout (architecture 2).
 
     The packaged one comes first: site-packages beside a wheel may hold an `agents` of somebody else.
     """
@@ -35,7 +35,7 @@ def data_folder(name: str) -> Traversable:
 
 @cache
 def load_roles() -> Mapping[Role, RoleSpec]:
-    """Return every role.
+    """Return all roles by name.
 
     Raises:
         ContractError: a file is missing, superfluous or not understood.
@@ -46,7 +46,7 @@ def load_roles() -> Mapping[Role, RoleSpec]:
 
 @cache
 def load_templates() -> Mapping[tuple[str, Question | None], Template]:
-    """Return the template of every kind, for `judge` of every question.
+    """Return the templates by kind and question; only `judge` has questions.
 
     Raises:
         ContractError: a file is missing, superfluous or not understood.
@@ -57,7 +57,7 @@ def load_templates() -> Mapping[tuple[str, Question | None], Template]:
 
 
 def read_workflow() -> str:
-    """Return the operational rules, `commands/workflow.md`: for people, no prompt has them."""
+    """Return the operational rules, `commands/workflow.md`; they are for people and in no prompt."""
     return (data_folder("commands") / f"{WORKFLOW}{_SUFFIX}").read_text(encoding="utf-8").strip()
 
 

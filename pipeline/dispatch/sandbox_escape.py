@@ -1,4 +1,4 @@
-"""Detects a dispatch or a measurement that changed something outside of its view, whatever the box (ADR-R88).
+"""Detects a dispatch or measurement that changed something outside its view, whatever the box (ADR-R88).
 
 It compares what makes git run programs or see other content (`repository_hashes`) with how it stood before, our own
 refs and records of this run with what we wrote last (`runs.written`), and after a dispatch the private checkout. What
@@ -38,7 +38,7 @@ _SHOWN: Final = 4
 
 @dataclass(frozen=True)
 class EscapePart:
-    """One thing that changed: of which part, where, its hash before and after ("" = not there), and which settings."""
+    """A change outside the view: its part and path, the hash before and after ("" = missing), and the settings."""
 
     part: str
     path: str
@@ -49,18 +49,18 @@ class EscapePart:
 
 @dataclass(frozen=True)
 class Escape:
-    """That something outside the view changed, in words and as evidence."""
+    """An escape: what changed outside the view, in words and as evidence."""
 
     why: str
     parts: tuple[EscapePart, ...]
 
     def document(self) -> dict[str, object]:
-        """Return what is kept as `escape.json`."""
+        """Return the document that is stored as `escape.json`."""
         return {"schema": "redfirst.escape/1", "why": self.why, "parts": [asdict(part) for part in self.parts]}
 
 
 class EscapeError(Exception):
-    """Something outside the view changed while code of the project ran: what was measured is worth nothing."""
+    """Project code changed something outside the view, so that the measurement is void."""
 
     def __init__(self, escape: Escape) -> None:
         super().__init__(escape.why)
@@ -68,21 +68,21 @@ class EscapeError(Exception):
 
 
 class Alarm:
-    """Ends all dispatches that are at work once one of them has found an escape: nobody can tell whose it is."""
+    """Cancels all running dispatches once one finds an escape: nobody can tell which one caused it."""
 
     def __init__(self) -> None:
         self.escape: Escape | None = None
         self._at_work: set[anyio.CancelScope] = set()
 
     def ring(self, escape: Escape) -> None:
-        """Say that there was one; what anybody leaves from now on counts no more."""
+        """Record an escape and cancel all running dispatches; later results do not count either."""
         self.escape = escape
         for scope in self._at_work:
             scope.cancel()
 
     @contextlib.contextmanager
     def cancelling(self, scope: anyio.CancelScope) -> Generator[None]:
-        """Cancel *scope* where it rings while the context lasts, or has rung before."""
+        """Cancel *scope* when an escape is found during the context, or was before."""
         self._at_work.add(scope)
         if self.escape is not None:
             scope.cancel()
@@ -94,7 +94,7 @@ class Alarm:
 
 @contextlib.contextmanager
 def without_escape(repository: Repository, written: Written | None = None) -> Generator[None]:
-    """Hold that nothing which counts of the user's repository changes while the context lasts: a measurement.
+    """Check that no protected part of the user's repository changes during the context, a measurement.
 
     The private checkout is not looked at: it is large, and who changes it is found after the next dispatch, before
     anything that came of it counts.
@@ -122,7 +122,7 @@ def _refuse(escape: Escape | None) -> None:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """How things stood at one moment.
+    """The state of the protected parts of a repository at one moment.
 
     Args:
         configs: Contents of the configuration files, so that a difference can be named by its settings.
@@ -148,7 +148,7 @@ class Fingerprint:
 
     @classmethod
     def take(cls, repository: Repository, written: Written | None) -> Fingerprint:
-        """Return how things stand now; the private checkout is sealed already."""
+        """Return the present state; the private checkout is sealed already."""
         common = repository.common_dir
         settings = repository.settings()
         hooks = tuple({common / "hooks": None, hooks_folder(repository, settings): None})
@@ -170,7 +170,7 @@ class Fingerprint:
         )
 
     def differs(self, repository: Repository, checkout: PrivateCheckout | None = None) -> Escape | None:
-        """Return what has changed since, None if nothing that counts.
+        """Return the escape if a protected part has changed since, else None.
 
         Args:
             repository: The user's.
@@ -265,7 +265,7 @@ def _files(
 
 
 def _own_refs(repository: Repository, run_id: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """Return the names of the refs that only the run writes; and where they and the refs that replace objects point."""
+    """Return the names of the refs that only the run writes, and the targets of these and of replace refs."""
     if run_id is None:
         return (), repository.refs(_REPLACE_REFS)
     claim = claim_ref(issue_of(run_id) or run_id)

@@ -1,4 +1,4 @@
-"""Which entries of a script are used: derived from what is on disk, so that a resumed run goes on where it was."""
+"""Finds the used entries of a script from the results on disk, so that a resumed run continues where it was."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def used_entries(
     results: Mapping[str, DispatchResult],
     script_of: Callable[[Role], str | None],
 ) -> frozenset[int]:
-    """Return the entries that finished dispatches took of the script that plays this one.
+    """Return the entries of this dispatch's script that finished dispatches have used.
 
     What lanes beside this one take is theirs, whichever of them is first; the trunk has seen all.
 

@@ -1,4 +1,4 @@
-"""Runs inside the box, alone: prints the lines of the workspace that match a pattern. See `Workbench.search`.
+"""The search program in the box: prints the lines of the workspace that match a pattern. See `Workbench.search`.
 
 A program of its own, so that a pattern which never comes to an end is ended by the box's time limit. Python's own
 regular expressions, because they are what models write.
@@ -25,7 +25,7 @@ _WIDTH = 300
 
 
 def main(pattern: str, place: str) -> int:
-    """Print the matches below *place*, at most so many; return the exit code."""
+    """Print the matches below *place* up to a limit; return the exit code."""
     try:
         compiled = re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -63,7 +63,7 @@ def _files(place: str) -> Iterator[str]:
 
 
 def _text(path: str) -> str:
-    """Return the text of a file; nothing if it is none, is too large or is reached by a link."""
+    """Return the text of a file; empty if it is no regular file, too large or a link."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:  # noqa: PTH123  (a descriptor)

@@ -1,4 +1,4 @@
-"""Where an agent keeps its conversation: one folder for each slot, for the length of the run, outside the run folder.
+"""Keeps an agent's conversation for each slot in a folder outside the run's folder, for the length of the run.
 
 What is in it was written by an agent and is shown to agents of the same slot only. This program reads nothing of it but
 what it wrote itself, known by its hash (`backends.api_record`).
@@ -23,7 +23,7 @@ SESSION: Final = Path("/redfirst-session")
 def session_of(
     top: Path, record: DispatchRecord, before: DispatchResult | None, product: str, *, box: Box, prompt: str
 ) -> Session:
-    """Return the slot's session; one of another product is forgotten.
+    """Return the slot's session; it starts anew if the earlier one is of another product.
 
     Args:
         top: Where the sessions of the run are.

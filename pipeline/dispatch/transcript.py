@@ -1,4 +1,4 @@
-"""What an agent said and left, on disk: raw bytes, since they are evidence, without the secrets that we know of.
+"""Writes an agent's output to disk as evidence, without known secrets.
 
 An agent in a box sees no secret of the user's; one without a box, or with a file that the user shows it, may.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from pipeline.views.view import View
 
 _COPY_LIMIT: Final = 1_000_000
-"""A refused file of more bytes is named and not copied."""
+"""The largest refused file, in bytes, that is copied; a larger one is only named."""
 
 
 def secrets_of_run(worktree: Path, environ: Mapping[str, str], config: Config) -> frozenset[str]:
-    """Return what must not be written down: credentials, logins, and what the user's and the agents' variables hold.
+    """Return the secrets that must not be written: credentials, logins, values of the user's and agents' variables.
 
     Args:
         worktree: The user's; its `.env` files are read.
@@ -44,13 +44,13 @@ def secrets_of_run(worktree: Path, environ: Mapping[str, str], config: Config) -
 
 @dataclass(frozen=True)
 class Transcript:
-    """The folder of one dispatch."""
+    """The output files of one dispatch."""
 
     folder: Path
     secrets: frozenset[str]
 
     def keep(self, answer: AgentResult) -> None:
-        """Write down what the agent said; a mark says where the middle of it is missing."""
+        """Write the agent's output; a mark shows where its middle is missing."""
         self._write(self.folder / "stdout.log", answer.stdout)
         self._write(self.folder / "stderr.log", answer.stderr)
         if answer.report_file is not None:
@@ -59,7 +59,7 @@ class Transcript:
             (self.folder / "TRUNCATED").write_text("The middle of stdout or stderr is missing.\n", encoding="utf-8")
 
     def quarantine(self, folder: Path, view: View, gate: GateResult) -> None:
-        """Keep in `folder` what the gate refused, as evidence: the list, and the content of what is a file."""
+        """Store the refused changes in `folder` as evidence: their list, and the content of files."""
         index: list[dict[str, str]] = []
         for number, (path, violation) in enumerate(zip(gate.offending, gate.violations, strict=True), 1):
             line = {"path": violation.path, "rule": violation.rule, "why": violation.why}
