@@ -1,4 +1,4 @@
-"""What a role answers to a step of a recipe: words, a payload for steps behind it, and what it could not settle.
+"""The reports of kind `answer`, by which a role answers a step of a recipe: text, a payload, limitations.
 
 Each is a claim. Whether a payload is what was asked for, and its quotes stand where it says, is looked at by us
 (`payloads.py`).
@@ -16,7 +16,8 @@ Payload = Annotated[
     JsonValue,
     WithJsonSchema({"type": "string", "description": "a JSON value of the form that is asked for, or its text"}),
 ]
-"""Told as a text: products that force a schema know no value of any form (`payloads.read_payload`)."""
+"""A payload, declared as text: products that force a schema cannot declare a value of any form
+(`payloads.read_payload`)."""
 
 
 class _Answer(Report):
@@ -25,7 +26,7 @@ class _Answer(Report):
 
 
 class Answered(_Answer):
-    """Kind `answer`: what was asked is answered."""
+    """Kind `answer`: the question is answered."""
 
     result: Literal["ANSWERED"]
     output: Prose
@@ -33,7 +34,7 @@ class Answered(_Answer):
 
 
 class Unsure(_Answer):
-    """Kind `answer`: a part of it is; `limitations` says what is not."""
+    """Kind `answer`: the question is answered in part; `limitations` says what is missing."""
 
     result: Literal["UNSURE"]
     output: Prose
@@ -41,14 +42,14 @@ class Unsure(_Answer):
 
 
 class Questions(Report):
-    """Kind `answer`: nothing can be answered before a person has said something."""
+    """Kind `answer`: a person must answer `questions` first."""
 
     result: Literal["QUESTIONS"]
     questions: Prose
 
 
 class Unanswerable(Report):
-    """Kind `answer`: what was asked lacks something, so nothing was tried."""
+    """Kind `answer`: the question lacks something, so nothing was tried."""
 
     result: Literal["CANNOT_PROCEED"]
     missing: Prose

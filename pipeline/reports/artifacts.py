@@ -1,4 +1,4 @@
-"""plan.md and reviews, rendered from reports by our code; an agent never writes an artifact (architecture 4)."""
+"""Renders plan.md and reviews from reports; an agent never writes an artifact (architecture 4)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def plan_md(report: Plan, issue_id: str, title: str, revision: int) -> str:
 
 
 def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, ledger: StageFindings) -> str:
-    """Return the text of one review by @check, with our ids and what the harness made of the verdict.
+    """Return the text of one review by @check, with our ids and the signal that the harness derived.
 
     Args:
         review_number: Counts from 1 within the revision.
@@ -90,12 +90,12 @@ def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings)
 
 
 def findings_md(findings: Iterable[Finding]) -> str:
-    """Return findings as the artifact that a redraft or a re-review is given."""
+    """Return the document of findings that a redraft or a re-review gets."""
     return "# Open findings\n\n" + "\n\n".join(finding_md(finding) for finding in findings) + "\n"
 
 
 def finding_md(finding: Finding) -> str:
-    """Return one finding as an H3 with its fields."""
+    """Return one finding as Markdown: an H3 heading and its fields."""
     fields = (
         ("Location", finding.location),
         ("Concern", finding.concern or ""),

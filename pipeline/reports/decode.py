@@ -1,4 +1,4 @@
-"""Bytes from an agent to a JSON object, or one sentence why not. Nothing is repaired: a guess would be our claim."""
+"""Decodes an agent's bytes to a JSON object, or explains why not. Nothing is repaired: a guess would be our claim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JsonObject = dict[str, object]
 
 @dataclass(frozen=True)
 class Malformed:
-    """A report that does not count. The sentence is handed to the agent in its re-ask (contract 5).
+    """A malformed report, which does not count. The sentence is given to the agent in its re-ask (contract 5).
 
     Args:
         sentence: One sentence: where, what is wrong, what is accepted.
@@ -30,7 +30,7 @@ class Malformed:
 
 @dataclass(frozen=True)
 class Missing:
-    """No report: neither the file nor a line of stdout holds a JSON object. A verdict in prose is no report."""
+    """A missing report: neither the file nor a line of stdout holds a JSON object. A verdict in prose is no report."""
 
     sentence: str = (
         "There was no report: write one JSON object to the file $REDFIRST_REPORT, "
@@ -42,11 +42,11 @@ class Missing:
 
 
 class _RefusedError(ValueError):
-    """JSON that the standard library would take, and we do not."""
+    """The standard library accepts this JSON, and we refuse it."""
 
 
 def decode_object(raw: bytes | str) -> JsonObject | Malformed:
-    """Return the JSON object in `raw`.
+    """Return the JSON object in `raw`, or why there is none.
 
     Refused, each with its own sentence: more than `MAX_BYTES`, nesting deeper than `MAX_DEPTH`, a key given twice, NaN
     and infinities, lone surrogates, NUL, and anything that is not one object.
@@ -73,7 +73,7 @@ def decode_object(raw: bytes | str) -> JsonObject | Malformed:
 
 
 def pointer_of(parts: tuple[str | int, ...]) -> str:
-    """Return the JSON pointer (RFC 6901) of a place given as keys and indices."""
+    """Return the JSON pointer (RFC 6901) of a place given by keys and indices."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""What the orchestrator role answers: a plan, and its split into tasks. Our code renders both (architecture 4)."""
+"""Reports of the orchestrator role: a plan, and its split into tasks. Our code renders both (architecture 4)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class PlannedFile(FileChange):
 
 
 class Behaviour(StrictModel):
-    """An action and what can be observed afterwards; hygiene refuses a half (H010)."""
+    """An action and its observable outcome; hygiene refuses one without the other (H010)."""
 
     action: str = ""
     outcome: str = ""
 
 
 class DesignOfTests(StrictModel):
-    """What is to be tested, and what not."""
+    """The design of the tests: what is to be tested, and what is not."""
 
     behaviours: tuple[Behaviour, ...] = ()
     edge_cases: Texts = ()
@@ -49,7 +49,7 @@ class Snippet(StrictModel):
 
 
 class SplitTask(StrictModel):
-    """One task of a split; `depends_on` counts from 1 in the report's list."""
+    """A task of a split; `depends_on` counts from 1 in the report's list."""
 
     title: Line
     acceptance_criteria: Texts
@@ -67,7 +67,7 @@ class SplitTask(StrictModel):
 
 
 class Plan(Report):
-    """What every plan says."""
+    """The fields of every plan."""
 
     problem: Prose
     files: tuple[PlannedFile, ...]
@@ -77,7 +77,7 @@ class Plan(Report):
 
 
 class PlanReport(Plan):
-    """Kind `plan`. `task` is what the split would be, where the whole issue is one task."""
+    """Kind `plan`. `task` is the only task, if the whole issue is one."""
 
     task: SplitTask | None = None
 

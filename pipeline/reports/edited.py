@@ -1,4 +1,4 @@
-"""Checks that a draft which a person edited has the form that ours has, so that nothing in it is overlooked."""
+"""Checks the form of drafts that a person edited, so that no part of them is overlooked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SCHEMA: Final = FileChange.model_json_schema()
 
 
 def plan_form(text: str) -> tuple[tuple[FileChange, ...], tuple[Problem, ...]]:
-    """Return the files that an edited plan names, and what of it no draft has."""
+    """Return the files that an edited plan names, and the problems of parts that our drafts do not have."""
     document = parse(text.removeprefix("\ufeff"))
     problems = [*_sections(document, "plan", PLAN_SECTIONS)]
     for line in document.headings:
@@ -50,7 +50,7 @@ def plan_form(text: str) -> tuple[tuple[FileChange, ...], tuple[Problem, ...]]:
 
 
 def task_form(text: str) -> tuple[Problem, ...]:
-    """Return what of an edited task file no draft has."""
+    """Return the problems of parts in an edited task file that our drafts do not have."""
     return tuple(_sections(parse(text.removeprefix("\ufeff")), "task", TASK_SECTIONS))
 
 

@@ -1,4 +1,4 @@
-"""The parts that several reports share: paths, texts, severities. Every model here is closed, frozen and strict."""
+"""Fields that several reports share: paths, texts, severities. Every model is closed, frozen and strict."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BREAKS: Final = frozenset({"Cc", "Zl", "Zp"})
 
 
 class StrictModel(BaseModel):
-    """A value from outside: unknown keys are errors, nothing is coerced, nothing changes afterwards."""
+    """The base of values from outside: unknown keys are errors, types are not converted, values are frozen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 def path_problem(path: str) -> str | None:
-    """Return why `path` may not stand in a report, or None when it may (contract 5).
+    """Return why `path` may not stand in a report, None if it may (contract 5).
 
     The gate judges paths again with the file system at hand; this refuses what no file system is needed for.
     """
@@ -58,7 +58,7 @@ def _checked_path(path: str) -> str:
 
 
 RelPath = Annotated[str, AfterValidator(_checked_path), Field(description="relative POSIX path inside the repository")]
-"""A path as reports may write it."""
+"""A path in a report, relative to the workspace."""
 
 
 def _checked_line(text: str) -> str:
@@ -68,16 +68,16 @@ def _checked_line(text: str) -> str:
 
 
 Line = Annotated[str, Field(max_length=300), AfterValidator(_checked_line)]
-"""One line that says something: titles and names."""
+"""A non-empty line, such as a title or a name."""
 
 Prose = Annotated[str, StringConstraints(pattern=r"\S")]
-"""Any text that says something."""
+"""A non-empty text."""
 
 Texts = tuple[str, ...]
 
 
 class FileChange(StrictModel):
-    """A file of a plan or task and what happens to it; `origin` is the old path of a rename ("from" in a report)."""
+    """A file of a plan or task, with the action on it; `origin` is the old path of a rename ("from" in a report)."""
 
     path: RelPath
     action: Action
@@ -104,7 +104,7 @@ class Need(StrictModel):
 
 
 class HonouredSeam(StrictModel):
-    """Whether the work keeps to a contract between steps, by its name."""
+    """Whether the work keeps a contract between steps, which `name` names."""
 
     name: Line
     honoured: bool
@@ -119,7 +119,7 @@ class OldTest(StrictModel):
 
 
 class Symbol(StrictModel):
-    """A name that a task introduces or changes; what a legal RED may miss (matrix 5)."""
+    """A name that a task introduces or changes, which a legal RED may miss (matrix 5)."""
 
     name: Line
     path: RelPath | None = None
@@ -128,20 +128,20 @@ class Symbol(StrictModel):
 
 
 class OutOfScope(StrictModel):
-    """A bug that was there before; filed as a sub-issue with label bug."""
+    """An existing bug outside the task; filed as a sub-issue with label bug."""
 
     title: Line
     description: str = ""
 
 
 class Report(StrictModel):
-    """What every report may carry, whatever its kind."""
+    """The fields of every report, whatever its kind."""
 
     out_of_scope: tuple[OutOfScope, ...] = ()
 
 
 class Severity(StrEnum):
-    """How bad a finding is, in the words of @check."""
+    """The severity of a finding, in @check's words."""
 
     BLOCK = "BLOCK"
     HIGH = "HIGH"
@@ -150,7 +150,7 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Return 0 for the worst; a smaller rank is the more severe one."""
+        """Return the rank of the severity, 0 for the worst."""
         return list(Severity).index(self)
 
 
@@ -163,7 +163,7 @@ class Verdict(StrEnum):
 
 
 class Concern(StrEnum):
-    """What a finding is about; the final review routes on it."""
+    """The subject of a finding, by which the final review is routed."""
 
     PRODUCTION = "production"
     TEST = "test"
@@ -173,14 +173,14 @@ class Concern(StrEnum):
 
 
 class Evidence(StrEnum):
-    """How a task is proven: by tests that fail first, or only by nothing else breaking."""
+    """The proof of a task: tests that fail first, or only that nothing else breaks."""
 
     RED = "red"
     REGRESSION = "regression"
 
 
 class Symptom(StrEnum):
-    """How the bug shows when it is not a failing assertion."""
+    """How a bug shows if not by a failing assertion."""
 
     HANG = "hang"
     CRASH = "crash"

@@ -1,4 +1,4 @@
-"""The findings of a stage, review after review: ids, severities, what must be fixed still, and when reviews end.
+"""The findings of a stage over its reviews: ids, severities, what must still be fixed, and when reviews end.
 
 Theory of operation (matrix 3). A stage's review loop carries one `Ledger`. `apply_review` folds one more review into
 it: answers to the open findings first, then what is new, then the signal. A verdict never routes by itself, it has to
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Stage(StrEnum):
-    """What is reviewed; the first part of a finding's id."""
+    """The subject of reviews; the first part of a finding's id."""
 
     PLAN = "plan"
     SPLIT = "split"
@@ -34,7 +34,7 @@ class Stage(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a finding stands."""
+    """The status of a finding."""
 
     OPEN = "open"
     RESOLVED = "resolved"
@@ -53,7 +53,7 @@ _NO_CONFLICT: Final = frozenset({"", "no", "none", "false", "n/a", "-"})
 
 
 class Finding(ReviewFinding):
-    """A finding on record. `id` is ours (`plan-1-03`: stage, review, running number), `severity` is after the cap."""
+    """A recorded finding. `id` is ours (`plan-1-03`: stage, review, running number), `severity` is after the cap."""
 
     id: str
     status: Status = Status.OPEN
@@ -66,19 +66,19 @@ class Finding(ReviewFinding):
 
 
 class Advisory(SimplifyFinding):
-    """An advice of @simplify on record (`plan-1-s01`)."""
+    """A recorded advice of @simplify (`plan-1-s01`)."""
 
     id: str
 
     @property
     def conflicts(self) -> bool:
-        """Return whether @simplify itself says that this goes against @check."""
+        """Return whether @simplify itself says that its advice contradicts @check."""
         said = self.check_conflict
         return said if isinstance(said, bool) else said.strip().rstrip(".").casefold() not in _NO_CONFLICT
 
 
 class StageFindings(StrictModel):
-    """All findings of one stage.
+    """The ledger of one stage: findings and advice of all its reviews.
 
     Args:
         stage: What is reviewed.
@@ -110,7 +110,7 @@ class StageFindings(StrictModel):
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Return what is recorded and not filed, a line each: findings that are no blockers, and @simplify's advice."""
+        """Return the findings and advice that are recorded but not filed, one line each."""
         said = [f"{finding.id}: {finding.headline}" for finding in self.advisory]
         for advisory in self.advisories:
             against = " (against @check, who wins)" if advisory.conflicts else ""
@@ -123,13 +123,13 @@ class StageFindings(StrictModel):
         return tuple(advisory for advisory in self.advisories if advisory.conflicts)
 
     def renewed(self) -> StageFindings:
-        """Return an empty ledger for a new revision of what is reviewed; its ids go on counting."""
+        """Return an empty ledger for a new revision of the reviewed draft; its ids go on counting."""
         return StageFindings(stage=self.stage, reviews=self.reviews)
 
 
 @dataclass(frozen=True)
 class ReviewOutcome:
-    """What one review means.
+    """The outcome of one review: the signal, and the findings that must be fixed.
 
     Args:
         signal: For the matrix.
@@ -145,19 +145,19 @@ class ReviewOutcome:
 
 
 def floor(review_number: int) -> Severity:
-    """Return the least severity that still must be fixed: the floor rises with each review (matrix 3)."""
+    """Return the least severity that must still be fixed; it rises with each review (matrix 3)."""
     return {1: Severity.LOW, 2: Severity.MEDIUM}.get(review_number, Severity.HIGH)
 
 
 def capped(finding: ReviewFinding) -> Severity:
-    """Return the severity that the evidence supports: without any, MEDIUM at most (matrix 3)."""
+    """Return the severity that the finding's evidence supports: without any, MEDIUM at most (matrix 3)."""
     return finding.severity if finding.evidence.strip() or not _outranks(finding.severity) else Severity.MEDIUM
 
 
 def apply_review(
     ledger: StageFindings, review_number: int, report: CheckReview | SuiteJudgement
 ) -> tuple[StageFindings, ReviewOutcome]:
-    """Return the ledger with one more review of @check, and what the review means.
+    """Return the ledger with one more review of @check added, and the outcome of that review.
 
     Args:
         ledger: The stage's ledger before this review.
@@ -185,7 +185,7 @@ def apply_review(
 
 
 def apply_advice(ledger: StageFindings, report: SimplifyReview) -> StageFindings:
-    """Return the ledger with @simplify's advice on record; it has no influence on any signal (matrix 3)."""
+    """Return the ledger with @simplify's advice added, which influences no signal (matrix 3)."""
     known = {_key(advisory.location, advisory.title, advisory.simpler) for advisory in ledger.advisories}
     review = max(ledger.reviews, 1)
     number = sum(advisory.id.startswith(f"{ledger.stage}-{review}-s") for advisory in ledger.advisories)
@@ -200,12 +200,12 @@ def apply_advice(ledger: StageFindings, report: SimplifyReview) -> StageFindings
 
 
 def rerouted(outcome: ReviewOutcome, signal: Signal, must_fix: Iterable[str]) -> ReviewOutcome:
-    """Return the outcome routed otherwise, with the findings that the new route is about."""
+    """Return the outcome with another signal, and the findings that this signal is about."""
     return replace(outcome, signal=signal, must_fix=tuple(must_fix))
 
 
 def _answered(before: dict[str, Finding], prior: Iterable[PriorAnswer], notes: list[str]) -> dict[str, Finding]:
-    """Return the findings with the reviewer's answers; no answer means open, two answers mean the open one."""
+    """Return the findings updated by the reviewer's answers; no answer, or two that differ, leave one open."""
     findings = dict(before)
     for answer in sorted(prior, key=lambda answer: answer.status == Status.OPEN):
         if answer.id not in findings:
@@ -240,7 +240,7 @@ def _record(findings: dict[str, Finding], raised: ReviewFinding, ledger: StageFi
 def _signal(
     verdict: Verdict, ledger: StageFindings, must_fix: tuple[Finding, ...], least: Severity, notes: list[str]
 ) -> Signal:
-    """Return the signal on which verdict and findings agree (matrix 3)."""
+    """Return the signal that verdict and findings together support (matrix 3)."""
     if verdict is Verdict.ACCEPTABLE:
         if not ledger.blockers:
             return Signal.ACCEPTABLE

@@ -1,4 +1,4 @@
-"""What can be filled in: a report's JSON Schema as a tree of fields, for a form that a person fills in."""
+"""Turns a report's JSON Schema into a tree of form fields for a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN: Final = {"boolean": "flag", "integer": "number", "string": "text"}
 
 
 class Sort(StrEnum):
-    """What is written in a field."""
+    """The type of a form field's content."""
 
     TEXT = "text"
     WORD = "word"
@@ -28,7 +28,7 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True)
 class Blank:
-    """A field to fill in.
+    """A form field.
 
     Args:
         name: Its key; empty for an entry of a list.
@@ -54,16 +54,16 @@ class Blank:
 
     @property
     def needs_list(self) -> bool:
-        """Return whether a list must be given, be it empty."""
+        """Return whether a list is required in this field; it may be empty."""
         return self.is_required and self.sort is Sort.LIST
 
     def without(self, name: str) -> Blank:
-        """Return the same without one of its fields."""
+        """Return this field without one of its parts."""
         return replace(self, parts=tuple(one for one in self.parts if one.name != name))
 
 
 def blanks_of(schema: Mapping[str, Any]) -> Blank:
-    """Return the fields of a report; those of its alternatives side by side, the one that decides first."""
+    """Return the form fields of a report; those of alternatives are merged, with the deciding one first."""
     every = [_part(schema, each, "") for each in alternatives(schema)]
     decision = deciding(schema)
     if len(every) == 1 or decision is None:

@@ -1,4 +1,4 @@
-"""What a filled-in form says (`form_text`): read field by field, with the line of each, for what is wrong with it."""
+"""Reads a form that a person filled in (`form_text`) into a report, with the line of each field for messages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _FLAGS: Final = {"yes": True, "true": True, "no": False, "false": False}
 _TAB: Final = 4
 _BLOCKS: Final = ("|", "|-", ">", ">-")
-"""What YAML writes before text of several lines; here it stands for nothing."""
+"""YAML's markers of multi-line text; a form ignores them."""
 
 
 @dataclass
 class Filled:
-    """What a form says.
+    """A form as read: the report, the faults, and the fields' lines.
 
     Args:
         report: The report.
@@ -40,7 +40,7 @@ class Filled:
 
 
 def read_form(report: Blank, text: str, begun: Begun) -> Filled:
-    """Return what a form says; an entry that was begun for the person and left so counts as empty."""
+    """Return a form as read; an entry that was begun for the person and left unchanged counts as empty."""
     lines = [_Line(number, line) for number, line in enumerate(text.split("\n"))]
     filled = Filled({})
     reader = _Reader(filled, begun)
@@ -88,7 +88,7 @@ class _Reader:
         self.filled.faults.append(Fault(pointer, text))
 
     def part(self, blank: Blank, lines: Sequence[_Line], place: _Place) -> dict[str, Any]:
-        """Return what the fields of a part say; all of its lines begin with a field, or belong to the one above."""
+        """Return the values of a part's fields; each line begins a field or belongs to the one above."""
         found: dict[str, Any] = {}
         known = {one.name: one for one in blank.parts}
         written = [line for line in lines if not line.is_empty]
@@ -124,7 +124,7 @@ class _Reader:
         return line.is_empty or line.indent > indent or is_mine
 
     def value(self, blank: Blank, rest: str, below: Sequence[_Line], place: _Place) -> Any:
-        """Return what is written in a field, None if nothing is."""
+        """Return the value of a field, None if it is empty."""
         match blank.sort:
             case Sort.PART:
                 found = self.part(blank, below, place)
@@ -164,7 +164,7 @@ class _Reader:
         return found
 
     def inline(self, entry: Blank, rest: str, place: _Place) -> list[Any]:
-        """Return the entries of a list on one line: JSON, `[a, b]`, or one entry."""
+        """Return the entries of a list on one line: JSON, `[a, b]`, or a single entry."""
         try:
             said: object = json.loads(rest)
         except ValueError:
@@ -198,7 +198,7 @@ class _Reader:
 
 
 def _groups(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """Return the lines of each entry of a list; empty lines before the first are nobody's."""
+    """Return the lines of each list entry; empty lines before the first belong to none."""
     written = [line for line in lines if not line.is_empty]
     indent = min((line.indent for line in written), default=0)
     groups: list[list[_Line]] = []
@@ -211,7 +211,7 @@ def _groups(lines: Sequence[_Line]) -> list[list[_Line]]:
 
 
 def _joined(rest: str, below: Sequence[_Line]) -> str:
-    """Return the text of a field: what stands behind it, and the lines below without their indentation."""
+    """Return a field's text: the rest of its line, and the lines below without their indentation."""
     if rest in _BLOCKS:
         rest = ""
     more = textwrap.dedent("\n".join(line.text for line in below)).strip("\n")

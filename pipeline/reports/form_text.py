@@ -1,4 +1,4 @@
-"""A report as a form that a person fills in, in any editor: lines of `field: text`, `- ` for an entry of a list.
+"""Writes a report's form for a person to fill in with any editor: lines of `field: text`, `- ` for list entries.
 
 It looks like YAML and is simpler: text is taken as it stands, with quotes, colons and stars, and goes on in the lines
 below that are indented further. A line that begins with `#` is a comment. What is left empty is left out.
@@ -22,11 +22,11 @@ _WIDTH: Final = 78
 
 
 Begun = Mapping[str, Sequence[Mapping[str, str]]]
-"""By field, entries of its list that are begun for the person, such as the findings to answer."""
+"""List entries that are begun for the person, by field, such as the findings to answer."""
 
 
 def form_text(report: Blank, head: Iterable[str], begun: Begun, notes: Mapping[str, Sequence[str]]) -> str:
-    """Return the form to fill in.
+    """Return the text of an empty form.
 
     Args:
         report: Its fields.
@@ -47,14 +47,14 @@ def head_text(head: Iterable[str]) -> str:
 
 
 def with_head(text: str, head: Iterable[str]) -> str:
-    """Return a form that was begun before, with what stands above it now."""
+    """Return a form that was begun before, with a new head in place of the old one."""
     lines = unmarked(text).split("\n")
     end = next((number for number, line in enumerate(lines) if not line.startswith("#")), 0)
     return "\n".join([head_text(head), *lines[end:]])
 
 
 def marked(text: str, places: Mapping[str, int], faults: Iterable[Fault]) -> str:
-    """Return a filled-in form with each problem above the line that it is about.
+    """Return a filled-in form with each problem written above the line that it is about.
 
     Args:
         text: The form.
@@ -90,7 +90,7 @@ def _told(one: Blank) -> list[str]:
 
 
 def _inner(one: Blank, indent: str) -> list[str]:
-    """Return a line for each field of a part, or of the entries of a list."""
+    """Return a line for each field of a part, or of a list's entries."""
     parts = one.parts[0].parts if one.sort is Sort.LIST else one.parts
     lines: list[str] = []
     for part in parts:
@@ -118,7 +118,7 @@ def _accepted(one: Blank) -> str:
 
 
 def either(words: Sequence[str]) -> str:
-    """Return words as one is chosen of them: `A, B or C`."""
+    """Return words as a choice: `A, B or C`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 

@@ -1,4 +1,4 @@
-"""A sentence on each field of each report, for a person who fills one in. A test holds it against the reports."""
+"""Explains each field of each report in a sentence, for people. A test compares the sentences with the reports."""
 
 from __future__ import annotations
 
@@ -155,13 +155,13 @@ SENTENCES: Final[dict[str, str]] = {
     "Snippet.path": _FILE,
     "Snippet.snippet": "The lines.",
 }
-"""By class and field, or by field alone where it says the same in each report."""
+"""The sentences by `Class.field`, or by field alone where the meaning is the same in every report."""
 
 _REVIEWS: Final = ("SplitReview", "ResultReview")
 
 
 def sentence(of: str, name: str) -> str:
-    """Return the sentence on a field; empty where there is none.
+    """Return the sentence about a field; empty if there is none.
 
     Args:
         of: The class of the report or of its part, as its schema calls it.

@@ -1,4 +1,4 @@
-"""Reports to fill in by hand: every key of a schema, with a word where something must be said."""
+"""Builds report templates to fill in by hand: every key of a schema, with a marker where a value is needed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 TO_FILL: Final = "..."
 _KEYS: Final = ("verdict", "result", "diagnosis", "accepted")
-"""The keys that decide, in the reports that have one."""
+"""The keys that decide between a report's alternatives."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A key that a report must have.
+    """A required key of a report.
 
     Args:
         name: The key.
@@ -29,22 +29,22 @@ class Field:
 
 
 def blanks(schema: Mapping[str, Any]) -> list[dict[str, object]]:
-    """Return a report to fill in for each of the schema's alternatives, required keys first."""
+    """Return a report template for each alternative of a schema, required keys first."""
     return [_blank(schema, each) for each in alternatives(schema)]
 
 
 def alternatives(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the objects that a report may be: those of a union, else the schema itself."""
+    """Return the alternatives of a report's schema: those of a union, else the schema itself."""
     return [resolved(schema, each) for each in schema["oneOf"]] if "oneOf" in schema else [schema]
 
 
 def required(schema: Mapping[str, Any], alternative: Mapping[str, Any]) -> list[Field]:
-    """Return the keys that a report of this alternative must have."""
+    """Return the required keys of an alternative."""
     return [_field(schema, name, alternative["properties"][name]) for name in alternative.get("required", ())]
 
 
 def deciding(schema: Mapping[str, Any]) -> Field | None:
-    """Return the key that decides, with the words of all alternatives; None where a report has none."""
+    """Return the key that decides between alternatives, with all its words; None if there is none."""
     fields = [field for each in alternatives(schema) for field in required(schema, each) if field.name in _KEYS]
     if not fields:
         return None
@@ -52,7 +52,7 @@ def deciding(schema: Mapping[str, Any]) -> Field | None:
 
 
 def giving_up(schema: Mapping[str, Any], reason: str) -> dict[str, object] | None:
-    """Return the report that says that nothing can be done, None where the schema has no such answer."""
+    """Return the report that nothing can be done, None if the schema has no such answer."""
     for word, key in (("BLOCKED", "problem"), ("CANNOT_PROCEED", "missing")):
         field = deciding(schema)
         if field is not None and word in field.words:
@@ -61,7 +61,7 @@ def giving_up(schema: Mapping[str, Any], reason: str) -> dict[str, object] | Non
 
 
 def meant(words: Iterable[str], said: str) -> str | None:
-    """Return the word that somebody means: whatever its case, and whether its parts are joined by `_`, `-` or a space.
+    """Return the word that a person means: case does not matter, nor whether `_`, `-` or a space joins its parts.
 
     The log says `NEEDS_WORK`, the report `NEEDS WORK`.
     """
@@ -69,7 +69,7 @@ def meant(words: Iterable[str], said: str) -> str | None:
 
 
 def with_exact_words(schema: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a report in which the word that decides is one of the accepted ones, where it can be known."""
+    """Return the report with its deciding word corrected to an accepted one, where the word is recognised."""
     decision = deciding(schema)
     said = report.get(decision.name) if decision is not None else None
     word = meant(decision.words, said) if decision is not None and isinstance(said, str) else None
@@ -81,7 +81,7 @@ def _plain(word: str) -> str:
 
 
 def unfilled(value: object, place: str = "") -> str | None:
-    """Return the JSON pointer of something that was left to fill in, None if nothing was."""
+    """Return the JSON pointer of the first value left to fill in, None if there is none."""
     if value == TO_FILL:
         return place
     inner: Iterable[tuple[object, object]] = ()
@@ -126,6 +126,6 @@ def _words(part: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def resolved(schema: Mapping[str, Any], part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a part of a schema refers to, or the part itself."""
+    """Return the schema that a part refers to, or the part itself."""
     name = str(part.get("$ref", "")).removeprefix("#/$defs/")
     return cast("Mapping[str, Any]", schema["$defs"][name]) if name else part

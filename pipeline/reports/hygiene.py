@@ -1,4 +1,4 @@
-"""Dispatch hygiene: what may not stand in a plan or a task before an agent is paid to read it.
+"""Checks a plan or task before an agent is paid to read it (dispatch hygiene).
 
 A linter: texts in, problems out, each with a rule id and a line. Rules about words look at prose only; inline code,
 quotations, URLs and fenced blocks are what the author cites, not what the author says. An `error` sends the draft back
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
 
 BLOCK_LINES: Final = 5
-"""How long a code block may be: enough to show a seam, too short for an implementation."""
+"""The most lines of a code block: enough to show a seam, too few for an implementation."""
 
 _APART: Final = (
     "name it in `files`, and put its tests into a test file; so with examples in its documentation: @make may change "
@@ -34,12 +34,12 @@ _APART: Final = (
 _BODY_STATEMENTS: Final = 3
 _FILES_PER_TASK: Final = 2
 SUBJECT: Final = 72
-"""How long the first line of a commit message may be; a task's title stands in it behind the commit's type."""
+"""The longest first line of a commit message; it holds a task's title behind the commit's type."""
 _LONGEST_TITLE: Final = SUBJECT - len("refactor: ")
 
 
 def lint_plan(text: str, *, files: Sequence[FileChange], existing: Collection[str]) -> tuple[Problem, ...]:
-    """Return the problems of plan.md, in order of their lines.
+    """Return the problems of a plan.md, in the order of their lines.
 
     Args:
         text: The rendered plan.
@@ -53,14 +53,14 @@ def lint_plan(text: str, *, files: Sequence[FileChange], existing: Collection[st
 
 
 class TestNames(Protocol):
-    """What the languages say of a path: whether tests can be there (`languages.test_names`)."""
+    """The languages' rules on where tests can be (`languages.test_names`)."""
 
     def why_overlooked(self, path: str) -> str | None:
-        """Return why no test at `path` would be run, None where it would."""
+        """Return why a test at `path` would not be run, None if it would."""
         ...
 
     def may_share_file(self, path: str) -> bool:
-        """Return whether tests may stand in a file of production."""
+        """Return whether tests may be in a production file."""
         ...
 
 
@@ -72,7 +72,7 @@ def lint_task(
     names: TestNames,
     test_path: Callable[[str], bool],
 ) -> tuple[Problem, ...]:
-    """Return the problems of task-<id>.md, in order of their lines.
+    """Return the problems of a task file, in the order of their lines.
 
     Args:
         text: The whole file.
@@ -96,7 +96,7 @@ def lint_task(
 
 
 def lint_split(tasks: Sequence[Task], names: TestNames, *, max_tasks: int) -> tuple[Problem, ...]:
-    """Return the problems between the tasks of one split; the line is the task's place in the list, from 1."""
+    """Return the problems between the tasks of a split; the line is the task's number in the list, from 1."""
     found: list[Problem] = []
     if len(tasks) > max_tasks:
         found.append(Problem(max_tasks + 1, "H014", f"{len(tasks)} tasks; accepted are {max_tasks} at most"))
@@ -264,7 +264,7 @@ def _title(document: Document, task: Task) -> Iterator[Problem]:
 
 
 def _line_of(text: str, path: str) -> int:
-    """Return the first line that names `path` as a whole, 1 if none does."""
+    """Return the number of the first line that names `path` as a whole, 1 if none does."""
     whole = re.compile(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)")
     return next((number for number, line in enumerate(text.split("\n"), start=1) if whole.search(line)), 1)
 

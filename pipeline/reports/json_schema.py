@@ -1,4 +1,4 @@
-"""JSON Schema, as far as payloads of steps use it; a schema that says another word is refused.
+"""Validates JSON by the part of JSON Schema that payloads use; a schema with other keywords is refused.
 
 A check that is not made is none, so no word is passed over. Patterns are left out: a stranger's can take for ever.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MOST: Final = 20
-"""So many faults are told."""
+"""The most faults that are reported."""
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
@@ -31,7 +31,7 @@ _KNOWN: Final = _SAY_NOTHING | {
 
 
 def unknown_words(schema: object, at: str = "") -> Iterator[str]:
-    """Yield what of a schema is not looked at, as JSON pointers: such a schema promises more than is held."""
+    """Yield JSON pointers to keywords of a schema that are not supported and so would not be checked."""
     if not isinstance(schema, dict):
         yield at
         return
@@ -53,7 +53,7 @@ def unknown_words(schema: object, at: str = "") -> Iterator[str]:
 
 
 def schema_faults(value: object, schema: Mapping[str, Any], at: str = "") -> list[tuple[str, str]]:
-    """Return what is wrong with a value, by JSON pointer; nothing if the schema takes it."""
+    """Return the faults of a value by JSON pointer, empty if it fits the schema."""
     return list(islice(_faults(value, schema, at), MOST))
 
 

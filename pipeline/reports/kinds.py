@@ -1,4 +1,4 @@
-"""What can be asked, of whom, with which artifacts, and what the answer looks like (contract 5)."""
+"""The kinds of requests: who can be asked, with which artifacts, and the form of the answer (contract 5)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ANSWER: Final = Annotated[Answered | Unsure | Questions | Unanswerable, Field(d
 
 @dataclass(frozen=True)
 class Kind:
-    """One row of contract 5.
+    """A kind of request, a row of contract 5.
 
     Args:
         name: The word in the dispatch document.
@@ -54,7 +54,7 @@ class Kind:
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """Return who can be asked this; questions are @check's."""
+        """Return the roles that can be asked this kind; only @check is asked questions."""
         return tuple(self.by_role) or (Role.CHECK,)
 
 
@@ -124,11 +124,11 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
         )
     }
 )
-"""Every kind by its name."""
+"""All kinds by name."""
 
 
 def report_type(kind: str, role: Role, question: Question | None = None) -> TypeAdapter[Report]:
-    """Return the validator of the answer to `kind`.
+    """Return the validator for the answer to a kind.
 
     Raises:
         LookupError: nobody may be asked this; the caller built an impossible dispatch.
@@ -137,7 +137,7 @@ def report_type(kind: str, role: Role, question: Question | None = None) -> Type
 
 
 def report_schema(kind: str, role: Role, question: Question | None = None) -> dict[str, Any]:
-    """Return the JSON Schema of the answer, as it is handed to the agent.
+    """Return the JSON Schema of the answer, as the agent gets it.
 
     Raises:
         LookupError: nobody may be asked this.

@@ -1,4 +1,4 @@
-"""Markdown as our code writes it and as the hygiene linter reads it: sections, fences, and prose without quotations."""
+"""Writes Markdown for our documents, and parses it for hygiene: sections, fences, and prose without quotations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUOTED: Final = re.compile(
 
 @dataclass(frozen=True)
 class Text:
-    """One line with its place: number from 1, the H2 and H3 above it, whether it is a heading."""
+    """A line with its place: number from 1, the H2 and H3 above it, whether it is a heading."""
 
     number: int
     text: str
@@ -33,13 +33,13 @@ class Text:
 
     @property
     def prose(self) -> str:
-        """Return the line with inline code, URLs and quotations blanked: what the author says, not what is cited."""
+        """Return the line with inline code, URLs and quotations blanked out."""
         return _QUOTED.sub(lambda match: " " * len(match[0]), self.text)
 
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced block: the line of its opening mark, its language, its lines, and the prose line that introduces it."""
+    """A fenced block: the line of its opening mark, its language, its lines, and the prose line before it."""
 
     number: int
     language: str
@@ -56,7 +56,7 @@ class Fence:
 
 @dataclass(frozen=True)
 class Document:
-    """A Markdown text taken apart. `front` is the front matter, without its `---` lines."""
+    """A parsed Markdown text. `front` is the front matter without its `---` lines."""
 
     front: tuple[Text, ...]
     prose: tuple[Text, ...]
@@ -68,7 +68,7 @@ class Document:
         return tuple(line for line in self.prose if line.is_heading)
 
     def section(self, title: str) -> tuple[Text, ...]:
-        """Return the prose lines below the H2 `title`, its own heading left out."""
+        """Return the prose lines below the H2 heading `title`, without the heading."""
         wanted = title.casefold()
         return tuple(
             line for line in self.prose if line.section.casefold() == wanted and not line.text.startswith("## ")
@@ -76,7 +76,7 @@ class Document:
 
 
 def parse(text: str) -> Document:
-    """Return `text` taken apart; every text is a document."""
+    """Return the parsed `text`; every text is valid."""
     # What comes after is patterns over lines; a line of a megabyte is nobody's prose and would only cost time.
     lines = [line[:_LONGEST_LINE] for line in text.replace("\r\n", "\n").split("\n")]
     end = front_matter_end(lines)
@@ -110,19 +110,19 @@ def parse(text: str) -> Document:
 
 
 def front_matter_end(lines: list[str]) -> int:
-    """Return the index of the `---` line that ends the front matter, 0 when there is none."""
+    """Return the index of the `---` line that ends the front matter, 0 if there is none."""
     if not lines or lines[0].rstrip() != "---":
         return 0
     return next((index for index, line in enumerate(lines[1:], start=1) if line.rstrip() == "---"), 0)
 
 
 def bullets(items: Iterable[str], mark: str = "-") -> str:
-    """Return a list with one line per item, empty items left out."""
+    """Return a Markdown list with one line per item, empty items left out."""
     return "\n".join(list_item(item, mark) for item in items if item.strip())
 
 
 def fields(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return a list of named texts, those without text left out; a text of several lines keeps its lines."""
+    """Return a Markdown list of named texts, empty texts left out; a text of several lines keeps its lines."""
     items: list[str] = []
     for name, text in pairs:
         body = block(text) if text.strip() else ""
@@ -132,5 +132,5 @@ def fields(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def sections(*parts: tuple[str, str]) -> str:
-    """Return `## title` sections of (title, body), those without a body left out."""
+    """Return `## title` sections for pairs of title and body, those without a body left out."""
     return "".join(f"\n## {title}\n\n{body.strip()}\n" for title, body in parts if body.strip())

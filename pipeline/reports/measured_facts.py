@@ -1,4 +1,4 @@
-"""What was measured after a dispatch, as plain booleans: a reduction weighs a report against it (matrix 3)."""
+"""Facts measured after a dispatch, as booleans; `reduce` weighs a report against them (matrix 3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class WriteTestsFacts:
-    """What was measured after @test.
+    """The facts measured after @test's work.
 
     Args:
         env_broken: The tests cannot run for a reason outside the repository.
@@ -32,7 +32,7 @@ class WriteTestsFacts:
 
 @dataclass(frozen=True)
 class ImplementFacts:
-    """What was measured after @make on its candidate.
+    """The facts measured after @make's work.
 
     Args:
         green: GREEN as matrix 5 defines it.
@@ -49,7 +49,7 @@ class ImplementFacts:
 
 @dataclass(frozen=True)
 class SeamFacts:
-    """What was measured after the seam pass: did anything change, does everything still pass."""
+    """The facts measured after the seam pass: whether anything changed, and whether an old test broke."""
 
     changed: bool = True
     regression: bool = False
@@ -57,7 +57,7 @@ class SeamFacts:
 
 @dataclass(frozen=True)
 class StubFacts:
-    """What was measured after the stub pass.
+    """The facts measured after the stub pass.
 
     Args:
         complete: Every new symbol of the task is there and the type check passes.

@@ -1,4 +1,4 @@
-"""An agent's answer to a typed report, or one sentence for the re-ask."""
+"""Parses an agent's answer into a typed report, or explains in one sentence what is wrong with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_FAULTS: Final = 5
 def extract_report(
     file_bytes: bytes | None, stdout: bytes, counts: Callable[[JsonObject], bool]
 ) -> JsonObject | Missing | Malformed:
-    """Return the report that an agent left: the report file, or else the last line of stdout that is a JSON object.
+    """Return an agent's report: the report file, or else the last line of stdout that is a JSON object.
 
     An empty report file counts as none. A file that is there and not a JSON object is Malformed: the agent meant it.
     On stdout stands what the agent read, too. So that nothing quoted can pass for the answer, two lines that would
@@ -55,7 +55,7 @@ def extract_report(
 def parse_report(
     kind: str, role: Role, question: Question | None, raw: bytes | str | Mapping[str, object]
 ) -> Report | Malformed:
-    """Return the report that `raw` holds, typed by kind, role and question.
+    """Return the report in `raw`, typed by kind, role and question, or why it is none.
 
     In an optional field `null` means "left out": backends that force every key to be present write it so.
 
@@ -76,7 +76,7 @@ def parse_report(
 
 
 def report_faults(kind: str, role: Role, question: Question | None, document: JsonObject) -> list[Fault]:
-    """Return everything that keeps *document* from being a report of this kind; nothing if it is one.
+    """Return the faults of *document* as a report of this kind, empty if it is one.
 
     Raises:
         LookupError: nobody may be asked this.
@@ -89,7 +89,7 @@ def report_faults(kind: str, role: Role, question: Question | None, document: Js
 
 
 def is_report(kind: str, role: Role, question: Question | None, document: JsonObject) -> bool:
-    """Return whether `document` would count as a report; says nothing about why not, and so is quick.
+    """Return whether `document` is a valid report; quicker than `report_faults`.
 
     Raises:
         LookupError: nobody may be asked this.
@@ -99,7 +99,7 @@ def is_report(kind: str, role: Role, question: Question | None, document: JsonOb
 
 
 def without_nulls(kind: str, role: Role, question: Question | None, document: JsonObject) -> JsonObject:
-    """Return a copy of `document` without the nulls that mean "left out", as it is kept and read again later.
+    """Return a copy of `document` without nulls that stand for omitted keys.
 
     Raises:
         LookupError: nobody may be asked this.
@@ -110,7 +110,7 @@ def without_nulls(kind: str, role: Role, question: Question | None, document: Js
 
 
 def _typed(adapter: TypeAdapter[Report], document: JsonObject) -> Report | ValidationError:
-    """Return the report in `document`, from which nulls that mean "left out" are removed."""
+    """Return the report in `document`, from which nulls that stand for omitted keys are removed."""
     found = _validate(adapter, document)
     if not isinstance(found, ValidationError):
         return found

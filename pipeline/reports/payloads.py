@@ -1,4 +1,4 @@
-"""Payloads of steps: the forms that are known by name, and what is wrong with a value.
+"""Payloads of recipe steps: the named forms, and the validation of a value.
 
 A form without a name is a JSON Schema (`json_schema.py`). What findings quote is looked up by `quotes.py`.
 """
@@ -25,7 +25,7 @@ Confidence = Literal["certain", "likely", "uncertain"]
 
 
 class QuotedFinding(StrictModel):
-    """One thing that was found, and the words of a file that it rests on."""
+    """A claim, with the quoted words of a file that support it."""
 
     claim: Prose
     path: RelPath | None = None
@@ -35,14 +35,14 @@ class QuotedFinding(StrictModel):
 
 
 class Findings(StrictModel):
-    """`findings.v1`."""
+    """Form `findings.v1`: claims with quotes, and known gaps."""
 
     findings: Annotated[tuple[QuotedFinding, ...], Field(max_length=200)]
     gaps: Texts = ()
 
 
 class Cause(StrictModel):
-    """`diagnosis.v1`: why something is as it is; `title` is one line on what mends it."""
+    """Form `diagnosis.v1`: the cause of a problem; `title` is one line on how to fix it."""
 
     title: Line
     cause: Prose
@@ -52,7 +52,7 @@ class Cause(StrictModel):
 
 
 class ProposedIssue(StrictModel):
-    """One issue that should be filed."""
+    """An issue proposed for filing."""
 
     title: Line
     body: str = ""
@@ -62,20 +62,20 @@ class ProposedIssue(StrictModel):
 
 
 class ProposedIssues(StrictModel):
-    """`issues.v1`."""
+    """Form `issues.v1`: the issues proposed for filing."""
 
     issues: Annotated[tuple[ProposedIssue, ...], Field(max_length=100)]
 
 
 class MeasuredTest(StrictModel):
-    """A test, and what came of it."""
+    """A test with its measured outcome."""
 
     id: Prose
     outcome: Line
 
 
 class TestEvidence(StrictModel):
-    """`test_evidence.v1`: a measurement of ours; no agent's word stands in for one."""
+    """Form `test_evidence.v1`: a test run measured by us; no agent can claim one."""
 
     __test__ = False
 
@@ -94,11 +94,11 @@ NAMED: Final[Mapping[str, type[StrictModel]]] = {
     "issues.v1": ProposedIssues,
     "test_evidence.v1": TestEvidence,
 }
-"""Forms by name; a test holds them against those that a recipe may name."""
+"""The named forms; a test compares them with those that a recipe may name."""
 
 
 def form_of(payload: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the JSON Schema of a payload that a step asks for.
+    """Return the JSON Schema of the payload that a step asks for.
 
     Raises:
         LookupError: no form is called so.
@@ -107,7 +107,7 @@ def form_of(payload: str | Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_payload(said: JsonValue, payload: str | Mapping[str, Any]) -> tuple[JsonValue, list[str]]:
-    """Return the payload that somebody meant, and what keeps it from being what was asked for, a sentence each.
+    """Return the payload in an answer, and a sentence for each fault by the requested form.
 
     A text may be the value itself or say it in JSON: some products can answer in texts alone.
     """

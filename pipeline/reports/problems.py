@@ -1,4 +1,4 @@
-"""A problem of a draft: the rules by their ids, and what follows from one that is broken."""
+"""The rules for drafts by id, and the problems that break them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ RULES: Final[dict[str, str]] = {
     "H019": "an old test that nobody knows",
     "H020": "a part that no draft has",
 }
-"""Every rule by its id. H015 to H017 and H019 ask the repository or the tests: `steps.asking.task_drafts` does that.
-H020 is for edits of a person (`reports.edited`): our rendering makes no such part."""
+"""The rules by id. H015 to H017 and H019 need the repository or the tests: `steps.asking.task_drafts` checks them. H020
+is for a person's edits (`reports.edited`): our rendering makes no such part."""
 
 
 class Weight(StrEnum):
-    """An error sends the draft back, a note is for the reviewer."""
+    """The weight of a problem: an error sends the draft back, a note is for the reviewer."""
 
     ERROR = "error"
     NOTE = "note"
@@ -46,7 +46,7 @@ class Weight(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One problem: the line (from 1) in the text, the rule, a sentence, and what follows."""
+    """A problem of a draft: the line (from 1), the rule, a sentence, and its weight."""
 
     line: int
     rule: str
@@ -55,5 +55,5 @@ class Problem:
 
 
 def drafted(problems: Iterable[Problem]) -> Signal:
-    """Return HYGIENE if one of the problems is an error, else DRAFTED (matrix 1)."""
+    """Return HYGIENE if a problem is an error, else DRAFTED (matrix 1)."""
     return Signal.HYGIENE if any(problem.severity is Weight.ERROR for problem in problems) else Signal.DRAFTED

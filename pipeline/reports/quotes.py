@@ -1,4 +1,4 @@
-"""Whether what a finding quotes stands in the file that it names; nobody takes an agent's word for it."""
+"""Checks whether the quotes of a finding stand in the files that it names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def looked_up(value: JsonValue, content_of: Callable[[str], str | None]) -> tuple[JsonValue, tuple[str, ...]]:
-    """Return a payload whose quotes were looked up, and a sentence for each that is not there.
+    """Return a payload with its quotes checked, and a sentence for each quote that was not found.
 
     A finding whose quote is not in its file is marked uncertain. White space counts as one space.
 
@@ -48,5 +48,5 @@ def looked_up(value: JsonValue, content_of: Callable[[str], str | None]) -> tupl
 
 
 def spaced_once(text: str) -> str:
-    """Return a text as quotes are compared: white space counts as one space."""
+    """Return a text with each run of white space as one space, as quotes are compared."""
     return re.sub(r"\s+", " ", text).strip()

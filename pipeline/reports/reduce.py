@@ -1,4 +1,4 @@
-"""Reports and measured facts to one signal for the matrix. When several hold, the first in matrix 1's order counts.
+"""Reduces reports and measured facts to one signal; of several, the first in matrix 1's order counts.
 
 A report is a claim. Each function takes what the harness measured as plain booleans beside it, and the measurement
 decides wherever there is one: GREEN is GREEN whatever the agent says, and COMPLETE that is not GREEN is NOT_GREEN.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reduced:
-    """A signal, and the notes on what was overruled on the way to it."""
+    """A signal, with notes on what was overruled."""
 
     signal: Signal
     notes: tuple[str, ...] = ()
@@ -34,27 +34,27 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """The ledger after a review, and what the review means."""
+    """A ledger after a review, with the review's outcome."""
 
     ledger: StageFindings
     outcome: ReviewOutcome
 
     @property
     def signal(self) -> Signal:
-        """Return the signal for the matrix."""
+        """Return the signal of the review."""
         return self.outcome.signal
 
 
 def review_plan(
     ledger: StageFindings, review_number: int, check: CheckReview, simplify: SimplifyReview | None
 ) -> Reviewed:
-    """Return what a review of the plan means; `simplify` is None when that role is off or was left out."""
+    """Return the ledger and outcome after a plan review; `simplify` is None if that role was not asked."""
     after, outcome = apply_review(ledger, review_number, check)
     return Reviewed(_advised(after, simplify), outcome)
 
 
 def review_split(ledger: StageFindings, review_number: int, check: CheckReview) -> Reviewed:
-    """Return what a review of the split means."""
+    """Return the ledger and outcome after a split review."""
     after, outcome = apply_review(ledger, review_number, check)
     return Reviewed(after, outcome)
 
@@ -67,7 +67,7 @@ def final_review(
     *,
     applies: Callable[[Edit], bool],
 ) -> Reviewed:
-    """Return what a final review means (matrix 3).
+    """Return the ledger and outcome after a final review (matrix 3).
 
     Of what must be fixed, a plan or split finding goes first (PLAN); production and test findings become fix tasks,
     which take every open cosmetic finding along (FIX); cosmetic findings alone are edits of our code (COSMETIC) when
@@ -116,7 +116,7 @@ _DIAGNOSES: Final[dict[str, Signal]] = {
 
 
 def diagnosis(report: Diagnosis, *, after_passes_already: bool) -> Signal | Malformed:
-    """Return the signal of a diagnosis; `already_done` needs the measurement that the new tests pass already."""
+    """Return the signal of a diagnosis; `already_done` counts only if the new tests were measured to pass."""
     signal = _DIAGNOSES[report.diagnosis]
     if signal is Signal.ALREADY_DONE and not after_passes_already:
         accepted = ", ".join(word for word in _DIAGNOSES if word != "already_done")
@@ -129,12 +129,12 @@ def diagnosis(report: Diagnosis, *, after_passes_already: bool) -> Signal | Malf
 
 
 def amend(report: Acceptance) -> Signal:
-    """Return whether the files asked for are added to the task."""
+    """Return AMENDED if @check accepts the requested files for the task, else REFUSED."""
     return Signal.AMENDED if report.accepted else Signal.REFUSED
 
 
 def write_tests(report: WriteTestsReport, facts: WriteTestsFacts, *, plan_files: Collection[str]) -> Signal:
-    """Return the signal of @test's work.
+    """Return the signal for @test's report and the measured facts.
 
     Args:
         report: The claim.
@@ -177,7 +177,7 @@ _ESCALATIONS: Final[dict[str, Signal]] = {
 
 
 def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[str], bool]) -> Signal:
-    """Return the signal of @make's work.
+    """Return the signal for @make's report and the measured facts.
 
     Args:
         report: The claim.
@@ -202,7 +202,7 @@ def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[s
 
 
 def seam(report: MakeReport, facts: SeamFacts) -> Signal:
-    """Return the signal of the seam pass."""
+    """Return the signal for the seam pass."""
     if not isinstance(report, Complete) and report.needs:
         return Signal.NEEDS_FILE
     if isinstance(report, CannotProceed):
@@ -215,7 +215,7 @@ def seam(report: MakeReport, facts: SeamFacts) -> Signal:
 
 
 def stub(report: MakeReport, facts: StubFacts) -> Signal:
-    """Return the signal of the stub pass; complete and clean stubs win over any claim, as GREEN does."""
+    """Return the signal for the stub pass; complete and clean stubs win over any claim, as GREEN does."""
     if facts.complete and not facts.dirty:
         return Signal.STUBBED
     match report:

@@ -1,4 +1,4 @@
-"""What the reviewers answer: @check's reviews and judgements, @simplify's advice."""
+"""Reports of the reviewers: @check's reviews and judgements, @simplify's advice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Edit(StrictModel):
 
 
 class ReviewFinding(StrictModel):
-    """A finding as @check writes it; `findings.Finding` is the same thing with our id and status."""
+    """A finding in @check's report; `findings.Finding` adds our id and status."""
 
     severity: Severity = Severity.MEDIUM
     title: str = ""
@@ -40,7 +40,7 @@ class ReviewFinding(StrictModel):
 
 
 class PriorAnswer(StrictModel):
-    """What became of a finding of an earlier review."""
+    """An answer to a finding of an earlier review: whether it is resolved."""
 
     id: Line
     status: Literal["resolved", "open", "withdrawn"]
@@ -48,7 +48,7 @@ class PriorAnswer(StrictModel):
 
 
 class CheckReview(Report):
-    """Kind `review-step` by @check, and what its other reviews have in common."""
+    """Kind `review-step` by @check; its other reviews extend it."""
 
     verdict: Verdict
     summary: str = ""
@@ -57,7 +57,7 @@ class CheckReview(Report):
 
 
 class MetCriterion(StrictModel):
-    """Whether the result meets an acceptance criterion of a task."""
+    """Whether the result meets one acceptance criterion of a task."""
 
     task: Annotated[Line, BeforeValidator(lambda one: str(one) if isinstance(one, int) else one)]
     id: Annotated[Line, Field(description="its id in the task's file: C1, C2 and so on; or `faults`")]
@@ -89,7 +89,7 @@ class SplitReview(CheckReview):
 
 
 class SimplifyFinding(StrictModel):
-    """Advice; it never blocks."""
+    """An advice of @simplify, which never blocks."""
 
     title: str = ""
     category: str = ""
@@ -139,7 +139,7 @@ class Diagnosis(Report):
 
 
 class FollowUp(StrictModel):
-    """How one item is filed; `duplicate_of` names an existing issue instead."""
+    """How one item is to be filed; `duplicate_of` names an existing issue instead."""
 
     item: int | Prose
     title: Line

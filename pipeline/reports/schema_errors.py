@@ -1,4 +1,4 @@
-"""Pydantic's faults in words that an agent or a person can act on: where, what was found, what is accepted."""
+"""Turns pydantic's errors into messages for an agent or a person: where, the value found, the accepted ones."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 _LONGEST_ECHO: Final = 60
 NOTHING: Final = object()
-"""What `step` returns where there is no such place; None is a value of JSON."""
+"""The result of `step` for a missing place; None is a JSON value."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong with a document, at a JSON pointer."""
+    """A fault of a document, at a JSON pointer."""
 
     pointer: str
     text: str
 
 
 def step(value: object, part: str | int) -> object:
-    """Return what lies at `part` of `value`; `NOTHING` when there is no such place."""
+    """Return the element `part` of `value`; `NOTHING` if there is none."""
     if isinstance(value, dict) and isinstance(part, str):
         return cast("JsonObject", value).get(part, NOTHING)
     if isinstance(value, list) and isinstance(part, int):
@@ -37,7 +37,7 @@ def step(value: object, part: str | int) -> object:
 
 
 def place_of(fault: ErrorDetails, document: JsonObject) -> tuple[str | int, ...]:
-    """Return where in the document a fault is; pydantic's own location also names union members."""
+    """Return the place of an error in the document; pydantic's location also names union members."""
     value: object = document
     place: list[str | int] = []
     for index, part in enumerate(fault["loc"]):
@@ -52,7 +52,7 @@ def place_of(fault: ErrorDetails, document: JsonObject) -> tuple[str | int, ...]
 
 
 def explain(faults: Sequence[ErrorDetails], document: JsonObject, schema: dict[str, Any]) -> list[Fault]:
-    """Return one fault for each place, in pydantic's order, each with what is accepted there."""
+    """Return one fault for each place, in pydantic's order, with what is accepted there."""
     texts: dict[str, list[str]] = {}
     for fault in faults:
         place = place_of(fault, document)

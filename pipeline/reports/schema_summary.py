@@ -1,4 +1,4 @@
-"""What a report looks like, in a few lines for whoever writes one: the JSON Schema without what it repeats."""
+"""Summarises a report's JSON Schema in a few lines for its author."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLAIN = {"string": "text", "integer": "number", "boolean": "true or false", "nu
 
 
 def shape(schema: Mapping[str, Any]) -> str:
-    """Return the accepted reports, a line for each alternative: keys with what they take, `?` for what may be left out.
+    """Return a line for each alternative of a report: its keys with their types, `?` after optional ones.
 
     Raises:
         ValueError: the schema uses a word that has no short form yet.

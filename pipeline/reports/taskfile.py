@@ -1,4 +1,4 @@
-"""`task-<id>.md` as text and back. The front matter is the machine-read part; a person may edit it while parked."""
+"""Writes and reads `task-<id>.md`. Its front matter is read by machine; a person may edit it in a parked run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pipeline.reports.tasks import Task, TaskHead
 from pipeline.yaml_text import YamlError, read, text_or_null
 
 _DEEPEST: Final = 4
-"""A mapping, its lists, their mappings, and one to spare."""
+"""The deepest YAML nesting: a mapping, its lists, their mappings, and one to spare."""
 _MOST: Final = 20_000
-"""Events of YAML: no task has thousands of list items."""
+"""The most YAML events: no task has thousands of list items."""
 _HEAD: Final = TypeAdapter(TaskHead)
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML turns the rarer line breaks into newlines, and leaves what is hidden hidden, unless told to escape."""
+    """A YAML dumper that escapes rare line breaks and invisible characters, which PyYAML would change or keep."""
 
 
 def _text(_dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -35,7 +35,7 @@ _Dumper.add_representer(str, _text)
 
 
 def task_md(task: Task) -> str:
-    """Return the file's text: front matter, then the body as it is."""
+    """Return the text of a task file: front matter, then the unchanged body."""
     head = task.model_dump(mode="json", by_alias=True, exclude={"body"})
     for change in (*head["files"], *head["test_files"]):
         if change["from"] is None:
@@ -46,7 +46,7 @@ def task_md(task: Task) -> str:
 
 
 def parse_task_md(text: str) -> Task | Malformed:
-    """Return the task that the file's text describes.
+    """Return the task in a task file's text.
 
     Scalars are read as texts and then typed, so `id: 1` is the id "1"; a bare `null` is "not given". Anchors, aliases,
     tags and keys given twice are refused. The sentence of a Malformed names the line and what is accepted there.
@@ -78,5 +78,5 @@ def parse_task_md(text: str) -> Task | Malformed:
 
 
 def _scalar(text: str, key: str) -> object:
-    """Return null and the flag `new` as such, and anything else as text."""
+    """Return null and the flag `new` as such, any other scalar as text."""
     return text == "true" if key == "new" and text in {"true", "false"} else text_or_null(text, key)

@@ -1,4 +1,4 @@
-"""A task: what one @test and one @make are asked, from the split report to the file on disk and back."""
+"""A task, the unit of work of one @test and one @make: made from a split report, amended, put into order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.reports.fields import Need
 
 TaskId = Annotated[str, Field(pattern=r"^(fix-)?[1-9][0-9]{0,5}$")]
-"""`1`, `2`, ... and `fix-1`, ...; never used again in a run once the task has begun (contract 6)."""
+"""The id of a task: `1`, `2`, ... or `fix-1`, ...; never reused in a run once the task has begun (contract 6)."""
 
 CRITERIA: Final = "Acceptance Criteria"
 CODE_CONTEXT: Final = "Code Context"
@@ -35,13 +35,13 @@ TASK_SECTIONS: Final = (
     "Constraints",
     AMENDMENTS,
 )
-"""The sections of a task's body in their order; what is granted to it afterwards comes last."""
+"""The sections of a task's body in order; grants made later come last."""
 MAKING: Final = frozenset({Action.CREATE, Action.RENAME})
-"""The actions after which a path exists that did not exist before."""
+"""The actions that create a path."""
 
 
 class TaskHead(StrictModel):
-    """The machine-read part of `task-<id>.md`: its front matter."""
+    """The machine-read part of a task file: its front matter."""
 
     id: TaskId
     title: Line
@@ -66,7 +66,7 @@ _ID: Final = re.compile(r"C\d+: *")
 
 
 def criterion_of(line: str) -> str:
-    """Return the text of a criterion: what follows the checkbox and the id."""
+    """Return the text of a criterion: the part after the checkbox and the id."""
     text = line.partition("]")[2].strip()
     found = _ID.match(text)
     return text[found.end() :] if found else text
@@ -79,13 +79,13 @@ class Task(TaskHead):
 
     @property
     def acceptance_criteria(self) -> tuple[str, ...]:
-        """Return the text of the checkboxes below "Acceptance Criteria"."""
+        """Return the texts of the checkboxes below "Acceptance Criteria"."""
         lines = (line.text.strip() for line in markdown.parse(self.body).section(CRITERIA))
         return tuple(criterion_of(line) for line in lines if line[:5] in {"- [ ]", "- [x]", "- [X]"})
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:
-        """Return the criteria with their ids; a person who adds or drops one need not count."""
+        """Return the criteria with ids by position; a person who adds or drops one need not number them."""
         return tuple(Criterion(id=f"C{n}", text=text) for n, text in enumerate(self.acceptance_criteria, 1))
 
 
@@ -119,7 +119,7 @@ def tasks_from_split(report: SplitReport, ids: Iterable[str]) -> tuple[Task, ...
 
 
 def execution_order(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """Return the tasks with dependencies first, list order otherwise; those in a cycle are left out.
+    """Return the tasks with dependencies first, otherwise in list order; those in a cycle are left out.
 
     A dependency outside the list counts as done.
     """
@@ -136,7 +136,7 @@ def execution_order(tasks: Sequence[Task]) -> tuple[Task, ...]:
 
 
 def files_before(task: Task, tasks: Sequence[Task], existing: Collection[str]) -> frozenset[str]:
-    """Return the paths that exist when `task` starts, by what the tasks that it depends on create and delete."""
+    """Return the paths that exist when `task` starts, after the tasks that it depends on."""
     by_id = {other.id: other for other in tasks}
     found = set(existing)
     waiting, seen = list(task.depends_on), set[str]()
@@ -157,12 +157,12 @@ def files_before(task: Task, tasks: Sequence[Task], existing: Collection[str]) -
 
 
 def moves_tests(task: TaskHead) -> bool:
-    """Return whether the task gives test files other names."""
+    """Return whether the task renames test files."""
     return any(change.action is Action.RENAME for change in task.test_files)
 
 
 def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callable[[str], bool]) -> Task:
-    """Return the task with the granted paths added (matrix 3), and a line for each in its body.
+    """Return the task with the granted paths added (matrix 3), each with a line in its body.
 
     A path that the task already names gets the granted action instead of its own.
     """
@@ -177,7 +177,7 @@ def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callab
 
 
 def amend_tests(task: Task, tests: Iterable[OldTest], files: Iterable[str]) -> Task:
-    """Return the task that may change these old tests too, in `files` (matrix 3: a diagnosis's `tests_to_change`)."""
+    """Return the task with permission to change these old tests in `files` (matrix 3: `tests_to_change`)."""
     listed = {test.id: test for test in task.tests_to_change}
     added = [test for test in tests if test.id not in listed]
     test_files = {change.path: change for change in task.test_files}
@@ -214,7 +214,7 @@ def _task(task: SplitTask, id_: str, ids: Sequence[str]) -> Task:
 
 
 def _body(task: SplitTask, id_: str) -> str:
-    """Return the Markdown that agents read, section by section."""
+    """Return the Markdown body of a task, section by section."""
     context = "\n\n".join(
         f"`{snippet.path}`:\n\n{untrusted_text.fenced(snippet.snippet)}" for snippet in task.code_context
     )

@@ -1,4 +1,4 @@
-"""Texts of agents, tests and people made fit to stand in a document of ours: they can neither hide nor end anything.
+"""Makes texts of agents, tests and people safe to stand in our documents: they hide nothing and end no structure.
 
 Markdown is read by people as rendered, by agents as written, and by our own linter line by line. What is ambiguous
 between these readings (a fence in a list, one that is never closed, `---` below a line, raw HTML) is rewritten until
@@ -15,7 +15,7 @@ from typing import Final
 from pipeline.policy.characters import visible
 
 OPENING: Final = re.compile(r"^(?P<lead>\s*(?:(?:[-*+]|1[.)])\s+)*)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
-"""A line that opens a fence: alone, or as the first thing in list items that may interrupt a paragraph (CommonMark)."""
+"""A line that opens a code fence, alone or first in list items that may interrupt a paragraph (CommonMark)."""
 
 _STEERING: Final = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor, clearing
@@ -32,25 +32,25 @@ _SHOWN_COMMENT: Final = "&lt;!--"
 
 
 def clean(text: str) -> str:
-    """Return `text` without terminal sequences, with the newline as the only line break and hidden letters shown."""
+    """Return `text` without terminal sequences, with newline as the only line break and hidden characters shown."""
     plain = _STEERING.sub("", _BREAK.sub("\n", text))
     kept = "".join(character for character in plain if character in "\n\t" or unicodedata.category(character) != "Cc")
     return visible(kept, keep="\n\t")
 
 
 def legible(document: str) -> str:
-    """Return a whole document for reading: line ends as newlines, what is hidden in it or steers a terminal shown."""
+    """Return a document for reading, with newlines as line breaks and hidden or terminal-steering characters shown."""
     return visible(re.sub("\r\n?", "\n", document.removeprefix("\ufeff")), keep="\n\t")
 
 
 def one_line(text: str) -> str:
-    """Return `text` on one line, for a heading, a list item or a table cell; never nothing of something."""
+    """Return `text` on one line, for a heading, a list item or a table cell; not empty unless `text` is."""
     said = clean(text).split() or visible(text.strip()).split()
     return " ".join(said).replace(_COMMENT, _SHOWN_COMMENT)
 
 
 def list_item(text: str, mark: str = "-") -> str:
-    """Return `text` as one line of a list; it opens no fence in its item, and no HTML."""
+    """Return `text` as one list item; it opens no fence in it, and no HTML."""
     return _without_markup(OPENING.sub(r"\g<lead>\\\g<mark>\g<info>", f"{mark} {one_line(text)}"))
 
 
@@ -73,7 +73,7 @@ class _Fence:
 
 
 def block(text: str) -> str:
-    """Return an agent's text of several lines: its headings become H4, its markup is shown, its fences are closed."""
+    """Return a text of several lines with headings as H4, markup shown and fences closed."""
     out: list[str] = []
     fence: _Fence | None = None
     said = clean(text).strip() or visible(text.strip())  # a text of nothing but terminal sequences is shown as it is
@@ -94,7 +94,7 @@ def block(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Return `text` in a fence that nothing in it can end."""
+    """Return `text` in a code fence that nothing in it can end."""
     body = clean(text).strip("\n")
     ticks = max((len(run) for run in re.findall(r"`+", body)), default=0)
     mark = "`" * max(3, ticks + 1)
@@ -106,7 +106,7 @@ def _column(line: str) -> int:
 
 
 def _prose(line: str, above: str) -> str:
-    """Return a line outside a fence that starts nothing but what it shows: no section, no HTML, no link definition."""
+    """Return a line outside a fence with its markup shown: it starts no section, no HTML, no link definition."""
     line = line.rstrip().replace(_COMMENT, _SHOWN_COMMENT)
     if heading := _HEADING.match(line):
         return f"{heading['indent']}#### {line[heading.end() :].strip()}".rstrip()

@@ -1,4 +1,4 @@
-"""Finds in a draft's words and code what the rules of `hygiene` ask for: heuristics on lines and blocks.
+"""Heuristics for the rules of `hygiene` on lines and code blocks of a draft.
 
 Each is written against its false alarms first: `await`, "wait, then retry", a folder called TODO, a forbidden command
 that is named in order to forbid it.
@@ -65,12 +65,12 @@ _QUESTION: Final = re.compile(r"[\w)\]'*]\s?\?(?=\s|$|[)*_])")
 
 
 def unfinished(prose: str) -> str | None:
-    """Return what kind of unfinished text a line of prose holds, or None."""
+    """Return the kind of unfinished text in a line of prose, None if there is none."""
     return next((what for pattern, what in _UNFINISHED if pattern.search(prose.strip())), None)
 
 
 def hidden_shell(text: str) -> tuple[str, str] | None:
-    """Return what is wrong with a command in the line and the command's beginning, or None.
+    """Return the fault of a command in the line and the command's beginning, None if there is none.
 
     A line that forbids the command just before naming it is no use of it.
     """
@@ -82,7 +82,7 @@ def hidden_shell(text: str) -> tuple[str, str] | None:
 
 
 def bodies(lines: Sequence[Text]) -> Iterator[tuple[int, int]]:
-    """Yield the line of each function head and the number of statements below it.
+    """Yield the line of each function head and the number of statements in its body.
 
     Stubs, comments, docstrings in one line and closing brackets are no statements.
     """
@@ -103,7 +103,7 @@ def bodies(lines: Sequence[Text]) -> Iterator[tuple[int, int]]:
 
 
 def defined_names(lines: Iterable[str]) -> frozenset[str]:
-    """Return the names of the functions and types that a block defines."""
+    """Return the names of functions and types that a block defines."""
     return frozenset(found["name"] for line in lines if (found := _DEFINES.match(line)))
 
 
@@ -113,10 +113,10 @@ def is_structural(outcome: str) -> bool:
 
 
 def is_vague(criterion: str) -> bool:
-    """Return whether nothing could ever be observed that breaks the criterion."""
+    """Return whether a criterion is too vague for any observation to break it."""
     return _VAGUE.fullmatch(criterion.strip()) is not None
 
 
 def asks(prose: str) -> bool:
-    """Return whether a line of prose leaves a question open."""
+    """Return whether a line of prose asks an open question."""
     return _QUESTION.search(prose) is not None

@@ -1,4 +1,4 @@
-"""What @test and @make answer about their work. Each is a claim; `reduce.py` puts the measured facts first."""
+"""Reports of @test and @make on their work. Each is a claim; `reduce.py` gives measured facts precedence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Escalation = Literal["entry_validation", "test_design", "split_needed"]
 
 
 class NamedTest(StrictModel):
-    """A note on one test; ids that count are derived by us (matrix 5)."""
+    """A note on one test; the ids that count are measured (matrix 5)."""
 
     id: Line
     expected: Literal["RED", "GUARD"] = "RED"
@@ -22,7 +22,7 @@ class NamedTest(StrictModel):
 
 
 class ShownCriterion(StrictModel):
-    """Which tests show an acceptance criterion, or why none does."""
+    """The tests that show an acceptance criterion, or why none does."""
 
     id: Annotated[Line, Field(description="its id in the task's file: C1, C2 and so on")]
     tests: tuple[Line, ...] = ()
@@ -30,7 +30,7 @@ class ShownCriterion(StrictModel):
 
 
 class ReadyTests(Report):
-    """Kind `write-tests`: there are tests, and they fail as they should."""
+    """Kind `write-tests`: the tests are written, and fail as they should."""
 
     verdict: Literal["TESTS_READY"]
     tests: tuple[NamedTest, ...] = ()
@@ -41,7 +41,7 @@ class ReadyTests(Report):
 
 
 class NotTestable(Report):
-    """Kind `write-tests`: no test can show this, for one of the allowed reasons."""
+    """Kind `write-tests`: no test is possible, for one of the allowed reasons."""
 
     verdict: Literal["NOT_TESTABLE"]
     reason: NotTestableReason
@@ -51,7 +51,7 @@ class NotTestable(Report):
 
 
 class Blocked(Report):
-    """Kind `write-tests`: something outside the task is in the way."""
+    """Kind `write-tests`: something outside the task prevents the work."""
 
     verdict: Literal["BLOCKED"]
     problem: Prose
@@ -70,7 +70,7 @@ class Complete(Report):
 
 
 class Changed(Complete):
-    """Kind `change`: the same, of a step of a recipe."""
+    """Kind `change`: done, as a step of a recipe."""
 
     seams: tuple[HonouredSeam, ...] = ()
 
