@@ -1,4 +1,4 @@
-"""Any agent that speaks the Agent Client Protocol: opencode, Gemini CLI, Claude Code, Codex, or one by its argv.
+"""Backend `acp`: agents that speak the Agent Client Protocol (opencode, Gemini CLI, Claude Code, Codex, any by argv).
 
 The client is ours and runs outside; the agent runs in the box and talks with it over its standard streams. The client
 loads the protocol's SDK, which takes most of a second: nobody else waits for that.
@@ -49,7 +49,7 @@ class AcpBackend:
     """Starts the agent of a profile and holds one conversation with it."""
 
     def require(self, agent: AgentConfig, search_path: str) -> None:
-        """Return when the agent is there and the configuration lets it reach a model.
+        """Check that the agent is installed and that the configuration lets it reach a model.
 
         Raises:
             UserError: it is not, or does not.
@@ -66,7 +66,7 @@ class AcpBackend:
             )
 
     async def run(self, job: AgentJob) -> AgentResult:
-        """Ask the agent once.
+        """Run one dispatch with the agent and return its result.
 
         Raises:
             UserError: the agent is not there, or the service speaks none of its dialects.
@@ -100,7 +100,7 @@ class AcpBackend:
 
 @dataclass(frozen=True)
 class _Told:
-    """What the product is told, and where it finds it."""
+    """The setup of a product for one dispatch, with its home folder and the mounts of its files."""
 
     product: Product | None
     setup: Setup
@@ -109,7 +109,7 @@ class _Told:
 
     @property
     def session(self) -> Session | None:
-        """Return where the conversation is kept, if the product can go on with one."""
+        """Return the session of the conversation, None if the product cannot continue one."""
         return self.home.session if self.product is None or self.product.resumes else None
 
 
@@ -149,7 +149,7 @@ def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _Told:
 
 
 def _own(job: AgentJob, exchange: Exchange) -> Home:
-    """Return the place for an agent that is not known here: what it keeps in `$XDG_STATE_HOME` it finds again."""
+    """Return the home of an unknown agent: a folder that persists between dispatches is its `$XDG_STATE_HOME`."""
     if job.session is None:
         return Home(exchange.inside(exchange.out))
     mount = job.session.mount
@@ -157,7 +157,7 @@ def _own(job: AgentJob, exchange: Exchange) -> Home:
 
 
 def _placed(setup: Setup, home: Home, exchange: Exchange) -> Iterator[Mount]:
-    """Yield how the box shows the product's files; without a box they are put where they belong."""
+    """Yield the mounts of the product's files; without a box they are written to their places."""
     for name, content in setup.files.items():
         folder = exchange.job.exchange if exchange.job.box.maps_paths else home.path
         (folder / name).write_text(content, encoding="utf-8")
@@ -165,7 +165,7 @@ def _placed(setup: Setup, home: Home, exchange: Exchange) -> Iterator[Mount]:
 
 
 def _hidden(job: AgentJob, product: Product) -> Iterator[Mount]:
-    """Yield what stands in the box where the repository has code that the product would run.
+    """Yield empty mounts over the repository's code that the product would run.
 
     Raises:
         UserError: it has some, and nothing can be hidden without a box.
@@ -190,7 +190,7 @@ def _hidden(job: AgentJob, product: Product) -> Iterator[Mount]:
 
 
 def _api(job: AgentJob, product: Product | None) -> Api | None:
-    """Return the dialect in which the product speaks to the service of the gateway.
+    """Return the API dialect that the product and the gateway's service share; None if no gateway is used.
 
     Raises:
         UserError: they have none in common.
@@ -244,7 +244,7 @@ def _said(job: AgentJob, words: str) -> bytes | None:
 
 
 def _judged(conversation: Conversation, ended: Completed, timeout_s: float) -> tuple[Ended, str | None, Fault | None]:
-    """Return how it ended, and what is wrong with that. How the process ended counts only where nothing else is known.
+    """Return how the agent ended and what is wrong. The process's exit counts only where nothing else is known.
 
     An agent that is still there after its turn is stopped, which is no fault of its answer.
     """

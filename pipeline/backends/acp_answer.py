@@ -1,4 +1,4 @@
-"""From an agent's last words to a report: the JSON object at their end, fenced, indented, or behind other words."""
+"""Finds the report in an agent's last words: the JSON object at their end, fenced, indented, or after other words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's side of the Agent Client Protocol: one conversation with one agent in the box (see `acp`).
+"""The client of the Agent Client Protocol: one conversation with one agent in the box (see `acp`).
 
 The agent does its work itself; we approve. So no file system and no terminal of ours is offered, and what is asked is
 answered by the role's policy and counted. This module and `acp_turn` are the only ones that load the SDK.
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _START_S: Final = 90.0
 _FAREWELL_S: Final = 3.0
-"""From being told to stop to being stopped, of a long time limit."""
+"""The seconds between telling the agent to stop and stopping it, if the time limit is long."""
 _DENIALS: Final = 200
 _TITLE: Final = 200
 _KINDS: Final = (
@@ -69,12 +69,12 @@ _KINDS: Final = (
         ),
     ),
 )
-"""What agents say of their model service where the protocol has no word for it; the first that fits counts."""
+"""Faults by what agents say of their model service, where the protocol has no word; the first match counts."""
 
 
 @dataclass
 class Conversation:
-    """Holds one conversation.
+    """One conversation with an agent.
 
     Attributes:
         turn: What was said and done.
@@ -93,7 +93,7 @@ class Conversation:
     _connection: Connection = field(init=False)
 
     async def talk(self, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-        """Say everything and hear everything; what went wrong is in `ending`, not raised."""
+        """Hold the whole conversation; its failure is stored in `ending`, not raised."""
         wire = Wire(stdin, stdout, self.turn)
         connection = self._connection = Connection(self._answer, wire)
         began = anyio.current_time()
@@ -129,7 +129,7 @@ class Conversation:
         return min(_FAREWELL_S, self.wish.timeout_s / 10)
 
     async def _session(self) -> tuple[str, str] | Failed:
-        """Return the conversation's name and what to say in it."""
+        """Return the id of the session and the prompt for it, or the failure."""
         hello = InitializeRequest(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=ClientCapabilities(),
@@ -153,7 +153,7 @@ class Conversation:
         return answer.session_id, answer, self.wish.prompt
 
     async def _resumed(self, able: AgentCapabilities, session: str) -> tuple[str, _Begun, str] | None:
-        """Return the conversation that goes on; None where it cannot, and a new one is begun."""
+        """Return the resumed session with its prompt; None if the agent cannot resume it, so that a new one begins."""
         said: dict[str, Any] = {"cwd": self.wish.cwd, "session_id": session, "mcp_servers": []}
         said["field_meta"] = dict(self.wish.meta) or None
         refused: RequestError | None = None
@@ -251,13 +251,13 @@ class _Quota(BaseModel):
 
 
 class _Meta(BaseModel):
-    """What Gemini CLI says of tokens, beside the protocol."""
+    """Gemini CLI's token counts, an extension of the protocol."""
 
     quota: _Quota = _Quota()
 
 
 def _counted(meta: object) -> _Count:
-    """Return the tokens in what an agent says beside the protocol, where it may say anything."""
+    """Return the token counts in the `_meta` of an agent's message; empty if there are none."""
     try:
         return _Meta.model_validate(meta or {}).quota.token_count
     except ValidationError:

@@ -1,4 +1,4 @@
-"""The agents that speak the Agent Client Protocol, as data: what each is told, in its own words, for one dispatch.
+"""The known agents that speak the Agent Client Protocol, and the setup of each for one dispatch.
 
 Isolation is part of a profile, never an option: nothing that a repository holds for a product (settings, plugins,
 hooks, servers, agents, instructions) is loaded. A product's own sandbox is off inside our box, and its permissions say
@@ -22,15 +22,15 @@ from pipeline.config.providers import Api
 from pipeline.process import MODEL_URL
 
 _PLACEHOLDER: Final = "placeholder"
-"""Where a product insists on a credential. The gateway adds the real one."""
+"""A dummy credential for products that insist on one. The gateway adds the real one."""
 _PROVIDER: Final = "redfirst"
 _TRIES: Final = "2"
-"""How often a product asks its service again, where it can be told: who to ask next is decided outside."""
+"""The number of retries set in products that have such a setting: we decide whom to ask next."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """One agent.
+    """A known agent: its program, its folder, and its abilities.
 
     Args:
         program: How it is found.
@@ -61,7 +61,7 @@ _SDK: Final = {
     Api.ANTHROPIC: ("@ai-sdk/anthropic", "/v1"),
     Api.GOOGLE: ("@ai-sdk/google", "/v1beta"),
 }
-"""The adapters that are part of its program, and what each adds to the URL."""
+"""The SDK adapter in opencode for each dialect, and its suffix to the URL."""
 _THINKING: Final = {Effort.LOW: 4_000, Effort.MEDIUM: 12_000, Effort.HIGH: 30_000}
 _OPENCODE_OFF: Final = (
     "PROJECT_CONFIG", "AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "CLAUDE_CODE", "DEFAULT_PLUGINS", "EXTERNAL_SKILLS",
@@ -195,7 +195,7 @@ _CODEX_OFF: Final = (
     *("apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent"),
     *("plugins", "remote_plugin", "shell_snapshot", "skill_search", "tool_suggest"),
 )
-"""Features: what reaches beyond the workspace, or would bring in what somebody else wrote."""
+"""Codex features switched off: they reach beyond the workspace, or load what others wrote."""
 
 
 def _codex(terms: Terms) -> Setup:
@@ -235,7 +235,7 @@ def _codex(terms: Terms) -> Setup:
 
 
 def custom(terms: Terms) -> Setup:
-    """Return how an agent that is not known here is told: by what every agent has."""
+    """Return the setup of an unknown agent, with only what every agent has."""
     env = {"XDG_STATE_HOME": str(terms.conversations)} if terms.conversations is not None else {}
     return Setup(env=env, options={"model": terms.model} if terms.model is not None else {})
 
@@ -273,4 +273,4 @@ PRODUCTS: Final[Mapping[Profile, Product]] = {
         _codex,
     ),
 }  # fmt: skip
-"""Every agent that is known here, by its profile."""
+"""The known agents by profile."""

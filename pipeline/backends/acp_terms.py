@@ -1,4 +1,4 @@
-"""The terms of one dispatch to an ACP agent, and how a product is told of them (see `acp_profiles`)."""
+"""The terms of one dispatch to an ACP agent, and the setup that tells them to a product (see `acp_profiles`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Terms:
-    """What holds for one dispatch.
+    """The permissions, model and folders of an agent in one dispatch.
 
     Args:
         agent: A name that no agent of the repository has.
@@ -43,7 +43,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Setup:
-    """How the product is told.
+    """The arguments, variables and files that set up a product for one dispatch.
 
     Args:
         arguments: What follows the program.

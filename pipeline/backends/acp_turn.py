@@ -1,4 +1,4 @@
-"""What an agent said and did in one turn: messages, tool calls, cost, and a transcript of bounded size."""
+"""Collects an agent's messages, tool calls and cost during one turn, in a transcript of bounded size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CUT: Final = " [... cut ...] "
 
 @dataclass
 class Transcript:
-    """Lines of JSON, each a list of a word and what belongs to it: no line of it can be taken for a report.
+    """A transcript as JSON lines, each a list of a word and its details, so that no line looks like a report.
 
     Of a long one the middle is left out, and the place says so.
     """
@@ -46,7 +46,7 @@ class Transcript:
         self._room = self.limit // 2
 
     def add(self, word: str, *said: object) -> None:
-        """Write one line."""
+        """Add one line."""
         line = json.dumps([word, *map(_short, said)], ensure_ascii=False, default=str).encode(errors="replace") + b"\n"
         if self._room >= len(line) and not self._tail:
             self._head.append(line)
@@ -59,14 +59,14 @@ class Transcript:
             self.left_out += 1
 
     def content(self) -> bytes:
-        """Return the lines."""
+        """Return all lines, with a mark where lines were left out."""
         mark = [json.dumps(["left out", f"{self.left_out} lines"]).encode() + b"\n"] if self.left_out else []
         return b"".join([*self._head, *mark, *self._tail])
 
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call, as far as the agent has described it."""
+    """A tool call, as far as the agent has described it."""
 
     title: str = ""
     kind: str | None = None
@@ -75,7 +75,7 @@ class Call:
 
 @dataclass
 class Turn:
-    """Takes what comes, in its order.
+    """Collects the updates of one turn in order.
 
     Attributes:
         message: What was said after the last tool call, or before it if nothing was.
@@ -91,7 +91,7 @@ class Turn:
     _length: int = 0
 
     def update(self, params: object) -> None:
-        """Take a `session/update`."""
+        """Record a `session/update` message."""
         try:
             update = SessionNotification.model_validate(params).update
         except ValidationError:
@@ -113,16 +113,16 @@ class Turn:
                 self.transcript.add(update.session_update)
 
     def noise(self, line: bytes) -> None:
-        """Take what was no message."""
+        """Record a line that is no message."""
         if line.strip():
             self.transcript.add("noise", line[:_NOISE_BYTES].decode(errors="replace"))
 
     def call(self, number: str) -> Call:
-        """Return what is known of a tool call."""
+        """Return the description of a tool call, empty if it is unknown."""
         return self._calls.get(number, Call())
 
     def pause(self) -> None:
-        """Take note that what was being said is said."""
+        """Write the text that the agent has said so far to the transcript."""
         text = "".join(self._said)
         if self._speaking is not None and text.strip():
             word = "thought" if self._speaking == "thought" else "message"
@@ -131,14 +131,14 @@ class Turn:
         self._speaking, self._said, self._length = None, [], 0
 
     def settle(self) -> None:
-        """Take note that nothing more will come."""
+        """Write the rest of the turn to the transcript, unfinished calls included."""
         self.pause()
         for call in self._calls.values():
             self.transcript.add("call", call.kind, call.title, call.input, "unfinished")
         self._calls.clear()
 
     def forget(self) -> None:
-        """Take note that what came was of an earlier turn."""
+        """Discard everything collected so far: it belongs to an earlier turn."""
         self._speaking, self._said, self._length, self.message = None, [], 0, ""
         self.transcript = Transcript(self.transcript.limit)
 
@@ -172,7 +172,7 @@ def _plain(content: list[Any] | None) -> object:
 
 
 def _short(value: object) -> object:
-    """Return a value whose text is not longer than a line may be."""
+    """Return a value with its text cut to the length of a line."""
     if value is None or isinstance(value, int | float):
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

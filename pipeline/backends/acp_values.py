@@ -1,4 +1,4 @@
-"""The values of one conversation over the Agent Client Protocol: the question, and how it can end. No SDK is loaded."""
+"""Values of a conversation over the Agent Client Protocol: the request, and how it can end. Loads no SDK."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a role may do, for an agent that asks first."""
+    """The permissions of a role, for an agent that asks before tool calls."""
 
     writes: bool
     shell: bool
 
     def allows(self, kind: str | None) -> bool:
-        """Return whether it may make a tool call of this kind."""
+        """Return whether the role may make a tool call of this kind."""
         match kind:
             case "read" | "search" | "think":
                 return True
@@ -32,7 +32,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Wish:
-    """What is asked of the agent.
+    """The request to the agent, with its limits and options.
 
     Args:
         cwd: The workspace, as the agent sees it.
@@ -57,7 +57,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Over:
-    """The turn is over, and the agent says why."""
+    """The agent ended its turn, and gave the reason."""
 
     reason: str
     usage: Usage
@@ -65,7 +65,7 @@ class Over:
 
 @dataclass(frozen=True)
 class Failed:
-    """The agent could not, or is none that can be talked to: one sentence."""
+    """The conversation failed: the agent reported an error, or does not speak the protocol."""
 
     why: str
     fault: Fault | None = None
@@ -73,14 +73,14 @@ class Failed:
 
 @dataclass(frozen=True)
 class Late:
-    """It did not answer in time: one sentence."""
+    """The agent did not answer in time."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Gone:
-    """It ended before it answered."""
+    """The agent's process ended before it answered."""
 
 
 Ending = Over | Failed | Late | Gone

@@ -1,4 +1,4 @@
-"""JSON-RPC messages, one a line, between this program and an agent that may send anything (see `acp`).
+"""Reads and writes JSON-RPC messages, one per line; the agent may send anything (see `acp`).
 
 What is no message is noted and passed over; what would cost memory without end breaks the wire. The SDK's own transport
 does neither, and says on our terminal what it could not read.
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from pipeline.backends.acp_turn import Turn
 
 LONGEST: Final = 32_000_000
-"""A message may have so many bytes: agents send whole files, before and after an edit."""
+"""The largest message in bytes: agents send whole files, before and after an edit."""
 UNANSWERED: Final = 200
-"""So many requests of an agent may wait for their answers."""
+"""The most unanswered requests of an agent."""
 _UPDATE: Final = "session/update"
 _Json = dict[str, Any]
 
 
 class Wire:
-    """A message-level transport for `acp.connection.Connection`.
+    """A message transport for `acp.connection.Connection`.
 
     Args:
         stdin: The agent's.
@@ -45,7 +45,7 @@ class Wire:
         """Why nothing more is read from the agent, in one sentence; None while it behaves, or when it has ended."""
 
     async def send(self, message: _Json) -> None:
-        """Send one message; where the agent is gone this is found out by who waits for its answer."""
+        """Send one message; if the agent is gone, the wait for its answer fails."""
         # A pydantic error in an answer of the SDK may hold what JSON cannot say.
         line = json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
         try:
@@ -56,7 +56,7 @@ class Wire:
             self._waiting -= 1
 
     async def receive(self) -> _Json | None:
-        """Return the next request or answer; None when there will be none any more."""
+        """Return the next request or answer; None after the last one."""
         while (line := await self._line()) is not None:
             await anyio.lowlevel.checkpoint()  # what has come is dealt with before more is taken
             message = _message(line)
@@ -100,7 +100,7 @@ class Wire:
 
 
 def _message(line: bytes) -> _Json | None:
-    """Return what `line` says, if the SDK can be given it: a request, a notification or an answer."""
+    """Return the message in `line` if the SDK accepts it: a request, a notification or an answer; else None."""
     try:
         value: object = json.loads(line)
     except (ValueError, RecursionError):

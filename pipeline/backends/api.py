@@ -1,4 +1,4 @@
-"""A model service, asked directly: the tool loop is ours, and every tool obeys policy and box.
+"""Backend `api`: asks a model service directly in our own tool loop, in which every tool obeys policy and box.
 
 The SDKs are an extra and are imported when such an agent is asked, never before: they cost more than redfirst itself.
 """
@@ -23,10 +23,10 @@ _NEEDED: Final = ("pydantic_ai", "openai", "anthropic", "google.genai")
 
 
 class ApiBackend:
-    """Asks a model service through the gateway, in this process; only the model's commands run in the box."""
+    """Asks a model service through the gateway in this process; only the model's commands run in the box."""
 
     def require(self, agent: AgentConfig, search_path: str) -> None:  # noqa: ARG002  (the protocol)
-        """Return when the extra is installed.
+        """Check that the extra for this backend is installed.
 
         Raises:
             UserError: it is not.
@@ -44,7 +44,7 @@ class ApiBackend:
             )
 
     async def run(self, job: AgentJob) -> AgentResult:
-        """Lead the conversation.
+        """Run one dispatch in our tool loop and return the result.
 
         Raises:
             UserError: the configuration says no model, no provider, or network other than `model`.

@@ -1,4 +1,4 @@
-"""Anthropic's messages, for `api_models`."""
+"""Models behind Anthropic's messages API, for `api_models`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 
 def messages(name: str, address: str, client: httpx2.AsyncClient, effort: Effort | None) -> AnthropicModel:
-    """Return the model *name*."""
+    """Return the model *name*, asked through the messages API."""
     sdk = AsyncAnthropic(api_key="placeholder", base_url=address, http_client=client)
     return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=sdk), settings=thinking(effort))

@@ -1,4 +1,4 @@
-"""What went wrong with a model, as a fault and a sentence."""
+"""Turns errors of a model's SDK into a fault and a sentence."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _RULES: Final = {
     "max_request_bytes": Fault.STEPS,
     "max_response_bytes": Fault.STEPS,
 }
-"""What the gateway refuses because the dispatch has used up what it may."""
+"""Faults by the gateway's rule, where the dispatch has used up its allowance."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no answer.
+    """The reason why a model gave no answer.
 
     Args:
         fault: What kind of failure it is; None where only the request was at fault.
@@ -52,7 +52,7 @@ class Failure:
 
 
 def failure_of(error: Exception, service: str) -> Failure:
-    """Return what an exception of the SDK comes to.
+    """Return the failure that an exception of the SDK stands for.
 
     Total: what it raises for an answer is the service's fault, unless the model has made its history unfit to be sent.
     """
@@ -88,7 +88,7 @@ def _again(error: Exception) -> float | None:
 
 
 def fault_in(response: ModelResponse) -> Failure | None:
-    """Return why an answer is none, or None."""
+    """Return why a model's response is no answer, None if it is one."""
     if response.finish_reason == "content_filter":
         return Failure(Fault.REFUSED, "The model declined to answer.")
     if response.finish_reason == "length":
@@ -102,7 +102,7 @@ _TRUNCATED: Final = Failure(Fault.TRUNCATED, "The model's answer was cut off at 
 
 
 def _own_rule(error: Exception) -> str | None:
-    """Return the gateway's rule, if it was the gateway that answered."""
+    """Return the gateway's rule if the gateway refused the request, else None."""
     found = _error_of(error)
     return str(found.get("code")) if found.get("type") == "redfirst" else None
 
@@ -114,7 +114,7 @@ def _said(error: Exception) -> str:
 
 
 def _error_of(error: Exception) -> dict[str, Any]:
-    """Return the error document that a service or the gateway sent; each SDK unwraps it differently."""
+    """Return the error document of a service or the gateway; each SDK unwraps it differently."""
     body = getattr(error, "body", None)
     if not isinstance(body, dict):
         return {}

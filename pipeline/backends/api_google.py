@@ -1,4 +1,4 @@
-"""Google's Gemini API, for `api_models`."""
+"""Models behind Google's Gemini API, for `api_models`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def gemini(name: str, address: str, client: httpx2.AsyncClient, effort: Effort | None) -> GoogleModel:
-    """Return the model *name*."""
+    """Return the model *name*, asked through the Gemini API."""
     provider = GoogleProvider(
         api_key="placeholder",
         base_url=address,

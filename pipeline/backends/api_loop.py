@@ -1,4 +1,4 @@
-"""The tool loop: ask the model, do what it calls for, one call after the other, until it reports (ADR-R57).
+"""The tool loop: asks the model, carries out its calls one after the other, until it reports (ADR-R57).
 
 The loop is ours, so that each answer is one step, a refusal goes back to the model in words, and nothing is retried
 silently: whether a report counts, and whether it is asked for again, is decided elsewhere.
@@ -54,7 +54,7 @@ work."""
 
 @dataclass(frozen=True)
 class Ending:
-    """How a conversation ended: with what is meant as the report, without one, or with a failure."""
+    """How a conversation ended: with a report, without one, or with a failure."""
 
     report: bytes | None = None
     failure: Failure | None = None
@@ -62,7 +62,7 @@ class Ending:
 
 @dataclass
 class Conversation:
-    """One conversation with a model, and what it came to so far.
+    """One conversation with a model, and its counts so far.
 
     Args:
         job: The dispatch.
@@ -92,7 +92,7 @@ class Conversation:
         )
 
     async def go_on(self, model: Model, prompt: str) -> Ending:
-        """Say *prompt*, and return when the model has nothing more to do.
+        """Send *prompt*, carry out the model's calls, and return how the conversation ended.
 
         Raises:
             BoxError: the box did not work.
@@ -128,7 +128,7 @@ class Conversation:
                 self.messages.append(ModelRequest([UserPromptPart(prompt)]))
 
     async def _ask(self, model: Model) -> ModelResponse | Failure:
-        """Return the next answer; what may be over in a moment is tried again, a longer outage is the caller's."""
+        """Return the model's next response; short failures are retried here, longer ones by the caller."""
         for pause_s in _PAUSES_S:
             answer = await self._request(model)
             if not isinstance(answer, Failure) or answer.again_s is None or answer.again_s > _LONGEST_S:
@@ -150,7 +150,7 @@ class Conversation:
             return failure_of(error, self.job.service.name if self.job.service else "")
 
     def _reported(self, call: ToolCallPart) -> bytes:
-        """Return the report in a call; what is no JSON is handed on as it is, and judged with the others."""
+        """Return the report in a call as bytes; arguments that are no JSON are returned unchanged and judged later."""
         try:
             return self._form.filled(call.args_as_dict(raise_if_invalid=True))
         except (ValueError, AssertionError, RecursionError):
@@ -203,7 +203,7 @@ def _arguments(call: ToolCallPart) -> str:
 
 
 def _line(text: str) -> str:
-    """Return what a model wrote as a short line."""
+    """Return a model's text as one short line."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
 

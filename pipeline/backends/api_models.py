@@ -1,4 +1,4 @@
-"""A model behind the gateway: the SDK of its dialect, which talks through a socket to the gateway and to nothing else.
+"""Opens a model with the SDK of its dialect, connected by a socket to the gateway and nothing else.
 
 Only this package's `api` modules import the SDKs, and only when an agent of `backend = "api"` is asked.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.process import Gateway
 
 ADDRESS: Final = "http://redfirst"
-"""Never looked up: every connection goes to the socket. The path of the real address is the gateway's to add."""
+"""A host that is never looked up: every connection goes to the socket, and the gateway adds the real path."""
 
 
 @asynccontextmanager
@@ -42,7 +42,7 @@ async def opened_model(job: AgentJob, service: Service, gateway: Gateway, name: 
 
 @contextmanager
 def _listening(folder: Path) -> Generator[tuple[socket.socket, str]]:
-    """Yield a listening socket that only this user reaches, and its address."""
+    """Yield a listening socket that only this user can reach, and its address."""
     folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -57,7 +57,7 @@ def _listening(folder: Path) -> Generator[tuple[socket.socket, str]]:
 
 
 def dialect_of(service: Service) -> Api:
-    """Return the dialect to speak: the first that the service names."""
+    """Return the dialect of a service: the first that it lists."""
     return service.provider.api[0]
 
 

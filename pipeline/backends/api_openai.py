@@ -1,4 +1,4 @@
-"""OpenAI's two APIs, and the many services that speak one of them, for `api_models`."""
+"""Models behind OpenAI's two APIs, also of compatible services, for `api_models`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPENAI: Final = "api.openai.com"
 def chat(
     name: str, address: str, client: httpx2.AsyncClient, service: Service, effort: Effort | None
 ) -> OpenAIChatModel:
-    """Return the model *name*, asked for chat completions."""
+    """Return the model *name*, asked through chat completions."""
     settings = OpenAIChatModelSettings()
     if effort is not None:
         settings["openai_reasoning_effort"] = effort.value
@@ -38,7 +38,7 @@ def chat(
 def responses(
     name: str, address: str, client: httpx2.AsyncClient, service: Service, effort: Effort | None
 ) -> OpenAIResponsesModel:
-    """Return the model *name*, asked for responses; the service is told not to store them."""
+    """Return the model *name*, asked through responses, which the service is told not to store."""
     settings = OpenAIResponsesModelSettings(openai_store=False)
     if effort is not None:
         settings["openai_reasoning_effort"] = effort.value
@@ -46,7 +46,7 @@ def responses(
 
 
 def _provider(address: str, client: httpx2.AsyncClient, service: Service) -> OpenAIProvider | OpenAICompatibleProvider:
-    """Return OpenAI itself, or a service that is like it: the first takes settings that others refuse."""
+    """Return the provider for OpenAI itself or for a compatible service, which refuses some settings."""
     sdk = AsyncOpenAI(api_key="placeholder", base_url=f"{address}/v1", http_client=client)
     if urlsplit(service.provider.url).hostname == _OPENAI:
         return OpenAIProvider(openai_client=sdk)

@@ -1,4 +1,4 @@
-"""What an in-process conversation leaves: a transcript for people, a history to go on with."""
+"""Stores an in-process conversation: a transcript for people, and the history to continue it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WHOLE: Final = 4_000_000
 
 @dataclass
 class Transcript:
-    """Lines of JSON: seconds since the beginning, what it is, and the facts; bounded, with a mark where it is cut.
+    """A transcript as JSON lines (seconds since the beginning, kind, facts), bounded, with a mark where it is cut.
 
     Each line is a list, so that none of it can be taken for the report, which is an object.
     """
@@ -36,7 +36,7 @@ class Transcript:
     _size: int = 0
 
     def note(self, what: str, **facts: str | int | None) -> None:
-        """Append a line; a long text in it loses its end."""
+        """Append a line; its long texts are shortened."""
         if self.truncated:
             return
         said = {name: self._short(fact) for name, fact in facts.items() if fact is not None}
@@ -61,7 +61,7 @@ class Transcript:
 
 
 def keep(session: Session, messages: Sequence[ModelMessage]) -> str | None:
-    """Keep a conversation and return its name: what is in it, so that no other can be put in its place.
+    """Store a conversation and return its name, a hash of its content, so that no other can replace it.
 
     None if it cannot be written: a model may say what JSON cannot (too deep, half a letter).
     """
@@ -75,7 +75,7 @@ def keep(session: Session, messages: Sequence[ModelMessage]) -> str | None:
 
 
 def known(session: Session) -> list[ModelMessage] | None:
-    """Return the conversation to go on with; None if there is none, or it is not what was kept."""
+    """Return the stored conversation of a session; None if there is none, or its content was changed."""
     if session.id is None or not session.id.isalnum():
         return None
     try:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from pipeline.config.agents import Effort
 
 GATEWAY_FIRST_S: Final = 10
-"""The gateway's own limit for one request is to come first: it says what happened."""
+"""The seconds by which our time-out exceeds the gateway's, which explains what happened."""
 
 
 def common(service: Service) -> ModelSettings:
-    """Return limits and caching; the loop tries again itself."""
+    """Return the time-out and cache settings; retries are off, as the loop retries itself."""
     return ModelSettings(max_retries=0, timeout=service.provider.timeout_s + GATEWAY_FIRST_S, cache=True)
 
 
 def thinking(effort: Effort | None) -> ModelSettings:
-    """Return how much a model is to think."""
+    """Return the setting for how much a model thinks."""
     return ModelSettings(thinking=effort.value) if effort is not None else ModelSettings()

@@ -1,4 +1,4 @@
-"""What a model can call when its loop is ours: each tool is a value, its fields are the arguments (ADR-R57).
+"""The tools that a model can call in our own loop: each is a class whose fields are the arguments (ADR-R57).
 
 The bench does the work and judges it; here is only what a model reads of it.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES: Final = 1000
 _CHARACTERS: Final = 60_000
-"""What one answer may put into a conversation; every later request carries it again."""
+"""The longest answer of a tool, in characters; every later request repeats it."""
 
 FilePath = Annotated[str, Field(description="Path, relative to the workspace or as the request names it")]
 
@@ -33,7 +33,7 @@ class Tool(BaseModel, ABC):
 
     @abstractmethod
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Do it.
+        """Carry out the call and return its answer.
 
         Raises:
             BoxError: the box did not work.
@@ -41,7 +41,7 @@ class Tool(BaseModel, ABC):
 
     @property
     def subject(self) -> str:
-        """Return what it is about, for a line of the log."""
+        """Return the call's main argument, for a line of the log."""
         return next((str(value) for _, value in self), "")
 
 
@@ -54,7 +54,7 @@ class Read(Tool):
     count: Annotated[int, Field(ge=1, description="How many lines at most")] = _MOST_LINES
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Return the lines."""
+        """Return the file's lines or the folder's entries."""
         return bench.read(self.path, self.first, self.count)
 
 
@@ -66,7 +66,7 @@ class Search(Tool):
     path: Annotated[str, Field(description="File or folder to search")] = "."
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Return the matches."""
+        """Return the matching lines."""
         return await bench.search(self.pattern, self.path)
 
 
@@ -78,7 +78,7 @@ class Write(Tool):
     content: str
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Write it."""
+        """Write the file."""
         return bench.write(self.path, self.content)
 
 
@@ -91,7 +91,7 @@ class Edit(Tool):
     new: str
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Replace it."""
+        """Replace the passage."""
         return bench.edit(self.path, self.old, self.new)
 
 
@@ -102,7 +102,7 @@ class Delete(Tool):
     path: FilePath
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Remove it."""
+        """Remove the file."""
         return bench.delete(self.path)
 
 
@@ -112,7 +112,7 @@ class Changes(Tool):
     name = "changes"
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Return the difference."""
+        """Return the changes."""
         return await bench.changes()
 
 
@@ -123,7 +123,7 @@ class RunTests(Tool):
     ids: Annotated[tuple[str, ...], Field(description="Such as tests/test_a.py::test_b; empty for all")] = ()
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Run them."""
+        """Run the tests and return their output."""
         return await bench.run_tests(self.ids)
 
 
@@ -133,7 +133,7 @@ class RunCheck(Tool):
     name = "run_check"
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Run them."""
+        """Run the checks and return their output."""
         return await bench.run_check()
 
 
@@ -144,7 +144,7 @@ class Run(Tool):
     command: str
 
     async def on(self, bench: Bench) -> ToolAnswer:
-        """Run it."""
+        """Run the command and return its output."""
         return await bench.run(self.command)
 
 
@@ -160,7 +160,7 @@ def tools_of(job: AgentJob) -> Mapping[str, type[Tool]]:
 
 
 def asked_for(tools: Mapping[str, type[Tool]], name: str, arguments: str | Mapping[str, Any]) -> Tool | ToolAnswer:
-    """Return the call that a model wants, or what it is told instead."""
+    """Return the call that a model makes, or the answer that it is not possible."""
     kind = tools.get(name)
     if kind is None:
         return ToolAnswer(f"there is no tool {name!r} for you; there are: {', '.join(tools)}", "no-such-tool")

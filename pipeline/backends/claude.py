@@ -1,4 +1,4 @@
-"""Claude Code, asked by `claude -p`.
+"""Backend `claude`: runs Claude Code with `claude -p`.
 
 Its isolation is no option: no settings, hooks, plugins, skills, agents, memories or MCP servers, neither the project's
 nor the user's. Its own permissions follow the role, so that a model learns of a limit at once; the box and the gate are
@@ -38,7 +38,7 @@ TESTED: Final = CLAUDE.tested
 """The version that this backend was tested with."""
 
 PLACE: Final = Place(".claude", "projects", ".credentials.json")
-"""Where it keeps its things."""
+"""The folders of Claude Code below the home folder."""
 ISOLATED: Final = {
     "CLAUDE_CODE_SAFE_MODE": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
@@ -48,7 +48,7 @@ ISOLATED: Final = {
     # Its own ten retries take minutes; who to ask next is decided outside.
     "CLAUDE_CODE_MAX_RETRIES": "3",
 }
-"""The variables that keep it to itself; its agent for ACP is the same program within."""
+"""Variables that keep Claude Code from loading other settings; its ACP agent is the same program inside."""
 _READ: Final = ("Read", "Grep", "Glob")
 _WRITE: Final = ("Edit", "Write", "NotebookEdit")
 _SHELL: Final = ("Bash",)
@@ -56,15 +56,15 @@ _NEVER: Final = ("WebFetch", "WebSearch", "Agent", "Task", "Skill")
 
 
 def installed(search_path: str | None) -> Path | None:
-    """Return the program that would be started, None if there is none."""
+    """Return the path of the program, None if it is not installed."""
     return CLAUDE.installed(search_path)
 
 
 class ClaudeBackend:
-    """Starts Claude Code once for each dispatch; a re-ask goes on in the same conversation."""
+    """Runs Claude Code once for each dispatch; a re-ask continues the conversation."""
 
     def require(self, agent: AgentConfig, search_path: str) -> None:
-        """Return when the program is there and may reach a model.
+        """Check that the program is installed and may reach a model.
 
         Raises:
             UserError: it is not, or may not.
@@ -72,7 +72,7 @@ class ClaudeBackend:
         CLAUDE.require(agent, search_path)
 
     async def run(self, job: AgentJob) -> AgentResult:
-        """Ask Claude Code.
+        """Run one dispatch with Claude Code and return its result.
 
         Raises:
             UserError: the program or the login is not there.

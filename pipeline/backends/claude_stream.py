@@ -1,4 +1,4 @@
-"""What Claude Code's stream of events says (`--output-format stream-json`)."""
+"""Reads Claude Code's stream of events (`--output-format stream-json`)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Answered(Line):
     type: Literal["assistant"]
     message: _Id
     error: str | None = None
-    """Where the product wrote the message in place of the model: the word for what failed."""
+    """The error code, where the product wrote the message instead of the model."""
 
 
 class _Block(Line):
@@ -94,7 +94,7 @@ _EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
 
 
 def read_stream(stdout: bytes, report: Form, *, keeps: bool) -> StreamFacts:
-    """Return what the stream says.
+    """Return the facts in the stream.
 
     Args:
         stdout: The stream.
@@ -154,7 +154,7 @@ def _of_status(status: int | None) -> Fault:
 
 
 def _waiting_for(said: Sequence[_Event]) -> tuple[Fault | None, str | None]:
-    """Return what it was waiting for when it was stopped, if that was the model service."""
+    """Return the fault of the model service that Claude Code was retrying when it was stopped, if it was."""
     last = said[-1] if said else None
     if not isinstance(last, _Retrying):
         return None, None
@@ -166,7 +166,7 @@ def _last_error(said: Sequence[_Event]) -> str | None:
 
 
 def _usage(last: _Ended, model: str | None) -> Usage:
-    """Return what all requests took; `usage` of the result leaves out those that were not streamed."""
+    """Return the usage of all requests; `usage` in the result omits those that were not streamed."""
     if not last.models:
         return Usage(model=model)
     # A price is made up for a model that the product does not know.
@@ -189,7 +189,7 @@ def _last_misfit(said: Sequence[_Event]) -> str:
 
 
 def _refusals(said: Sequence[_Event]) -> Iterator[str]:
-    """Yield what the product answered to calls that failed."""
+    """Yield the product's answers to tool calls that failed."""
     for event in said:
         if isinstance(event, _Told) and not isinstance(event.message.content, str):
             for block in event.message.content:

@@ -1,4 +1,4 @@
-"""Codex, asked by `codex exec --json`.
+"""Backend `codex`: runs Codex with `codex exec --json`.
 
 Its isolation is no option: no configuration, rules, hooks, plugins, skills, instructions or MCP servers, neither the
 project's nor the user's. It has no permissions by role that would hold without its own sandbox, which cannot run inside
@@ -38,12 +38,12 @@ TESTED: Final = CODEX.tested
 """The version that this backend was tested with."""
 
 PLACE: Final = Place(".codex", "sessions", "auth.json")
-"""Where it keeps its things."""
+"""The folders of Codex below the home folder."""
 _OFF: Final = (
     *("apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent"),
     *("plugins", "remote_plugin", "shell_snapshot", "skill_search", "tool_suggest"),
 )
-"""Features: what reaches beyond the workspace, or would bring in what somebody else wrote."""
+"""Codex features switched off: they reach beyond the workspace, or load what others wrote."""
 _SETTINGS: Final = (
     'approval_policy="never"',
     'web_search="disabled"',
@@ -62,15 +62,15 @@ _PROVIDER: Final = ('model_provider="redfirst"', f"model_providers.redfirst={{{_
 
 
 def installed(search_path: str | None) -> Path | None:
-    """Return the program that would be started, None if there is none."""
+    """Return the path of the program, None if it is not installed."""
     return CODEX.installed(search_path)
 
 
 class CodexBackend:
-    """Starts Codex once for each dispatch; a re-ask goes on in the same conversation."""
+    """Runs Codex once for each dispatch; a re-ask continues the conversation."""
 
     def require(self, agent: AgentConfig, search_path: str) -> None:
-        """Return when the program is there and may reach a model.
+        """Check that the program is installed and may reach a model.
 
         Raises:
             UserError: it is not, or may not.
@@ -78,7 +78,7 @@ class CodexBackend:
         CODEX.require(agent, search_path)
 
     async def run(self, job: AgentJob) -> AgentResult:
-        """Ask Codex.
+        """Run one dispatch with Codex and return its result.
 
         Raises:
             UserError: the program or the login is not there.

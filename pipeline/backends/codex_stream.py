@@ -1,4 +1,4 @@
-"""Reads Codex's stream of events (`codex exec --json`), and on stderr, where alone Codex says it, what was refused."""
+"""Reads Codex's stream of events (`codex exec --json`), and from stderr the refused tool calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAULTS: Final = (
     (re.compile(r"max_output_tokens"), Fault.TRUNCATED),
     (re.compile(r"content_filter|invalid_prompt|cyber_policy"), Fault.REFUSED),
 )
-"""By what a failed turn says; any other failure is the service's."""
+"""Faults by the message of a failed turn; any other failure is the service's."""
 
 _Count = Annotated[int, Field(ge=0)]
 
@@ -74,7 +74,7 @@ _EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
 def read_stream(
     stdout: bytes, stderr: bytes, report: Form, *, model: str | None, resumed: bool, keeps: bool
 ) -> StreamFacts:
-    """Return what the stream says.
+    """Return the facts in the stream.
 
     Args:
         stdout: The stream.

@@ -1,4 +1,4 @@
-"""Any program is an agent: it reads one JSON document and answers with one JSON object (contract 5)."""
+"""Backend `command`: any program that reads one JSON document and answers with one JSON object (contract 5)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ADD: Final = "add it, or its folder, to `read` of this agent"
 
 
 class CommandBackend:
-    """Starts the configured program; argv[0] is found on the host and shown to the box."""
+    """Runs the configured program; argv[0] is looked up on the host and shown in the box."""
 
     def require(self, agent: AgentConfig, search_path: str) -> None:
-        """Return when the program is there.
+        """Check that the program is installed.
 
         Raises:
             UserError: it is not.
@@ -35,7 +35,7 @@ class CommandBackend:
             locate(agent.argv[0], search_path)
 
     async def run(self, job: AgentJob) -> AgentResult:
-        """Ask the program.
+        """Run one dispatch with the program and return its result.
 
         Raises:
             UserError: there is no argv, or its program is not there.
@@ -52,7 +52,7 @@ class CommandBackend:
 
 
 def not_shown(argv: Sequence[str], shown: Iterable[Path]) -> tuple[str, ...]:
-    """Return the files that the arguments of a program name and that the box does not show."""
+    """Return the files in a program's arguments that the box does not show."""
     folders = (*shown, *SYSTEM_FOLDERS, *SYSTEM_SETTINGS)
     paths = [Path(word) for word in argv[1:] if word.startswith("/")]
     return tuple(str(path) for path in paths if path.exists() and not any(map(path.is_relative_to, folders)))

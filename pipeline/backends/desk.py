@@ -1,4 +1,4 @@
-"""The desk of a person: a copy of the code that they work at, and what lies around it.
+"""The desk of a person who plays a role: a folder with a copy of the code, and the files around it.
 
 It stays whatever becomes of the process that waits for it, so that Ctrl-C loses nothing. No agent is ever shown it, and
 only its owner can look into it. The hand-in is a rename: `report.json` is not there, or it is whole.
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 POINTER: Final = "desk"
-"""The file in the exchange folder of a dispatch that says where its desk is."""
+"""The file in a dispatch's exchange folder that names its desk."""
 _SCHEMA: Final = "redfirst.desk/1"
 _LONGEST: Final = 64 * 1024 * 1024
 _ABOVE: Final = 3
-"""Folders above an exchange: the dispatch, all dispatches, the run."""
+"""The folders above an exchange folder: the dispatch, all dispatches, the run."""
 _MANIFEST: Final = TypeAdapter(Manifest)
 
 
 class Asked(BaseModel):
-    """What a person is asked at a desk.
+    """The request to a person at a desk.
 
     Args:
         dispatch: Its name in the run.
@@ -67,7 +67,7 @@ class Asked(BaseModel):
 
     @property
     def named(self) -> frozenset[str]:
-        """Return the paths that the person is asked for by name."""
+        """Return the paths that the request names."""
         return frozenset(grant.rpartition(" (")[0] for grant in self.write)
 
     @property
@@ -78,64 +78,64 @@ class Asked(BaseModel):
 
 @dataclass(frozen=True)
 class Desk:
-    """A folder with a desk in it."""
+    """A person's desk and the files around it, in one folder."""
 
     folder: Path
 
     @property
     def files(self) -> Path:
-        """Return where the person works."""
+        """Return the folder with the code, in which the person works."""
         return self.folder / "desk"
 
     @property
     def prompt(self) -> Path:
-        """Return what is asked."""
+        """Return the path of the request's text."""
         return self.folder / "PROMPT.md"
 
     @property
     def template(self) -> Path:
-        """Return the report to fill in."""
+        """Return the path of the report template."""
         return self.folder / "report-template.json"
 
     @property
     def tests(self) -> Path:
-        """Return the program that runs the tests over what lies at the desk, where one is known."""
+        """Return the path of the program that runs the tests over the desk's files, if there is one."""
         return self.folder / "run-tests"
 
     @property
     def report(self) -> Path:
-        """Return what is handed in; it is there once that has happened."""
+        """Return the path of the report that is handed in; it exists from then on."""
         return self.folder / "report.json"
 
     @property
     def artifacts(self) -> Path:
-        """Return what there is to read: a link, so that its paths are short."""
+        """Return the path of the artifacts: a link, so that their paths are short."""
         return self.folder / "artifacts"
 
     @property
     def form(self) -> Path:
-        """Return the form in which the person begins the report at a terminal."""
+        """Return the path of the form in which the person begins the report at a terminal."""
         return self.folder / "form.txt"
 
     @property
     def rules(self) -> Path:
-        """Return what may be changed here, as the gate says it; it is there where something may."""
+        """Return the path of the gate's rules for this desk; it exists if files may be changed."""
         return self.folder / "rules.json"
 
     @property
     def base(self) -> Path:
-        """Return what the code was before, file by file."""
+        """Return the path of the manifest of the original code."""
         return self.folder / "base.json"
 
     def asked(self) -> Asked | None:
-        """Return what is asked here, None if this is no desk."""
+        """Return the request of this desk, None if the folder is no desk."""
         try:
             return Asked.model_validate_json(_read(self.folder / "asked.json"))
         except (OSError, ValidationError):
             return None
 
     def waits(self) -> bool:
-        """Return whether the dispatch that is said to wait names this desk, too: any folder can look like one."""
+        """Return whether the dispatch that the request names also names this desk: any folder can pretend to be one."""
         asked = self.asked()
         try:
             return asked is not None and _place(Path(asked.exchange)) == self.folder.resolve()
@@ -143,11 +143,11 @@ class Desk:
             return False
 
     def ask(self, asked: Asked) -> None:
-        """Write down what is asked: from now on there is a desk."""
+        """Write the request; from now on the folder is a desk."""
         self.put(self.folder / "asked.json", asked.model_dump_json(by_alias=True, indent=2))
 
     def put(self, path: Path, text: str) -> None:
-        """Write a file of the folder so that nobody ever meets half of it."""
+        """Write a file of the folder atomically."""
         fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         fresh.unlink(missing_ok=True)
         with fresh.open("x", encoding="utf-8") as file:
@@ -155,14 +155,14 @@ class Desk:
         fresh.replace(path)
 
     def lay_out(self, fill: Callable[[Path], None]) -> None:
-        """Let *fill* make the desk, which is not there yet; what a crash left of another try is nobody's work."""
+        """Create the folder with the code, which *fill* writes; remains of an interrupted try are removed."""
         fresh = self.folder / "desk.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fill(fresh)
         fresh.rename(self.files)
 
     def manifest(self) -> Manifest:
-        """Return what the code was before, as `layout.manifest_of` says it.
+        """Return the manifest of the original code (see `layout.manifest_of`).
 
         Raises:
             UserError: it does not say.
@@ -177,7 +177,7 @@ class Desk:
             ) from error
 
     def set_aside(self, path: Path) -> Path | None:
-        """Rename what is at *path*, so that it is kept and not in the way; return where it is now."""
+        """Rename the entry at *path* out of the way; return its new path, None if there was none."""
         if not os.path.lexists(path):
             return None
         number = 1
@@ -188,7 +188,7 @@ class Desk:
 
 
 def desk_around(place: Path) -> Desk | None:
-    """Return the desk that *place* is at or below, None if it is at none."""
+    """Return the desk that contains *place*, None if there is none."""
     for folder in (place, *place.parents):
         desk = Desk(folder.parent)
         if folder.name == desk.files.name and desk.waits():
@@ -197,7 +197,7 @@ def desk_around(place: Path) -> Desk | None:
 
 
 def desks_of(run_folder: Path, state: Path) -> list[Desk]:
-    """Return the desks of a run whose hand-in has not been answered for, in the order of their dispatches.
+    """Return the desks of a run's unfinished dispatches, in their order.
 
     Agents can write where their desk is said to be: one that is elsewhere than a run lays desks out is none.
 
@@ -222,7 +222,7 @@ def desks_of(run_folder: Path, state: Path) -> list[Desk]:
 
 
 def _place(exchange: Path) -> Path:
-    """Return where the desk of a dispatch is said to be."""
+    """Return the desk folder that a dispatch's exchange folder names."""
     return Path(_read(exchange / POINTER).decode()).resolve()
 
 

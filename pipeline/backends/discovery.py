@@ -1,4 +1,4 @@
-"""Which agents are on this machine: looked up by name, asked for their version, and never for a secret.
+"""Finds the agents on this machine: looks them up by name and asks for their version, never for a secret.
 
 A login is known by its file being there, a credential by its variable being set: neither is read. What is started is
 started in a home folder of its own, with a time limit, and fetches nothing.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pipeline.programs import Program
 
 VERSION_S: Final = 10.0
-"""How long a program may take to say its version, in seconds."""
+"""The seconds that a program may take to print its version."""
 _SERVER_S: Final = 2.0
 _SERVER_BYTES: Final = 1_000_000
 _MODELS: Final = 50
@@ -57,7 +57,7 @@ _WITHOUT_NETWORK: Final = {
 
 @dataclass(frozen=True)
 class Known:
-    """An agent that this program can drive.
+    """An agent that redfirst can run.
 
     Args:
         name: What `redfirst init --agent` calls it.
@@ -101,12 +101,12 @@ KNOWN: Final = (
     _acp("claude-acp", "Claude Code over ACP", Profile.CLAUDE, _CLAUDE_LOGIN, _ANTHROPIC),
     replace(_acp("codex-acp", "Codex over ACP", Profile.CODEX, _CODEX_LOGIN, _OPENAI), asked="--help"),
 )
-"""Every agent with a program of its own, the one to propose first before the others."""
+"""The agents that have a program of their own, in the order of preference."""
 
 
 @dataclass(frozen=True)
 class Login:
-    """A file that holds a login. `private`: nobody but its owner can read it."""
+    """A file with a login. `private`: only its owner can read it."""
 
     path: Path
     private: bool
@@ -114,7 +114,7 @@ class Login:
 
 @dataclass(frozen=True)
 class Found:
-    """An agent that is installed.
+    """An installed agent.
 
     Args:
         known: What it is.
@@ -132,13 +132,13 @@ class Found:
 
     @property
     def path(self) -> Path:
-        """Return the program, or the script that Node runs."""
+        """Return the path of the program, or of the script that Node runs."""
         return Path(self.program.prefix[-1]) if self.program.prefix else self.program.path
 
 
 @dataclass(frozen=True)
 class Server:
-    """A model server on this machine: its name as a provider, where it answers, what it can be asked for."""
+    """A model server on this machine: its name as a provider, its URL, its models."""
 
     name: str
     title: str
@@ -148,7 +148,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a model server usually answers, and with which path it lists its models."""
+    """The usual port of a model server, and the path that lists its models."""
 
     name: str
     title: str
@@ -163,12 +163,12 @@ PLACES: Final = (
 
 
 def find_agents(environ: Mapping[str, str]) -> tuple[Found, ...]:
-    """Return the agents that are installed; nothing is started."""
+    """Return the installed agents; no program is started."""
     return tuple(found for known in KNOWN if (found := _found(known, environ)) is not None)
 
 
 def with_versions(agents: Sequence[Found], search_path: str, timeout_s: float = VERSION_S) -> tuple[Found, ...]:
-    """Return the agents with what they say of their version, all asked at once."""
+    """Return the agents with their versions, which all programs are asked for at once."""
     with ThreadPoolExecutor(max_workers=max(len(agents), 1)) as pool:
         versions = pool.map(partial(_version, search_path, timeout_s), agents)
         return tuple(replace(found, version=version) for found, version in zip(agents, versions, strict=True))
@@ -250,7 +250,7 @@ def _said(found: Found, search_path: str, timeout_s: float) -> str:
 
 
 def _packaged(path: Path) -> str | None:
-    """Return the version in the description of the npm package that a program belongs to."""
+    """Return the version in the `package.json` above a program, None if there is none."""
     for folder in path.parents:
         with contextlib.suppress(OSError, ValueError):
             version = _table(json.loads((folder / "package.json").read_bytes())).get("version")
@@ -285,7 +285,7 @@ def _body(answer: http.client.HTTPResponse) -> bytes:
 
 
 def _models(listed: Any) -> tuple[str, ...] | None:
-    """Return the names in either of the two lists, None where it is none: something else answers there."""
+    """Return the model names in a server's list, None if it is no such list."""
     table = _table(listed)
     entries = table.get("models", table.get("data"))
     if not isinstance(entries, list):

@@ -1,4 +1,4 @@
-"""How an extra gets into this installation of redfirst: as redfirst itself was installed."""
+"""Finds the command that adds an extra to this installation of redfirst, by how it was installed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from urllib.parse import unquote, urlsplit
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds the extra to the environment which this program runs in."""
+    """Return the command that adds the extra to this program's environment."""
     return command_in(Path(sys.prefix), sys.executable, _origin(), extra, has_pip=find_spec("pip") is not None)
 
 
 def command_in(prefix: Path, python: str, origin: str | None, extra: str, *, has_pip: bool) -> str:
-    """Return the command that adds the extra.
+    """Return the command that adds the extra to an environment.
 
     Args:
         prefix: The environment; uv and pipx leave a file in those that they made.
@@ -38,7 +38,7 @@ def command_in(prefix: Path, python: str, origin: str | None, extra: str, *, has
 
 
 def _requirement(origin: str | None, extra: str) -> tuple[str, ...]:
-    """Return what is to be installed, as pip, pipx and uv take it."""
+    """Return the requirement to install, as pip, pipx and uv accept it."""
     noted: dict[str, Any] = json.loads(origin) if origin else {}
     place = urlsplit(str(noted.get("url", "")))
     if not noted:

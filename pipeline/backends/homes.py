@@ -1,4 +1,4 @@
-"""The folder in which a product keeps settings, logins and conversations, as one dispatch sees it.
+"""The folder with a product's settings, login and conversations, as one dispatch shows it.
 
 It is made anew for each dispatch, and only the conversations come back for the next one of the slot. What an agent
 writes beside them (hooks, settings, plugins, memories) is gone with its box, so that it can widen nothing later.
@@ -24,7 +24,7 @@ _LOGIN: Final = 'run the product\'s own login on this machine first, or use netw
 
 @dataclass(frozen=True)
 class Place:
-    """Where a product keeps its things, below the home folder.
+    """The folders of a product below the home folder.
 
     Args:
         folder: Its folder.
@@ -39,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Home:
-    """That place in one dispatch.
+    """A product's folder in one dispatch, with its mounts.
 
     Args:
         path: The folder as the agent sees it.
@@ -55,7 +55,7 @@ class Home:
 
 
 def home_for(place: Place, exchange: Exchange) -> Home:
-    """Return the place for the job of *exchange*.
+    """Return the product's folder for the job of *exchange*.
 
     Raises:
         UserError: the login is to be shown, and is not there or cannot be shown.

@@ -1,4 +1,4 @@
-"""A person does the role's work, at a desk of their own; the same gate judges it (contract 5).
+"""Backend `human`: a person does the role's work at a desk, and the same gate judges it (contract 5).
 
 There is no box and no gateway: nothing of an agent runs. This waits for the hand-in, which `redfirst hand-in` makes
 from another terminal. Where the process dies, or the user stops it, the desk stays; asked the same thing again about
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.config.agents import AgentConfig
 
 TIMEOUT_S: Final = 7 * 24 * 3600.0
-"""How long a person has unless the configuration says otherwise."""
+"""The seconds that a person has unless the configuration says otherwise."""
 _LOOK_S: Final = 0.25
 _REPORT_BYTES: Final = 2_000_000
 _SHOWN: Final = 5
@@ -40,17 +40,17 @@ _REASKED: Final = """\
 Your last answer did not count; below stands why. Only an agent's workspace is put back: your desk is as you left it.
 """
 _FREE: Final = Usage(input_tokens=0, output_tokens=0, cost_usd=0.0)
-"""A person asks no model on our account: known, and nothing."""
+"""The usage of a person: no tokens and no cost."""
 
 
 class HumanBackend:
-    """Lays out a desk, says where it is, and waits."""
+    """Lays out a desk, tells the person where it is, and waits for the hand-in."""
 
     def require(self, agent: AgentConfig, search_path: str) -> None:
-        """Return: a person needs no program."""
+        """Do nothing: a person needs no program."""
 
     async def run(self, job: AgentJob) -> AgentResult:
-        """Return what was handed in. Cancelled or timed out, everything stays as it is.
+        """Wait for the hand-in and return the result. After a cancellation or time-out the desk stays.
 
         Raises:
             OSError: the disk does not take the desk.
@@ -69,7 +69,7 @@ class HumanBackend:
 
 @dataclass(frozen=True)
 class _Work:
-    """What was handed in."""
+    """The work that was handed in: the report, a log of changes, and a complaint."""
 
     report: bytes | None = None
     log: str = ""
@@ -77,7 +77,7 @@ class _Work:
 
 
 def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
-    """Return the slot's desk, the one that is there if it is about the same, and what is asked at it."""
+    """Return the desk of the slot and its request; an existing desk for the same code is used again."""
     desk = Desk(_place(job))
     desk.folder.mkdir(mode=0o700, exist_ok=True)
     desk.folder.chmod(0o700)
@@ -110,7 +110,7 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
 
 
 def _place(job: AgentJob) -> Path:
-    """Return the folder of the slot's desk: beside its session's, where an agent of another product may have been."""
+    """Return the folder of the slot's desk, beside its session's, in which other agents may have been."""
     if job.session is None:
         return job.exchange / "person"
     folder = job.session.mount.reach
@@ -151,7 +151,7 @@ def _choice(alternatives: int) -> str:
 
 
 def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
-    """Return what the agent would read, with the paths of the host, after a word to the person."""
+    """Return the agent's prompt with paths of the host, after instructions for the person."""
     text = job.prompt
     for mount, here in ((job.view, desk.files), *((mount, desk.artifacts) for mount in job.artifacts)):
         text = text.replace(str(job.box.inside(mount.source, mount.target)), here.name)
@@ -206,7 +206,7 @@ def _tests(desk: Desk) -> str:
 
 
 def _command(name: str, asked: Asked) -> str:
-    """Return a command for this desk; a trial is no run that could be named, but a desk is known from within."""
+    """Return a command for this desk; outside a run it names none, as it is used at the desk."""
     return f"redfirst {name} {asked.run_id} --role {asked.role}" if _is_run(asked) else f"redfirst {name}"
 
 
@@ -220,7 +220,7 @@ def _place_to_type(path: Path) -> str:
 
 
 def _taken(job: AgentJob, desk: Desk) -> _Work:
-    """Take over what is at the desk; the hand-in stays, in case this process dies before the answer is written down."""
+    """Copy the desk's files into the view and return the work; the hand-in stays in case this process dies."""
     with desk.report.open("rb") as file:
         report = file.read(_REPORT_BYTES)
     if not job.view.writable:

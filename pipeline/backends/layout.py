@@ -1,4 +1,4 @@
-"""Takes the code from a view to a desk and the work back, file by file, never through a link.
+"""Copies code from a view to a desk and the work back, file by file, never through a link.
 
 Nobody else is at work in the view meanwhile. What is at the desk is a person's, and theirs to change at any moment.
 """
@@ -23,22 +23,23 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 Manifest = dict[str, str]
-"""Path -> what is there: `file` or `exec` with a sha256, `link` with its target, or a word for what cannot be taken."""
+"""Entries by path: `file` or `exec` with a sha256, `link` with its target, or a word for an entry that is not
+copied."""
 
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TAKEN: Final = ("file ", "exec ", "link ")
 _LARGEST: Final = 256 << 20
-"""Of a file that is read, and so of one that can be taken over; a sparse one of any size costs nothing to make."""
+"""The largest file that is read, and so copied back, in bytes; a sparse one of any size costs nothing to make."""
 _CACHE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
-"""How a CACHEDIR.TAG begins, by which a tool marks a folder that it can make again."""
+"""The beginning of a CACHEDIR.TAG, by which a tool marks a folder that it can make again."""
 _DEEPEST: Final = 300
-"""Folders in each other, below what a path can say and a process can follow."""
+"""The deepest folder that is read: a path can express it, and a process can follow it."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How two trees differ, by path.
+    """The difference of two trees, by path.
 
     Args:
         changed: Files and links that are new or other.
@@ -56,7 +57,7 @@ class Difference:
 
     @classmethod
     def at(cls, files: Path, before: Manifest, named: Collection[str]) -> Difference:
-        """Return what became of *before* at *files*, without what tools built there.
+        """Return the changes of *files* since *before*, without what tools built there.
 
         That is what is new and that the project's own ignore rules name, our list of scratch, or a cache's own mark.
 
@@ -75,7 +76,7 @@ class Difference:
 
     @classmethod
     def of(cls, before: Manifest, now: Manifest) -> Difference:
-        """Return what became of *before*."""
+        """Return the difference between two manifests."""
         other = [path for path, what in now.items() if before.get(path) != what]
         strange = {path: now[path] for path in other if not now[path].startswith(_TAKEN)}
         changed = tuple(path for path in other if path not in strange)
@@ -84,7 +85,7 @@ class Difference:
 
 
 def manifest_of(top: Path) -> Manifest:
-    """Return what is below *top*; folders count by what is in them, the `.git` at the top does not count.
+    """Return the manifest of the files below *top*; folders and the `.git` at the top are left out.
 
     Raises:
         OSError: a folder cannot be read, or is deeper than can be followed.
@@ -93,12 +94,12 @@ def manifest_of(top: Path) -> Manifest:
 
 
 def digest(manifest: Manifest) -> str:
-    """Return one hash for all of it."""
+    """Return one hash of a manifest."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def copy_out(view: Path, files: Path) -> None:
-    """Make *files* a copy of what is in the view, with its `.git`, so that a person sees what they change."""
+    """Copy the view into *files*, with its `.git`, so that the person can see their changes."""
     files.mkdir(mode=0o700)
     for path, _ in _walk(view):
         _carry(view, files, path)
@@ -107,7 +108,7 @@ def copy_out(view: Path, files: Path) -> None:
 
 
 def copy_back(files: Path, view: Path, named: Collection[str] = ()) -> Difference:
-    """Make the view hold what is in *files*, but for its `.git` and what tools built; return what that changed.
+    """Copy *files* into the view, without `.git` and what tools built; return the changes.
 
     Raises:
         OSError: a file of either cannot be read or written.
@@ -145,7 +146,7 @@ def _walk(
 
 
 class _Built:
-    """Finds what tools built among a person's files.
+    """Finds files among a person's that tools built.
 
     Args:
         top: The files.
@@ -161,13 +162,13 @@ class _Built:
         self.found: list[str] = []
 
     def names(self, path: str, *, is_folder: bool) -> bool:
-        """Return whether a rule says that tools made this."""
+        """Return whether a rule says that tools made a file or folder."""
         if scratch_pattern(path) is not None:
             return True
         return (f"{path}/" in self.ignored or self._is_cache(path)) if is_folder else path in self.ignored
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
-        """Return whether to leave it out, and take it down: nothing that counts is it, or in it."""
+        """Record a path as left out and return True, unless it counts or contains a path that does."""
         if path in self.kept or (is_folder and path in self.folders):
             return False
         self.found.append(f"{path}/" if is_folder else path)
@@ -197,12 +198,12 @@ def _what(path: Path, status: os.stat_result) -> str:
 
 
 def opened_file(path: Path) -> BufferedReader:
-    """Open a file to read, but no link; without blocking, since what was a file a moment ago may be a FIFO now."""
+    """Open a file for reading, never a link, and without blocking: it may have become a FIFO."""
     return os.fdopen(os.open(path, _FILE), "rb")
 
 
 def _carry(source: Path, target: Path, path: str) -> None:
-    """Bring one file or link from below *source* to below *target*, where nothing is in its way."""
+    """Copy one file or link from below *source* to below *target*, where its path must be free."""
     there = target / path
     _make_folders(target, Path(path).parent)
     status = (source / path).lstat()
@@ -232,7 +233,7 @@ def _give(path: Path, top: Path) -> None:
 
 
 def _make_way(top: Path, path: str) -> None:
-    """Take away what is at *path*, and each file or link on the way to it: no file is written through a link."""
+    """Remove the entry at *path*, and each file or link above it, so that nothing is written through a link."""
     for part in reversed(Path(path).parents):
         place = top / part
         if part.parts and os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
@@ -245,7 +246,7 @@ def _make_way(top: Path, path: str) -> None:
 
 
 def _close_up(view: Path, files: Path, path: str) -> None:
-    """Remove the folders that a removal left empty, unless they are at the desk too."""
+    """Remove folders that a removal left empty, unless the desk has them too."""
     for part in Path(path).parents:
         place = view / part
         if (

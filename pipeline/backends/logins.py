@@ -1,4 +1,4 @@
-"""Reads the secrets of a login that is shown to an agent, so that they are not written down where it repeats them."""
+"""Reads the secrets in a login that is shown to an agent, so that they can be redacted from its output."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pipeline.config.agents import AgentConfig
 
 _VALUE: Final = re.compile(r"(?!https?://)[!-~]{16,}")
-"""Tokens and keys; what is shorter is a name, a date or a word of the format."""
+"""Tokens and keys; shorter values are names, dates or words of the format."""
 
 
 def login_values(agent: AgentConfig, home: Path) -> frozenset[str]:
-    """Return the tokens and keys of the login that *agent* is shown; nothing where it is shown none."""
+    """Return the tokens and keys of the login that *agent* is shown; empty if none is shown."""
     place = _place(agent) if agent.login else None
     if place is None:
         return frozenset()
@@ -36,7 +36,7 @@ def login_values(agent: AgentConfig, home: Path) -> frozenset[str]:
 
 
 def require_login(agent: AgentConfig, home: Path) -> None:
-    """Return when the login that *agent* is to be shown is there.
+    """Check that the login exists that *agent* is to be shown.
 
     Raises:
         UserError: it is not.

@@ -1,4 +1,4 @@
-"""Where a product's own program is: agents are installed by npm or by their own installers, often behind a wrapper.
+"""Finds a product's native program behind npm packages, installers and wrapper scripts.
 
 A wrapper in JavaScript would need Node and its package in the box; the native program beside it needs neither.
 """
@@ -47,7 +47,7 @@ class Native:
     tested: str
 
     def program(self, argv: Sequence[str], search_path: str | None) -> Program:
-        """Return the program as the box can run it.
+        """Return the product's program in a form that the box can run.
 
         Args:
             argv: What the configuration names: nothing, or the program alone.
@@ -69,7 +69,7 @@ class Native:
         return Program(path, (*located.mounts, Mount(home, home)))
 
     def installed(self, search_path: str | None, argv0: str | None = None) -> Path | None:
-        """Return the native program, None if there is none.
+        """Return the path of the native program, None if it is not installed.
 
         Args:
             search_path: Where it is looked up; the PATH of this process if None.
@@ -83,7 +83,7 @@ class Native:
         return next((candidate for candidate in candidates if _is_native(candidate)), None)
 
     def require(self, agent: AgentConfig, search_path: str | None) -> None:
-        """Return when the program is there and the configuration lets it reach a model.
+        """Check that the program is installed and that the configuration lets it reach a model.
 
         Raises:
             UserError: it is not, or does not.
@@ -97,7 +97,7 @@ class Native:
             raise self._refusal('The key login is for network = "open"; with "model" no login is shown to an agent.')
 
     def _behind(self, wrapper: Path) -> Iterator[Path]:
-        """Yield the native programs of the npm package that a script belongs to."""
+        """Yield the native programs in the npm package of a wrapper script."""
         scope, _, name = self.package.partition("/")
         machine = _MACHINES.get(platform.machine(), platform.machine())
         for top in wrapper.parents[:3]:

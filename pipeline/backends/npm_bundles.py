@@ -1,4 +1,4 @@
-"""Agents that npm installs as a bundle for Node: the program, and the packages that it needs in a box."""
+"""Finds agents that npm installs as bundles for Node, with the packages that they need in a box."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bundle:
     tested: str
 
     def program(self, argv: Sequence[str], search_path: str | None) -> Program:
-        """Return Node with the bundle, as the box can run it.
+        """Return Node with the bundle in a form that the box can run.
 
         Args:
             argv: What the configuration names: nothing, or the program alone.
@@ -63,7 +63,7 @@ class Bundle:
         return replace(program, mounts=(*others, Mount(packages, packages)))
 
     def installed(self, search_path: str | None, argv0: str | None = None) -> Path | None:
-        """Return the program, None if there is none.
+        """Return the path of the program, None if it is not installed.
 
         Args:
             search_path: Where it is looked up; the PATH of this process if None.
@@ -74,6 +74,6 @@ class Bundle:
 
 
 def _packages_of(script: Path) -> Path:
-    """Return the outermost folder of packages that the script is in: what it imports lies beside it."""
+    """Return the outermost package folder that contains a script: its imports are beside it."""
     outermost = [above for above in script.parents if above.name == _PACKAGES]
     return outermost[-1] if outermost else script.parent

@@ -1,4 +1,4 @@
-"""Runs a program as an agent: document in, report out, one sentence on how it ended (contract 5)."""
+"""Runs a program as an agent: passes it the document, reads its report, and describes how it ended (contract 5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.process import Completed, Talk
 
 INSIDE: Final = Path("/run/redfirst")
-"""Where the box shows what passes between this program and an agent."""
+"""The folder in the box for the files between this program and an agent."""
 # More than a report may have, so that one that is too large is told apart from one that is broken.
 _REPORT_BYTES: Final = 2_000_000
 _LAST_WORDS: Final = 300
@@ -27,7 +27,7 @@ _LAST_WORDS: Final = 300
 
 @dataclass(frozen=True)
 class Exchange:
-    """The files that pass between this program and one agent: `dispatch.json` in, `out/report.json` back.
+    """The files between this program and one agent: `dispatch.json` in, `out/report.json` back.
 
     Args:
         job: The job; its exchange folder is its own.
@@ -41,7 +41,7 @@ class Exchange:
 
     @classmethod
     def open(cls, job: AgentJob) -> Self:
-        """Return the exchange of *job*, with the document in it."""
+        """Return the exchange of *job*, after the document is written."""
         exchange = cls(job, job.exchange / "dispatch.json", job.exchange / "out")
         exchange.document.write_bytes(job.document)
         exchange.out.mkdir(exist_ok=True)
@@ -49,15 +49,15 @@ class Exchange:
 
     @property
     def mounts(self) -> tuple[Mount, ...]:
-        """Return how the box shows the files."""
+        """Return the mounts that show the files in the box."""
         return self.shown(self.document), Mount(self.out, INSIDE / self.out.name, writable=True)
 
     def shown(self, path: Path) -> Mount:
-        """Return how the box shows a further file of the exchange folder, read-only."""
+        """Return the read-only mount of a further file of the exchange folder."""
         return Mount(path, INSIDE / path.name)
 
     def inside(self, path: Path) -> Path:
-        """Return where an agent finds a file of the exchange folder."""
+        """Return the path at which an agent finds a file of the exchange folder."""
         return self.job.box.inside(path, INSIDE / path.relative_to(self.job.exchange))
 
     async def run(
@@ -68,7 +68,7 @@ class Exchange:
         env: Mapping[str, str] | None = None,
         talk: Talk | None = None,
     ) -> Completed:
-        """Run `argv` in the view; what *env* says counts over the job's own; *talk* has its streams, if there is one.
+        """Run `argv` in the view; *env* overrides the job's variables; *talk* gets the streams, if given.
 
         Raises:
             BoxError: the box did not work.
@@ -95,7 +95,7 @@ class Exchange:
         )
 
     def report(self) -> tuple[bytes | None, str | None]:
-        """Return what is in the report file, or why it cannot be read; neither if there is none."""
+        """Return the content of the report file, or why it cannot be read; neither if it is missing."""
         try:
             descriptor = os.open(self.out / "report.json", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
@@ -111,7 +111,7 @@ class Exchange:
 
 
 async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount, ...], stdin: bytes) -> AgentResult:
-    """Run `argv` in the view with the document at `$REDFIRST_DISPATCH` and the report wanted at `$REDFIRST_REPORT`.
+    """Run `argv` in the view; it finds the document at `$REDFIRST_DISPATCH` and writes to `$REDFIRST_REPORT`.
 
     Raises:
         BoxError: the box did not work.
@@ -134,7 +134,7 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
 
 
 def how_it_ended(ended: Completed, timeout_s: float) -> tuple[Ended, str | None]:
-    """Return how a process ended, and one sentence about it if it did not end well."""
+    """Return how a process ended, and a sentence about it if it did not end well."""
     if ended.timed_out:
         return Ended.TIMED_OUT, f"The agent did not finish within {timeout_s:g} seconds and was stopped."
     if ended.signal is not None:
@@ -148,7 +148,7 @@ def how_it_ended(ended: Completed, timeout_s: float) -> tuple[Ended, str | None]
 
 
 def _unique(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    """Return the mounts, each target once: a program and a `read` folder may name the same."""
+    """Return the mounts with each target once: a program and a `read` folder may have the same."""
     return tuple({mount.target: mount for mount in mounts}.values())
 
 

@@ -1,4 +1,4 @@
-"""What it takes to ask an agent, and what comes back. One protocol; `BACKENDS` has its implementations.
+"""The protocol of backends, with the job that they get and the result that they return; `BACKENDS` lists them.
 
 A backend starts something in the box, waits, and reports how that ended. Whether a report is well formed is decided by
 `pipeline.reports`, whether a change is allowed by the gate; a backend decides neither.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Mishap(StrEnum):
-    """Why a tool did nothing although nothing forbids it; the other rules of a `ToolAnswer` are refusals."""
+    """Why a permitted tool call failed; the other rules of a `ToolAnswer` are refusals."""
 
     NO_SUCH_FILE = "no-such-file"
     FILE_KIND = "file-kind"
@@ -39,7 +39,7 @@ class Mishap(StrEnum):
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What one call of a tool of ours comes to.
+    """The answer to a tool call.
 
     Args:
         text: For the model; hidden characters are written as escapes.
@@ -53,15 +53,15 @@ class ToolAnswer:
 
     @property
     def denied(self) -> bool:
-        """Return whether a rule forbids it."""
+        """Return whether a rule forbids the call."""
         return self.rule is not None and not isinstance(self.rule, Mishap)
 
 
 class Bench(Protocol):
-    """The tools of one dispatch, for a backend whose loop is ours; each call is judged before it happens."""
+    """The tools of one dispatch, for a backend with our own tool loop; each call is judged before it is carried out."""
 
     async def run(self, text: str) -> ToolAnswer:
-        """Run one listed command, without a shell."""
+        """Run one command from the list of allowed ones, without a shell."""
         ...
 
     async def run_tests(self, selectors: Sequence[str] = ()) -> ToolAnswer:
@@ -99,7 +99,7 @@ class Bench(Protocol):
 
 @dataclass(frozen=True)
 class Service:
-    """The model service that the configuration names for this dispatch, and its name there."""
+    """A model service that the configuration names, and its name there."""
 
     name: str
     provider: Provider
@@ -107,7 +107,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Session:
-    """Where an agent keeps its conversation, so that a re-ask can go on in it.
+    """A slot's conversation with an agent, which a re-ask can continue.
 
     The folder is shown to agents of this slot only. This program reads nothing of it but what it wrote itself.
 
@@ -203,18 +203,18 @@ class Ended(StrEnum):
     SIGNAL = "signal"
     TIMED_OUT = "timed_out"
     STOPPED = "stopped"
-    """This program ended it, before it had an answer."""
+    """This program ended it before it answered."""
 
 
 class Fault(StrEnum):
-    """Why what an agent answered is no answer, where its product says so: an exit code of 0 proves nothing."""
+    """Why an agent gave no answer, as its product says: an exit code of 0 proves nothing."""
 
     UNAUTHORIZED = "unauthorized"
-    """The login or key was refused; asking again changes nothing."""
+    """The login or key was refused; asking again does not help."""
     UNAVAILABLE = "unavailable"
     """The model service is down, overloaded or out of reach, or does not know the model."""
     BUDGET = "budget"
-    """What the dispatch may cost is used up."""
+    """The dispatch's allowance is used up."""
     STEPS = "steps"
     """The model gave as many answers as it may."""
     REFUSED = "refused"
@@ -222,14 +222,14 @@ class Fault(StrEnum):
     TRUNCATED = "truncated"
     """The model's answer ended at its limit of output."""
     EMPTY = "empty"
-    """The turn ended without a word."""
+    """The turn ended without text."""
     DENIED = "denied"
-    """It gave up over tools that it may not use."""
+    """The agent gave up over tools that it may not use."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What the agent says that it consumed; None where it says nothing. `input_tokens` counts cached ones too."""
+    """The usage that an agent reports; None where it reports none. `input_tokens` includes cached ones."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -239,7 +239,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class AgentResult:
-    """How it went.
+    """The result of asking one agent.
 
     Args:
         ended: How the process ended.
@@ -277,10 +277,10 @@ class AgentResult:
 
 
 class Backend(Protocol):
-    """A way to run an agent."""
+    """A way to run agents."""
 
     def require(self, agent: AgentConfig, search_path: str) -> None:
-        """Return when what the configuration names is there; asked before a run is begun.
+        """Check that the programs and files in the configuration exist; called before a run begins.
 
         Raises:
             UserError: a program or a script is missing, or cannot be used.
@@ -288,7 +288,7 @@ class Backend(Protocol):
         ...
 
     async def run(self, job: AgentJob) -> AgentResult:
-        """Ask the agent; everything it started is dead on return.
+        """Run the agent for one job and return its result; every process that it started is dead.
 
         Raises:
             UserError: the configuration names something that is not there.

@@ -1,4 +1,4 @@
-"""A report's schema as products and providers take it, and the report out of what they give back.
+"""Adapts a report's JSON Schema to products and providers, and extracts the report from their answers.
 
 Our schemas are what pydantic writes: unions at the top, `$defs`, defaults. A tool's input must be an object, so a union
 is wrapped. OpenAI's strict mode knows fewer words and wants every key; what is left out is then null, which
@@ -25,7 +25,7 @@ _FENCED: Final = re.compile(r"^```(?:json)?[ \t]*\n(.*?)\n```[ \t]*$", re.DOTALL
 
 @dataclass(frozen=True)
 class Form:
-    """What a product is told about the report.
+    """The schema of a report in the form that a product accepts.
 
     Args:
         schema: A JSON Schema whose top is an object.
@@ -42,12 +42,12 @@ class Form:
         return json.dumps(answer).encode()
 
     def said(self, text: str) -> bytes | None:
-        """Return the report in the last words of a model: all of them, the last line or the last fence."""
+        """Return the report in a model's last words: the whole text, its last line or its last fence; else None."""
         return next((self.filled(found) for found in _objects(text)), None)
 
 
 def form(schema: Mapping[str, Any], *, strict: bool) -> Form:
-    """Return how a product is told *schema*.
+    """Return *schema* in the form that a product accepts.
 
     Args:
         schema: One of `pipeline.reports.kinds.report_schema`.
@@ -92,7 +92,7 @@ def _or_null(schema: Json) -> Json:
 
 
 def _objects(text: str) -> Iterator[Json]:
-    """Yield the JSON objects that could be a report: the whole text, then the last line, then the last fence."""
+    """Yield JSON objects that could be a report: the whole text, then the last line, then the last fence."""
     for candidate in (text, *text.strip().splitlines()[-1:], *reversed(_FENCED.findall(text))):
         try:
             found = json.loads(candidate)

@@ -1,4 +1,4 @@
-"""Scripts of prepared answers: read strictly, matched in order, each entry used once (contract 5)."""
+"""Reads scripts of prepared answers strictly; entries are matched in order, each used once (contract 5)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _text(value: object) -> object:
 
 
 class When(BaseModel):
-    """Which dispatches an entry is for; what is left out matches anything."""
+    """The dispatches that an entry is for; an omitted field matches any."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,24 +41,24 @@ class When(BaseModel):
     step: str | None = None
 
     def matches(self, dispatch: Mapping[str, object]) -> bool:
-        """Return whether the dispatch document says the same wherever this says something."""
+        """Return whether the dispatch document has the same value in every field that is set here."""
         wanted = self.model_dump(mode="json", exclude_none=True)
         return all(dispatch.get(key) == value for key, value in wanted.items())
 
 
 class Answer(BaseModel):
-    """What the played agent does, in this order: files, run, sleep, report, stdout, exit."""
+    """The actions of the played agent, in this order: files, run, sleep, report, stdout, exit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     when: When = When()
     files: dict[str, str | None] = Field(default_factory=dict)
-    """Path in the view -> content; null deletes."""
+    """Contents by path in the view; null deletes the file."""
     run: list[str] | None = Field(default=None, min_length=1)
-    """A command; if it fails the agent ends with its exit code."""
+    """A command; if it fails, the agent ends with its exit code."""
     sleep_s: float = Field(default=0, ge=0)
     report: dict[str, Any] | None = None
-    """Written to the report file."""
+    """The content of the report file."""
     stdout: str | None = None
     exit: int = Field(default=0, ge=0, le=255)
 
@@ -68,12 +68,12 @@ _SCRIPT: TypeAdapter[list[Answer]] = TypeAdapter(list[Answer])
 
 @functools.lru_cache(maxsize=8)
 def _entries(text: str) -> tuple[Answer, ...]:
-    """Return the entries of a text; every dispatch asks, and reading YAML takes longer than starting its agent."""
+    """Return the entries in a script's text, cached: every dispatch asks, and reading YAML is slow."""
     return tuple(_SCRIPT.validate_python(read(text, aliases=True).value))
 
 
 def load_script(path: Path) -> tuple[Answer, ...]:
-    """Return the entries of a script.
+    """Return the entries of a script file.
 
     Raises:
         UserError: it cannot be read, is not YAML, or has a key or value that is not known; with a pointer.
@@ -96,7 +96,7 @@ def load_script(path: Path) -> tuple[Answer, ...]:
 
 
 def choose(path: Path, entries: Sequence[Answer], document: bytes, used: AbstractSet[int]) -> int:
-    """Return the number of the first entry that is not used and matches the dispatch document.
+    """Return the number of the first unused entry that matches the dispatch document.
 
     Raises:
         ScriptMismatchError: there is none; the message names the dispatch.

@@ -1,4 +1,4 @@
-"""A program that runs in the box: it does what one entry of a script says, as an agent would. See `script.Answer`."""
+"""The program in the box that plays one entry of a script as an agent would. See `script.Answer`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def play(entry: dict[str, Any]) -> int:
-    """Do it all in order and return the exit code."""
+    """Carry out the entry's actions in order and return the exit code."""
     for name, content in entry["files"].items():
         path = Path(name)
         if content is None:

@@ -1,4 +1,4 @@
-"""An agent that plays prepared answers, in the same view, box and gate as a real one (contract 5)."""
+"""Backend `scripted`: plays prepared answers in the same view, box and gate as a real agent (contract 5)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _INSIDE: Final = Path("/run/redfirst/script_player.py")
 
 
 class ScriptedBackend:
-    """Plays the first unused entry that matches.
+    """Plays the first unused entry that matches a dispatch.
 
     Which entries are used is the caller's to know: it is derived from the dispatches that finished, so that a resumed
     run goes on where the script was.
     """
 
     def require(self, agent: AgentConfig, search_path: str) -> None:  # noqa: ARG002  (the protocol)
-        """Return when the script can be read.
+        """Check that the script can be read.
 
         Raises:
             UserError: it is missing or wrong.

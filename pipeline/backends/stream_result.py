@@ -1,4 +1,4 @@
-"""What a product's own event stream says about a dispatch, and the result that comes of it.
+"""Reads a product's event stream, and builds the result of a dispatch from its facts.
 
 An exit code proves nothing: products end with 0 after a refusal, a denial, or nothing at all.
 """
@@ -27,14 +27,14 @@ _NO_REPORT: Final = "There was no report; answer with the JSON object that was a
 
 
 class Line(BaseModel):
-    """What is read of an event, or of a part of one; products add keys with every version."""
+    """The base of events and their parts; unknown keys are ignored, since products add some with every version."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """What the stream says.
+    """The facts in a product's event stream.
 
     Args:
         report: The report in the structured answer or in the last words, if any.
@@ -60,7 +60,7 @@ class StreamFacts:
 
 
 def events(stdout: bytes, known: TypeAdapter[Event]) -> list[Event]:
-    """Return the events that are known, one JSON object a line; the middle of a long stream may be missing.
+    """Return the known events in a stream of JSON lines; the middle of a long stream may be missing.
 
     What an agent runs can write into the stream, too: a line that does not validate is none of it.
     """
@@ -72,20 +72,20 @@ def events(stdout: bytes, known: TypeAdapter[Event]) -> list[Event]:
 
 
 def short(words: object) -> str:
-    """Return words of a product on one line, cut."""
+    """Return a product's words on one line, shortened."""
     line = " ".join(str(words).split())
     return line if len(line) <= _WORDS else f"{line[:_WORDS]} ..."
 
 
 def anew(job: AgentJob, facts: StreamFacts) -> AgentJob | None:
-    """Return the job in a conversation that begins, where the one to go on with is gone; None where it was not."""
+    """Return the job with a new conversation if the one to be continued is lost, else None."""
     if not facts.lost or job.session is None or job.session.id is None:
         return None
     return replace(job, session=replace(job.session, id=None))
 
 
 def result_of(exchange: Exchange, ended: Completed, facts: StreamFacts) -> AgentResult:
-    """Return the result: what ended the process first, then what the product says, then what is missing."""
+    """Return the result of a dispatch: a killed process counts first, then the product's fault, then no report."""
     how, complaint = how_it_ended(ended, exchange.job.timeout_s)
     written, unreadable = exchange.report()
     report = facts.report if facts.report is not None else written
