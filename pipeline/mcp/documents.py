@@ -32,7 +32,7 @@ class NothingAsked(_Part):
 
 
 class RunAsked(_Part):
-    """Which recipe is to be run, and its inputs. Either `recipe` or `spec` is given."""
+    """The recipe to run, and its inputs. Either `recipe` or `spec` is given."""
 
     recipe: Annotated[Name | None, Field(description="The name of a recipe, as `list` gives it")] = None
     spec: Annotated[
@@ -43,7 +43,7 @@ class RunAsked(_Part):
 
 
 class StatusAsked(_Part):
-    """Which run, and how long to wait for its end."""
+    """The run whose status is wanted, and how long to wait for its end."""
 
     run: Annotated[Name | None, Field(description="A run; without it the newest ones")] = None
     wait_s: Annotated[
@@ -52,14 +52,14 @@ class StatusAsked(_Part):
 
 
 class ResultAsked(_Part):
-    """Which run, or which of its steps."""
+    """The run, or the step of one, whose result is wanted."""
 
     run: Name
     step: Annotated[Name | None, Field(description="What this step left, instead of what the run gives")] = None
 
 
 class CancelAsked(_Part):
-    """Which run."""
+    """The run to cancel."""
 
     run: Name
 
@@ -115,13 +115,13 @@ class RunTold(_Part):
 
 
 class RunsTold(_Part):
-    """How runs stand, the newest first."""
+    """The status of several runs, the newest first."""
 
     runs: tuple[RunTold, ...]
 
 
 class ResultTold(_Part):
-    """What a run, or a step of one, has given. `cut` says that there is more; `files` is where all of it lies."""
+    """The result of a run, or of a step of one. `cut` says that there is more; `files` is where all of it lies."""
 
     run: str
     status: str
