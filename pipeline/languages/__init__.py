@@ -1,4 +1,4 @@
-"""Everything that redfirst knows of programming languages: a folder each, one table, and what they have in common.
+"""What does redfirst know of programming languages? A folder for each, one table, and what they share.
 
 `table` lists them. `protocol` says what running tests has to offer; `sources` what is read from source texts. Nothing
 outside of this package names a language. It may import `evidence`, `policy` and what runs a box, never a step or a run.

@@ -1,4 +1,4 @@
-"""A toolchain that knows the file names of its language, and loads what runs tests and reads sources when it is needed.
+"""The base of toolchains: knows the file names of its language, and imports runners and readers when they are needed.
 
 Most parsers are shared libraries, and every toolchain is asked whether it recognises a project.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LazyToolchain(Scaffolding):
-    """What a toolchain has of the protocol by its names.
+    """The part of the toolchain protocol that follows from names.
 
     `package` is the folder of its modules: `environment` finds one, `measuring` runs the tests and checks the types.
     `markers` are files by which a project is recognised; `control` are patterns of names, and `control_folders` names
@@ -32,15 +32,15 @@ class LazyToolchain(Scaffolding):
     control_folders: frozenset[str] = frozenset()
 
     def detect(self, worktree: Path) -> bool:
-        """Return whether the folder has one of the files by which a project is recognised."""
+        """Return whether the folder contains a file that marks a project of this language."""
         return any((worktree / name).is_file() for name in self.markers)
 
     async def find_environment(self, lookup: Lookup) -> Environment | Missing:
-        """Return how the tests are run, or why that is not known."""
+        """Return the environment of the project's tests, or why there is none."""
         return await import_module(f"{self.package}.environment").find_environment(lookup)
 
     async def run_tests(self, asked: Measurement) -> Observation:
-        """Run the selected tests and return what was observed.
+        """Run the selected tests and return the observation.
 
         Raises:
             BoxError: the box did not work.
@@ -48,7 +48,7 @@ class LazyToolchain(Scaffolding):
         return await import_module(f"{self.package}.measuring").run_tests(asked)
 
     async def check_types(self, asked: Measurement) -> Observation:
-        """Return what does not compile or type-check, as collection errors.
+        """Return compile and type errors as collection errors.
 
         Raises:
             BoxError: the box did not work.
@@ -60,6 +60,6 @@ class LazyToolchain(Scaffolding):
         return observation.layout.is_test(path)
 
     def is_control_path(self, path: str) -> bool:
-        """Return whether the file controls how tests run, what is compiled for them, or what they import."""
+        """Return whether the file controls how tests run, how they are compiled, or what they import."""
         *folders, name = path.casefold().split("/")
         return not self.control_folders.isdisjoint(folders) or any(fnmatchcase(name, one) for one in self.control)

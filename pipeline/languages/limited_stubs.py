@@ -1,4 +1,4 @@
-"""Stubs of each language, read with limits: a file that cannot be read is left out, or is a fault itself.
+"""Reads and writes stubs of each language within limits; an unreadable file is left out, or is itself a fault.
 
 They take all files at once. Where that fails each file is read for itself, to know which it is.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Scaffolding:
-    """What a toolchain has of the protocol for stubs.
+    """The part of the toolchain protocol about stubs.
 
     `stub_readers` are two modules that read sources of its language; they are loaded when they are needed, since most
     parsers are shared libraries. The first has `stub_symbols` and `introduced`, the second `stub_faults`.
@@ -36,16 +36,16 @@ class Scaffolding:
         return stub_symbols(import_module(self.stub_readers[0]).stub_symbols, files, symbols)
 
     def introduced(self, before: Files, after: Files) -> tuple[Symbol, ...]:
-        """Return what the files define outside of tests that they did not define before."""
+        """Return the symbols defined outside of tests that were not defined before."""
         return introduced(import_module(self.stub_readers[0]).introduced, before, after)
 
     def stub_faults(self, before: Files, after: Files, symbols: Sequence[Symbol]) -> tuple[StubFault, ...]:
-        """Return what a stub pass changed that is more, or other, than a stub."""
+        """Return the faults of a stub pass: changes that are no stubs."""
         return stub_faults(import_module(self.stub_readers[1]).stub_faults, before, after, symbols)
 
 
 def stub_symbols(read: Replaces, files: Files, symbols: Sequence[Symbol]) -> Stubbed:
-    """Return the files with their stubs; one that cannot be read keeps what it has, so that tests pass on it."""
+    """Return the files with stubs; an unreadable file stays unchanged, so that tests pass on it."""
     try:
         return limited(read)(files, symbols)
     except UnreadableError:
@@ -54,7 +54,7 @@ def stub_symbols(read: Replaces, files: Files, symbols: Sequence[Symbol]) -> Stu
 
 
 def introduced(read: Compares, before: Files, after: Files) -> tuple[Symbol, ...]:
-    """Return what the files define that they did not define before; nothing of one that cannot be read."""
+    """Return the symbols that the files newly define; none for an unreadable file."""
     try:
         return limited(read)(before, after)
     except UnreadableError:
@@ -63,7 +63,7 @@ def introduced(read: Compares, before: Files, after: Files) -> tuple[Symbol, ...
 
 
 def stub_faults(read: Judges, before: Files, after: Files, symbols: Sequence[Symbol]) -> tuple[StubFault, ...]:
-    """Return what is no stub; where a file cannot be read that is what there is to say."""
+    """Return the changes that are no stubs; for an unreadable file, that it cannot be read."""
     try:
         return limited(read)(before, after, symbols)
     except UnreadableError as error:

@@ -1,4 +1,4 @@
-"""Which definitions a task names, however it spells them: `A.b`, `A::b`, `crate::m::A::b`."""
+"""Matches definitions with the names that a task writes, in any spelling: `A.b`, `A::b`, `crate::m::A::b`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Parts = tuple[str, ...]
 
 
 def parts_of(name: str) -> Parts:
-    """Return the words of a dotted name, whichever separator the language has."""
+    """Return the words of a dotted name, with any language's separator."""
     return tuple(word for word in name.replace("::", ".").replace("#", ".").split(".") if word)
 
 
@@ -28,7 +28,7 @@ class Wanted:
 
     @classmethod
     def of(cls, path: str, symbols: Sequence[Symbol]) -> Wanted:
-        """Return those of *symbols* that may be defined at *path*."""
+        """Return the *symbols* that may be defined at *path*."""
         return cls(tuple(parts_of(symbol.name) for symbol in symbols if symbol.path in {"", path}), path)
 
     def names(self, place: Parts) -> bool:
@@ -43,7 +43,7 @@ class Wanted:
 
     @staticmethod
     def missing(defined: Mapping[str, Collection[Parts]], symbols: Sequence[Symbol]) -> Iterator[tuple[str, str]]:
-        """Yield path and name of each new symbol that none of the files that may have it defines.
+        """Yield path and name of each new symbol that no file defines which may.
 
         Args:
             defined: What each file that was changed defines.
@@ -59,7 +59,7 @@ class Wanted:
 
 
 def is_same(place: Parts, symbol: Parts, path: str) -> bool:
-    """Return whether a task means a definition by a name.
+    """Return whether a name in a task means a definition.
 
     Modules may be left out of either: of the name, or, in Rust, where a file may have modules in it, of the place. A
     class or an object may not, however it is spelled: `config.load` is not the function `load`.
@@ -85,5 +85,5 @@ def is_same(place: Parts, symbol: Parts, path: str) -> bool:
 
 
 def _plain(word: str) -> str:
-    """Return the name of a file or a module as both are compared: `my-cart.ts` is imported as `myCart`."""
+    """Return a file's or module's name for comparison: `my-cart.ts` is imported as `myCart`."""
     return word.replace("-", "").replace("_", "").casefold()

@@ -1,4 +1,4 @@
-"""What a language's test toolchain must offer, and the values that cross this seam."""
+"""The protocol that a language's toolchain implements, and the values that it takes and returns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InstalledFolder:
 
 @dataclass(frozen=True)
 class Environment:
-    """How the tests of a project are started.
+    """The environment of a project's tests: command, mounts and variables.
 
     `command` is an absolute argv prefix; `mounts` are needed read-only in the box, at the same paths; at each of
     `editable_roots` the view must be shown too, else the tests import the wrong code (architecture 5). `prefix` is
@@ -60,7 +60,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Missing:
-    """There is no environment; the sentence says what was looked at and what to do.
+    """The environment is missing; the sentence says where it was looked for and what to do.
 
     `remedy` is what mends it, where that is not to install the language.
     """
@@ -71,36 +71,36 @@ class Missing:
 
 @dataclass(frozen=True)
 class View:
-    """The files to measure, and how the box shows them."""
+    """The files to measure, with the mount that shows them in a box."""
 
     mount: Mount
 
     @property
     def host(self) -> Path:
-        """Return the path at which this process finds them."""
+        """Return the path of the files for this process."""
         return self.mount.reach
 
     @property
     def files(self) -> Files:
-        """Return the files for reading while, or after, something has run that may have changed them."""
+        """Return the files for reading, safely even if tested code may have changed them."""
         return Files(Path(str(self.host).removesuffix(self.mount.inner)), self.mount.inner)
 
     @property
     def workspace(self) -> Path:
-        """Return the path at which the tests find them."""
+        """Return the path of the files for the tests."""
         return self.mount.target
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which collected tests to run: those with these ids, those in these files. Everything is collected in any case."""
+    """The collected tests to run: those with these ids or in these files. All tests are collected in any case."""
 
     ids: frozenset[str] | None = None
     files: frozenset[str] | None = None
 
     @classmethod
     def nothing(cls) -> Selection:
-        """Return the selection that only collects."""
+        """Return the selection of no tests, which only collects."""
         return cls(ids=frozenset())
 
     def has(self, entry: str, path: str) -> bool:
@@ -110,7 +110,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Cache:
-    """A folder of compiled code that outlives one test run: bytecode, dependencies, whatever the language compiles.
+    """A folder of compiled code that outlives one test run: bytecode, dependencies and the like.
 
     `warm=True` fills it, and is for runs before any agent (the baseline); afterwards it is mounted read-only, so that
     tested code cannot poison what a later run loads.
@@ -122,7 +122,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a toolchain is to measure: the tests of a view, in a box, with an environment.
+    """A request to measure: the tests of a view, in a box, with an environment.
 
     Args:
         box: Where it runs.
@@ -151,7 +151,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Where on the host an environment is looked for.
+    """The folders in which an environment is looked for on the host.
 
     Args:
         worktree: The checkout that the user stands in, or the one in which `setup` was run.
@@ -169,7 +169,7 @@ class Lookup:
 
 
 class Toolchain(Protocol):
-    """One language's way to run tests and to recognise them.
+    """The protocol by which the tests of one language are recognised and run.
 
     `sources` are the endings of the files that are its code; `stub` is what the body of a scaffolded symbol is, word
     for word, and `stub_like` finds one that is left, however it is spelled; `install_hint` says how to get the
@@ -183,15 +183,15 @@ class Toolchain(Protocol):
     install_hint: str
 
     def detect(self, worktree: Path) -> bool:
-        """Return whether the project looks like one of this toolchain's."""
+        """Return whether a folder looks like a project of this language."""
         ...
 
     async def find_environment(self, lookup: Lookup) -> Environment | Missing:
-        """Return how to run the tests; asked on the host, before any agent ran."""
+        """Return the environment of the tests; called on the host, before any agent ran."""
         ...
 
     async def run_tests(self, asked: Measurement) -> Observation:
-        """Run the tests in the box and return what was observed.
+        """Run the tests in the box and return the observation.
 
         Raises:
             BoxError: the box did not work; nothing is known about the tests.
@@ -199,7 +199,7 @@ class Toolchain(Protocol):
         ...
 
     async def check_types(self, asked: Measurement) -> Observation:
-        """Return what does not compile or type-check, tests included, as collection errors; nothing of it is run.
+        """Return the compile and type errors, of tests too, as collection errors; nothing of it is run.
 
         Where a language has no such check (Python without a type checker), what cannot be parsed is an error.
 
@@ -221,13 +221,13 @@ class Toolchain(Protocol):
         ...
 
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-        """Return what the files define at their top level that they did not define before."""
+        """Return the symbols that the files newly define at their top level."""
         ...
 
     def stub_faults(
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
     ) -> tuple[StubFault, ...]:
-        """Return what a stub pass changed that is no stub, read from the syntax trees (ADR-7).
+        """Return the changes of a stub pass that are no stubs, by the syntax trees (ADR-7).
 
         Allowed are imports, comments, and each of `symbols` with its members: a function whose body is exactly the stub
         (a docstring or documentation before it is fine), a type with its fields, a constant with a literal. A function
@@ -244,7 +244,7 @@ class Toolchain(Protocol):
 
 
 class Settings(Protocol):
-    """`[toolchains.NAME]`, as far as a language is concerned; times are in seconds."""
+    """The settings of a language in `[toolchains.NAME]`; times are in seconds."""
 
     @property
     def folder(self) -> str | None: ...  # noqa: D102
@@ -259,7 +259,7 @@ class Settings(Protocol):
 
 
 class Tables(Protocol):
-    """`[toolchains]`: which are to be used, in order, and the settings of each."""
+    """The table `[toolchains]`: the toolchains to use, in order, and the settings of each."""
 
     @property
     def use(self) -> Sequence[str] | None: ...  # noqa: D102
@@ -268,7 +268,7 @@ class Tables(Protocol):
 
 
 class Checkouts(Protocol):
-    """The environments that a checkout has, where a language keeps them there: a module of its folder.
+    """The protocol of a language's module `checkouts`, which finds environments inside a checkout.
 
     `PLACES` are their folders, `LOCK` is the file that `MADE_BY` makes one from; `BUILT` says what that runs on the
     host, `INSTEAD` what a person can do who does not want it.
@@ -281,11 +281,11 @@ class Checkouts(Protocol):
     INSTEAD: str
 
     def is_locked(self, folder: Path, search_path: str) -> bool:
-        """Return whether a run would make the environment from a lock."""
+        """Return whether a run would create the environment from a lock file."""
         ...
 
     def interpreters(self, folders: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
-        """Return what the environments in these checkouts are started by, in the order in which they are asked."""
+        """Return the interpreters of the environments in checkouts, in the order in which they are tried."""
         ...
 
     def has_runner(self, interpreter: Path, folder: Path, search_path: str) -> bool:
@@ -293,5 +293,5 @@ class Checkouts(Protocol):
         ...
 
     def first_run(self, interpreter: Path) -> tuple[str, ...]:
-        """Return the command that runs tests with an environment, without making one."""
+        """Return the command that runs tests in an environment, without creating one."""
         ...

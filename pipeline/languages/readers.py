@@ -1,4 +1,4 @@
-"""The readers of `languages` with limits, and what each says of a source that it cannot read.
+"""Reads sources within limits, and decides what each reader returns for a source that cannot be read.
 
 Whoever performs I/O asks here: the sources are strangers', and a reader within the driver could be made to crash it, to
 block it, or to take its memory. An answer is never that nothing was found: a gate refuses, a reviewer is told.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test] = ()) -> tuple[Weakening, ...]:
-    """Return what `weakening.weakenings` does; of what cannot be read, that nothing is known of its tests."""
+    """Return the result of `weakening.weakenings`; for an unreadable file, that nothing is known of its tests."""
     try:
         return limited(weakening.weakenings)(path, before, after, tuple(elsewhere))
     except UnreadableError as error:
@@ -35,7 +35,7 @@ def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test]
 
 
 def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
-    """Return the tests that only the new text has; none of what cannot be read, so that what is gone is told."""
+    """Return the tests that only the new text has; none for an unreadable file, so that lost tests are reported."""
     try:
         return limited(weakening.added)(path, before, after)
     except UnreadableError:
@@ -43,7 +43,7 @@ def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
 
 
 def suite_of(path: str, source: bytes) -> Suite | None:
-    """Return what a file of tests checks, None where it cannot be read."""
+    """Return the tests of a file with their checks, None if it cannot be read."""
     try:
         return limited(weakening.suite_of)(path, source)
     except UnreadableError:
@@ -51,7 +51,7 @@ def suite_of(path: str, source: bytes) -> Suite | None:
 
 
 def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...] | None:
-    """Return the old tests that are what they were and notice less; None where that cannot be read: all may."""
+    """Return the old tests that are unchanged and check less; None if a file is unreadable, so any test may."""
     try:
         return limited(weakening.changed_around)(path, before, after)
     except UnreadableError:
@@ -59,7 +59,7 @@ def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...] | 
 
 
 def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...] | None:
-    """Return the constants of a Python file of helpers that lost something; None where that cannot be read."""
+    """Return the constants of a Python helper file that lost values; None if it cannot be read."""
     try:
         return limited(helper_files.lost_in)(before, after)
     except UnreadableError:
@@ -67,7 +67,7 @@ def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...] | None:
 
 
 def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the tests of a file that use what is lost in another one; none of what cannot be read."""
+    """Return the tests of a file that use a lost constant of another file; none if it cannot be read."""
     try:
         return limited(helper_files.users_in)(path, source, helpers, lost)
     except UnreadableError:
@@ -75,7 +75,7 @@ def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> 
 
 
 def region_fault(path: str, old: bytes, new: bytes) -> str | None:
-    """Return what else than test regions differs; what cannot be read is a fault."""
+    """Return a sentence on a difference outside of test regions, None if there is none; unreadable files are faults."""
     try:
         return limited(test_regions.region_fault)(path, old, new)
     except UnreadableError as error:
@@ -83,12 +83,12 @@ def region_fault(path: str, old: bytes, new: bytes) -> str | None:
 
 
 def only_test_regions(path: str, old: bytes, new: bytes) -> bool:
-    """Return whether two sources differ in nothing but Rust test regions, for certain."""
+    """Return whether two sources surely differ in nothing but Rust test regions."""
     return region_fault(path, old, new) is None
 
 
 def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
-    """Return what @check should know about an edit of test regions."""
+    """Return notes for @check about an edit of test regions."""
     try:
         return limited(test_regions.interesting)(old, new)
     except UnreadableError as error:
@@ -104,7 +104,7 @@ def regions_of(source: bytes) -> dict[str, bytes] | Unspliced:
 
 
 def regions_differ(old: bytes | None, new: bytes | None) -> bool:
-    """Return whether two sources have other test regions; where it is not certain where these are, they have.
+    """Return whether two sources have different test regions; if these are uncertain, they count as different.
 
     A file that is not there (None) has none.
     """
@@ -113,7 +113,7 @@ def regions_differ(old: bytes | None, new: bytes | None) -> bool:
 
 
 def splice(tests_from: bytes, production_from: bytes) -> bytes | Unspliced:
-    """Return the production of one Rust source with the test regions of another."""
+    """Return the production code of one Rust source with the test regions of another."""
     try:
         return limited(spliced.splice)(tests_from, production_from)
     except UnreadableError as error:
@@ -121,7 +121,7 @@ def splice(tests_from: bytes, production_from: bytes) -> bytes | Unspliced:
 
 
 def means(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
-    """Return a sentence for each means of forging test results that a file brings along."""
+    """Return a sentence for each means of forging test results that a file adds."""
     try:
         return limited(forgery.notes)(path, old, new)
     except UnreadableError as error:
@@ -131,7 +131,7 @@ def means(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
 def answers_known(
     production: Mapping[str, tuple[tuple[int, str], ...]], tests: Collection[str], known: Collection[str]
 ) -> tuple[str, ...]:
-    """Return a sentence for each place of production that knows what the new tests ask or expect."""
+    """Return a sentence for each place in production that contains values which the new tests expect."""
     try:
         return limited(known_answers.notes)(production, tuple(tests), tuple(known))
     except UnreadableError as error:
@@ -140,7 +140,7 @@ def answers_known(
 
 
 def unused_values(criteria: Mapping[str, str], tests: Collection[str]) -> tuple[str, ...]:
-    """Return a sentence for each text in quotes of a criterion that no new test has."""
+    """Return a sentence for each quoted text of a criterion that is in no new test."""
     try:
         return limited(known_answers.unused)(criteria, tuple(tests))
     except UnreadableError:
@@ -148,7 +148,7 @@ def unused_values(criteria: Mapping[str, str], tests: Collection[str]) -> tuple[
 
 
 def examples_lost(changes: Collection[tuple[str, bytes | None, bytes | None]], run: Collection[str]) -> tuple[str, ...]:
-    """Return a sentence for each example in documentation that is gone or is another now."""
+    """Return a sentence for each example in documentation that was removed or changed."""
     try:
         return limited(examples.lost)(tuple(changes), frozenset(run))
     except UnreadableError as error:
@@ -157,7 +157,7 @@ def examples_lost(changes: Collection[tuple[str, bytes | None, bytes | None]], r
 
 
 def edited(content: bytes, old: str, new: str) -> bytes | None:
-    """Return a Python file with a cosmetic edit; None where it is not one for certain."""
+    """Return a Python file with a cosmetic edit applied; None if it is not surely cosmetic."""
     try:
         return limited(cosmetic.edited)(content, old, new)
     except UnreadableError:
@@ -165,7 +165,7 @@ def edited(content: bytes, old: str, new: str) -> bytes | None:
 
 
 def import_graph(sources: Mapping[str, str]) -> Graph:
-    """Return which files use which; an empty graph, in which nothing is known, where one cannot be read."""
+    """Return the import graph of the sources; empty if one of them cannot be read."""
     try:
         return limited(imports.import_graph)(sources)
     except UnreadableError:
@@ -173,7 +173,7 @@ def import_graph(sources: Mapping[str, str]) -> Graph:
 
 
 def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int) -> tuple[Mutant, ...]:
-    """Return small faults to put into a source; none where it cannot be read."""
+    """Return small faults to put into a source; none if it cannot be read."""
     try:
         return limited(faults.mutants)(path, source, frozenset(lines), at_most=at_most)
     except UnreadableError:

@@ -1,4 +1,4 @@
-"""The languages there are: one table. A new language is a folder beside this file, and a line in it.
+"""The table of languages. A new language is a folder beside this file, and a line here.
 
 What stands here is plain: names, endings, files. What reads sources or runs tests is a module of the language's folder,
 which is loaded when a project, or a file, of that language is met: each parser is a shared library.
@@ -30,12 +30,13 @@ Part = Literal[
     "test_names",
     "listed_commands",
 ]
-"""A module that a language may have. `languages.sources` asks those that read its sources, and has their protocols."""
+"""The name of a module that a language may have. `languages.sources` calls those that read sources, and has their
+protocols."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """What is known of a language without loading anything of it.
+    """The facts about a language that are known without importing its modules.
 
     Args:
         name: What it is called in `[toolchains.NAME]`.
@@ -80,7 +81,7 @@ class Language:
     stub_first: bool = False
 
     def starts_runner(self, program: str, words: Sequence[str]) -> bool:
-        """Return whether a command starts with the test runner: the name of its program, and the words behind it."""
+        """Return whether a command starts the language's test runner, by program name and following words."""
         if self.interpreters and re.fullmatch(self.interpreters, program):
             return list(words[:2]) == ["-m", self.module]
         if self.subcommand and words and words[0] != self.subcommand:
@@ -89,27 +90,27 @@ class Language:
 
     @property
     def checkouts(self) -> Checkouts | None:
-        """Return what knows the environments that checkouts have, None where the language keeps none there."""
+        """Return the module that finds environments in checkouts, None if the language keeps none there."""
         return cast("Checkouts | None", self.part("checkouts"))
 
     @property
     def listed_commands(self) -> tuple[ListedCommand, ...]:
-        """Return the commands that an agent's tool may run for it."""
+        """Return the commands of this language that an agent's tool may run."""
         module = self.part("listed_commands")
         return cast("tuple[ListedCommand, ...]", module.COMMANDS) if module is not None else ()
 
     @property
     def toolchain(self) -> Toolchain:
-        """Return what runs its tests."""
+        """Return the language's toolchain."""
         return cast("Toolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
 
     def part(self, name: Part) -> ModuleType | None:
-        """Return a module of its folder, None where the language has no such part."""
+        """Return a module of the language's folder, None if the language has no such part."""
         return import_module(f"{self.package}.{name}") if name in self.parts else None
 
 
 def _parts(*more: Part) -> frozenset[Part]:
-    """Return the parts of a language that has everything which each of ours has, and these."""
+    """Return the names of the common parts, which each of our languages has, and of the given ones."""
     return frozenset({"weakening", "forgery", "import_graph", "fault_sites", "modules", "listed_commands", *more})
 
 
@@ -166,32 +167,32 @@ GO: Final = Language(
 )
 
 SEVERAL: Final = "+"
-"""What stands between the names of several toolchains that measure one project together."""
+"""The separator between the names of several toolchains that measure one project together."""
 
 LANGUAGES: Mapping[str, Language] = {language.name: language for language in (PYTHON, RUST, JAVASCRIPT, GO)}
-"""Each language by its name, in the order in which a repository is asked for them."""
+"""The languages by name, in the order in which projects are recognised."""
 
 DEFAULT: Final = PYTHON
-"""What is measured with where nothing is recognised: its first words say what is missing."""
+"""The language to assume if none is recognised; its error tells what is missing."""
 
 
 def language_of(path: str) -> Language | None:
-    """Return the language of a file by its ending, None where it is none of these."""
+    """Return the language of a file by its ending, None if it is unknown."""
     return next((language for language in LANGUAGES.values() if path.endswith(language.sources)), None)
 
 
 def has_part(path: str, name: Part) -> bool:
-    """Return whether the language of a file has a part; nothing is loaded."""
+    """Return whether the language of a file has a part; no module is imported."""
     language = language_of(path)
     return language is not None and name in language.parts
 
 
 def part_for(path: str, name: Part) -> ModuleType | None:
-    """Return the module that reads a file of this path, None where its language has none."""
+    """Return a part's module for the language of a file, None if there is none."""
     language = language_of(path)
     return language.part(name) if language is not None else None
 
 
 def listed_commands() -> tuple[ListedCommand, ...]:
-    """Return the commands that an agent's tool may run, of all languages."""
+    """Return the commands of all languages that an agent's tool may run."""
     return tuple(command for language in LANGUAGES.values() for command in language.listed_commands)

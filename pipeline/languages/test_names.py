@@ -1,4 +1,4 @@
-"""Where tests of a language can be, by the path alone: `reports.hygiene` asks this of drafts."""
+"""Recognises paths at which a language can have tests; `reports.hygiene` uses it on drafts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SAYS_TEST: Final = re.compile(r"(?<![a-z])(?:tests?|specs?)(?![a-z])")
 
 
 def is_plausible(path: str) -> bool:
-    """Return whether `path` can be a test file by its name: a folder or name that says test or spec.
+    """Return whether `path` can be a test file: a folder or its name contains test or spec.
 
     A language where tests stand in other places says so itself.
     """
@@ -24,11 +24,11 @@ def is_plausible(path: str) -> bool:
 
 
 def why_overlooked(path: str) -> str | None:
-    """Return why no test at `path` would be run, None where it would."""
+    """Return why a test at `path` would not be run, None if it would."""
     own = part_for(path, "test_names")
     return own.why_overlooked(path) if own is not None else None
 
 
 def may_share_file(path: str) -> bool:
-    """Return whether tests may stand in a file of production."""
+    """Return whether tests may be in a production file."""
     return has_part(path, "test_regions")

@@ -1,1 +1,1 @@
-"""What finds the environment of a project on the host: development shells, versions, installed packages."""
+"""How is a project's environment found on the host: development shells, versions, installed packages?"""

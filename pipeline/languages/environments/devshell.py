@@ -1,4 +1,4 @@
-"""Development shells: what a wrapper such as `nix develop -c` sets, asked once on the host and carried into the box.
+"""Development shells: reads what a wrapper such as `nix develop -c` sets, once on the host, for use in the box.
 
 A wrapper needs what the box hides: a store to build into, a daemon, the home folder. So it is started here, once for a
 driver and before any agent, around a program that only prints its environment. What it adds to PATH, the variables
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipeline.programs import Program
 
 LIMIT_S: Final = 900.0
-"""How long a wrapper may take, in seconds: the first `nix develop` builds what the shell is made of."""
+"""The seconds that a wrapper may take: the first `nix develop` builds the shell."""
 
 _ROOT: Final = Path("/")
 _NIX_STORE: Final = Path("/nix/store")
@@ -49,18 +49,18 @@ _CARRIED: Final = (
     "CGO_", "CONDA_PREFIX", "GOFLAGS", "GOROOT", "GOTOOLCHAIN", "JAVA_HOME", "NODE_PATH", "RUSTDOCFLAGS", "RUSTFLAGS",
     "RUST_SRC_PATH",
 )  # fmt: skip
-"""Variables that builds and tests read; a name that ends in `_` is the beginning of several. `NIX_` as a whole would be
-too much: NIX_CONFIG can hold access tokens."""
+"""Variables that builds and tests read; a name that ends in `_` is a prefix. `NIX_` as a whole would be too much:
+NIX_CONFIG can hold access tokens."""
 _OF_TARGETS: Final = re.compile(r"(AR|CC|CFLAGS|CXX|CXXFLAGS)_\w+|CARGO_TARGET_\w+_(LINKER|RUSTFLAGS)")
-"""The same for one target: `CC_x86_64_unknown_linux_gnu`."""
+"""Such variables for a single target: `CC_x86_64_unknown_linux_gnu`."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _GREETING: Final = re.compile(r"\A[^\0]*\n(?=[A-Za-z_]\w*=)")
-"""Whole lines in front of the first variable; the value of that one is taken to have no such line in it."""
+"""Greeting lines before the first variable, whose value is assumed to contain no such line."""
 
 
 @dataclass(frozen=True)
 class Shell:
-    """What a wrapper makes. Without a wrapper everything is empty.
+    """The search path, variables and mounts that a wrapper sets; all empty without a wrapper.
 
     `search_path` is where programs are looked up on the host; `variables` go into the box, PATH among them when the
     shell changes it; `mounts` show the folders that it adds to PATH.
@@ -71,12 +71,12 @@ class Shell:
     mounts: tuple[Mount, ...] = ()
 
     def variables_for(self, prefix: Path) -> dict[str, str]:
-        """Return what goes into the box for a language installed at `prefix`, whose own programs come first on PATH."""
+        """Return the variables for a language installed at `prefix`, whose own programs come first on PATH."""
         path = {"PATH": box_path(prefix, self.variables)} if "PATH" in self.variables else {}
         return {**self.variables, **path}
 
     def mounts_for(self, program: Program, prefix: Path, *more: Mount) -> tuple[Mount, ...]:
-        """Return what the box must show for a program of a language installed at `prefix`, and `more` that it needs."""
+        """Return the mounts for a program of a language installed at `prefix`, and of the folders `more`."""
         folders = tuple(dict.fromkeys((*_installation(prefix), *more, *self.mounts)))
         own = (one for one in program.mounts if not any(one.target.is_relative_to(known.target) for known in folders))
         return (*folders, *own)
@@ -85,7 +85,7 @@ class Shell:
 def split(
     command: Sequence[str], is_runner: Callable[[Sequence[str]], bool]
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the words of a configured command before the test runner, and those from it on; None if it has none.
+    """Return a configured command in two parts, before the test runner and from it on; None if it has no runner.
 
     Args:
         command: The words.
@@ -96,7 +96,7 @@ def split(
 
 
 async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name: str) -> Shell | Missing:
-    """Return the shell that a wrapper makes, asked once; no wrapper makes none.
+    """Return the shell that a wrapper makes, asked once; an empty one without a wrapper.
 
     Args:
         wrapper: The words before the test runner; a program with a slash is looked up in the worktree.
@@ -121,7 +121,7 @@ async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name
 
 
 def found_program(word: str, worktree: Path, search_path: str) -> str | None:
-    """Return a configured program: a path with a slash is relative to the worktree, a name is looked up on PATH."""
+    """Return the path of a configured program: relative to the worktree if it has a slash, else looked up on PATH."""
     if "/" in word:
         return str(worktree / word) if os.access(worktree / word, os.X_OK) else None
     return shutil.which(word, path=search_path)
@@ -135,7 +135,7 @@ async def ask(
     environ: Mapping[str, str] | None = None,
     folder: Path = _ROOT,
 ) -> str | None:
-    """Return what a program prints, without blanks around it; None if it does not run, fails, or prints nothing.
+    """Return a program's stripped output; None if it does not run, fails, or prints nothing.
 
     Args:
         argv: What to run.
@@ -155,19 +155,19 @@ async def ask(
 
 
 def variables_in(said: str) -> dict[str, str]:
-    """Return what `env -0` has printed; what a shell greets its user with before it, or says after it, is no part."""
+    """Return the variables in the output of `env -0`, without a shell's greeting before or messages after them."""
     pairs = (entry.partition("=") for entry in _GREETING.sub("", said, count=1).split("\0"))
     return {name: value for name, equals, value in pairs if equals and _NAME.fullmatch(name)}
 
 
 def box_path(prefix: Path, variables: Mapping[str, str]) -> str:
-    """Return PATH for a command in the box: the language's own programs, those of its shell, the system's."""
+    """Return PATH for a command in the box: the language's programs, those of its shell, the system's."""
     rest = variables.get("PATH", "").split(":")
     return ":".join(dict.fromkeys(filter(None, (str(prefix / "bin"), *rest, *SYSTEM_PATH))))
 
 
 SYSTEM_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
-"""What every box has on PATH."""
+"""The folders on every box's PATH."""
 
 
 def _shell(said: Mapping[str, str], search_path: str, declared: Mapping[str, str]) -> Shell:
@@ -185,13 +185,13 @@ def _shell(said: Mapping[str, str], search_path: str, declared: Mapping[str, str
 
 
 def is_carried(name: str) -> bool:
-    """Return whether a variable of a shell goes into the box; PATH is judged folder by folder."""
+    """Return whether a shell's variable is set in the box; PATH is judged folder by folder."""
     several = tuple(entry for entry in _CARRIED if entry.endswith("_"))
     return name in _CARRIED or name.startswith(several) or _OF_TARGETS.fullmatch(name) is not None
 
 
 def _mounts(added: Sequence[Path], variables: Mapping[str, str]) -> Iterator[Mount]:
-    """Yield what the box must show of them: single folders, for nix the store, over which packages are spread.
+    """Yield the mounts for added folders of PATH; for nix the whole store, in which packages are spread.
 
     A folder that holds the home folder, or is it, is never shown.
     """
@@ -207,7 +207,7 @@ def _mounts(added: Sequence[Path], variables: Mapping[str, str]) -> Iterator[Mou
 
 
 def _installation(prefix: Path) -> tuple[Mount, ...]:
-    """Return the folder of an installation outside the system's own: beside a program lie others that it starts."""
+    """Return the mount of an installation outside of system folders: its programs start others beside them."""
     if _is_system(prefix) or Path.home().is_relative_to(prefix):
         return ()
     shown = _NIX_STORE if prefix.is_relative_to(_NIX_STORE) else prefix

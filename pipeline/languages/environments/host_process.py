@@ -1,4 +1,4 @@
-"""A program that is asked on the host: in a session of its own, which ends with the question."""
+"""Runs a program on the host for its answer, in a session that is ended afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 async def answer_of(
     argv: Sequence[str | Path], *, folder: str | Path, environ: Mapping[str, str], of_errors: bool = False
 ) -> tuple[int, bytes]:
-    """Run to the end and return the exit code, and what was printed; who is cancelled leaves nothing running.
+    """Run a program to its end and return exit code and output; after a cancellation nothing is left running.
 
     Args:
         argv: The program and its arguments; it can read nothing from the terminal, nor be ended by it.

@@ -1,4 +1,4 @@
-"""Packages that are installed inside a checkout, shown inside a view: `node_modules`, which no tree of git has.
+"""Shows packages that are installed inside a checkout, such as `node_modules`, in a view; git trees lack them.
 
 Where the box shows mounts at their targets, the folder is mounted read-only. Elsewhere the view gets a folder of links
 for as long as the tests run. A link to one of the project's own packages (a workspace) leads into the view in both
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def installed_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
-    """Return the mounts that show installed packages inside the view; one that the view itself has is left as it is."""
+    """Return the mounts of installed packages in the view; a folder that the view itself has stays."""
     return tuple(
         Mount(folder.path, view.workspace / folder.relative)
         for folder in env.installed
@@ -33,7 +33,7 @@ def installed_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
 
 @contextlib.contextmanager
 def linked(env: Environment, view: View, *, isolated: bool) -> Generator[None]:
-    """Show installed packages inside the view by links while the context lasts, where nothing can be mounted.
+    """Link installed packages into the view while the context lasts, where nothing can be mounted.
 
     Args:
         env: The environment.
@@ -55,7 +55,7 @@ def linked(env: Environment, view: View, *, isolated: bool) -> Generator[None]:
 
 
 def _has_parent(view: View, folder: InstalledFolder) -> bool:
-    """Return whether the view has the folder around it, and no link on the way to it."""
+    """Return whether the view has the folder's parent, reached through no link."""
     at = view.host
     for part in Path(folder.relative).parent.parts:
         at /= part
@@ -80,7 +80,7 @@ def _link(folder: InstalledFolder, place: Path, view: Path) -> None:
 
 
 def _target(entry: Path, checkout: Path, view: Path) -> Path:
-    """Return where a link leads to: into the view for one of the project's own packages, else where it is installed."""
+    """Return the target of a link: in the view for a package of the project, else where it is installed."""
     real = entry.resolve()
     if entry.is_symlink() and real.is_relative_to(checkout):
         inside = real.relative_to(checkout)
@@ -90,7 +90,7 @@ def _target(entry: Path, checkout: Path, view: Path) -> Path:
 
 
 def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
-    """Return the mounts that show the view where editable installs point to (architecture 5).
+    """Return the mounts that show the view at the paths of editable installs (architecture 5).
 
     They come before the environment's own mounts, which may lie inside: `.venv` in the checkout it was installed from.
     What is installed inside a checkout (`node_modules`) is shown in the view.
@@ -103,11 +103,11 @@ def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
 
 
 def editable_paths(env: Environment, view: View, *, isolated: bool) -> tuple[Path, ...]:
-    """Return what PYTHONPATH needs: sources that nothing installs; where nothing can be mounted, editable installs."""
+    """Return the folders for PYTHONPATH: uninstalled sources, and without mounts also editable installs."""
     roots = () if isolated else (_import_folder(view, root.relative) for root in env.editable_roots)
     return tuple(dict.fromkeys(view.workspace / name for name in (*roots, *env.source_folders)))
 
 
 def _import_folder(view: View, root: str) -> str:
-    """Return the folder that PYTHONPATH needs for an editable install; one of a package by itself is in another."""
+    """Return the PYTHONPATH folder for an editable install; for a package, the folder that contains it."""
     return posixpath.dirname(root) or "." if (view.host / root / "__init__.py").is_file() else root

@@ -1,4 +1,4 @@
-"""What nix says of a development shell: the variables that a `flake.nix` or `shell.nix` declares, and how to use one.
+"""Asks nix which variables a `flake.nix` or `shell.nix` declares for its development shell, and advises how to use one.
 
 A shell has variables of the project's own, such as where test data is, that no list of ours can name. Those that the
 derivation declares are no secrets: they lie in the store, for everybody to read. What a hook of the shell sets is not
@@ -27,11 +27,11 @@ _NOT_TAKEN: Final = re.compile(
     r"|LD_PRELOAD|LD_AUDIT|NODE_OPTIONS|CARGO_TARGET_DIR|GOCACHE|GOTMPDIR)"
     r"|(NIX|PYTHON|PYTEST|GIT|SSH|XDG|BASH|REDFIRST)_?.*"
 )
-"""What belongs to the build, to the user, or to whoever measures."""
+"""Variables that belong to the nix build, to the user, or to the measurement."""
 
 
 def asking(wrapper: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the words after `nix` that tell what the shell of a wrapper declares; None for another wrapper."""
+    """Return the arguments for nix that print a wrapper's declared variables; None for other wrappers."""
     words = tuple(wrapper)
     if Path(words[0]).name != "nix" or _DEVELOP not in words:
         return None
@@ -41,7 +41,7 @@ def asking(wrapper: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def declared(said: str | None) -> dict[str, str]:
-    """Return the variables in what `nix print-dev-env --json` prints; none where it is something else."""
+    """Return the variables in the output of `nix print-dev-env --json`; none if it is something else."""
     try:
         document: Any = json.loads(said or "")
         found: dict[str, dict[str, Any]] = document["variables"]
@@ -56,7 +56,7 @@ def _is_projects(name: str) -> bool:
 
 
 def advice(worktree: Path, *runner: str) -> str:
-    """Return what to write where a project has a development shell that is not in use; empty where it has none."""
+    """Return advice for a project whose development shell is not used; empty if it has none."""
     file = next((name for name in _SHELLS if (worktree / name).is_file()), None)
     if file is None:
         return ""

@@ -1,4 +1,4 @@
-"""Which version of a language a project's files name, for the version managers whose scripts stand on PATH.
+"""Reads which version of a language a project's files name, for version managers whose scripts are on PATH.
 
 Their scripts look for these files from the working folder upwards, and some take a path for a version. So they are
 started in the root, where there is no such file, and are told the version by variable: a plain name, or nothing.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Language = Literal["python", "node"]
 
 PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""A version, or a name that the user gave to one; never a path."""
+"""A version, or a user's name for one; never a path."""
 
 _FILES: Final[dict[Language, tuple[str, ...]]] = {
     "python": (".python-version",),
@@ -30,12 +30,12 @@ _VARIABLES: Final[dict[Language, tuple[str, ...]]] = {
     "node": ("NODENV_VERSION", "ASDF_NODEJS_VERSION", "MISE_NODE_VERSION"),
 }
 _SEARCHED: Final = {"PYENV_DIR": "/", "NODENV_DIR": "/"}
-"""Where they look for files before the working folder; a redfirst that was started by one of them has it set."""
+"""Variables that reset where version managers search for files, in case one of them started redfirst."""
 _LIMIT: Final = 65_536
 
 
 def chosen_versions(language: Language, folder: Path) -> dict[str, str]:
-    """Return variables for the script of a version manager that is started in the root.
+    """Return variables that make a version manager's script choose the project's version.
 
     They say which version the files of a project name; what the user set stays as it is.
     """
@@ -53,7 +53,7 @@ def upwards(folder: Path) -> Iterator[Path]:
 
 
 def text_of(file: Path) -> str | None:
-    """Return the text of a small regular file; None where there is none, or something else is in its place.
+    """Return the text of a small regular file; None if it is missing or something else.
 
     Raises:
         UnicodeDecodeError: it is not UTF-8.

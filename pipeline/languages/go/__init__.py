@@ -1,1 +1,1 @@
-"""Go projects: built and tested with the `go` command; start reading with `toolchain`."""
+"""How are Go projects built and tested with the `go` command? Start reading with `toolchain`."""

@@ -1,4 +1,4 @@
-"""Go for `suite_walk`: conditions on which a test fails, and the assertions of testify."""
+"""Reads Go for `suite_walk`: conditions on which a test fails, and the assertions of testify."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FAILS: Final = re.compile(r"(?:t|tb|b|f|tt|\w*\.?T\(\))\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)")
 NO_ERROR: Final = "no error"
-"""The kind of a check that a call worked: also what set-up is made of."""
+"""The kind of a check that a call returned no error, which set-up consists of as well."""
 _BINDS: Final = frozenset({"short_var_declaration", "assignment_statement"})
 _ASKED: Final = strengths(
     exact="DeepEqual Equal EqualFold Is EqualFunc",
@@ -40,7 +40,7 @@ _ALONE: Final = frozenset({"Nil", "Zero", "Empty", "NotNil", "NotEmpty", "NotZer
 
 
 class Go(Trees):
-    """One file of Go; `handles` are what testify's methods are called on, beside its packages."""
+    """The implementation of one Go file; `handles` are the receivers of testify's methods, beside its packages."""
 
     atoms = frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"})
     branch = "if_statement"
@@ -50,7 +50,7 @@ class Go(Trees):
         self.handles = handles
 
     def bindings(self, node: Node) -> Iterator[tuple[Sequence[str], Words]]:
-        """Yield the names of a declaration or an assignment, those of an `if` included."""
+        """Yield the names that a declaration or assignment binds, those of an `if` included, with their values."""
         if node.type == "if_statement" and (first := node.child_by_field_name("initializer")) is not None:
             yield from self.bindings(first)
         if node.type in _BINDS:
@@ -72,14 +72,14 @@ class Go(Trees):
             yield names, self.words(right)
 
     def _value(self, value: Node) -> Words:
-        """Return the tokens of a value; of a list that is written down its elements, without their type."""
+        """Return the tokens of a value; for a list literal those of its elements, without their type."""
         body = value.child_by_field_name("body") if value.type == "composite_literal" else None
         kind = value.child_by_field_name("type")
         listed = kind is not None and kind.type in {"slice_type", "map_type", "implicit_length_array_type"}
         return self.words(body) if body is not None and listed else self.words(value)
 
     def loop(self, node: Node) -> tuple[Sequence[str], Words] | None:
-        """Return the names of a range, and what it goes through."""
+        """Return the names that a range binds, and the tokens of what it iterates over; None for other nodes."""
         clause = next((child for child in node.named_children if child.type == "range_clause"), None)
         right = clause.child_by_field_name("right") if clause is not None else None
         if clause is None or right is None or node.type != "for_statement":
@@ -88,7 +88,7 @@ class Go(Trees):
         return [text(child) for child in (left.named_children if left is not None else ())], self._value(right)
 
     def checks(self, node: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
-        """Yield what fails the test, or what testify checks."""
+        """Yield the checks of a condition that fails the test, or of a testify assertion."""
         if node.type == "if_statement":
             body, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
             if body is not None and condition is not None and _fails_directly(body):
@@ -118,13 +118,13 @@ class Go(Trees):
             yield said(taken, kind, _TESTIFY[name], line, _THIRD.get(name))
 
     def marks(self, node: Node) -> Iterator[str]:
-        """Yield that a panic below a node would be caught."""
+        """Yield a sentence if a panic below a node would be caught."""
         if node.type == "defer_statement" and "recover" in self.words(node):
             yield "a failing assertion is swallowed"
 
 
 def _known(check: Check) -> Check:
-    """Return the check for what it is in Go: that there is no error, or no difference of two values."""
+    """Return the check in Go's terms: no error, or no difference between two values."""
     if check.kind == "==" and check.words[-2:] == ("==", "nil"):
         return replace(check, kind=NO_ERROR, strength=PRESENCE)
     if check.kind == "==" and check.words[:4] == ("cmp", ".", "Diff", "("):
@@ -133,14 +133,14 @@ def _known(check: Check) -> Check:
 
 
 def _fails_directly(block: Node) -> bool:
-    """Return whether a block fails the test in a statement of its own."""
+    """Return whether one of a block's own statements fails the test."""
     listed = next((child for child in block.named_children if child.type == "statement_list"), block)
     calls = (child.named_children[0] for child in listed.named_children if child.type == "expression_statement")
     return any(_FAILS.fullmatch(text(call.child_by_field_name("function"))) is not None for call in calls)
 
 
 def _is_told_by_if(call: Node) -> bool:
-    """Return whether a failure stands in a first branch of an `if`, whose condition is the check."""
+    """Return whether a failure is in the first branch of an `if`, whose condition then is the check."""
     child, above = call, call.parent
     while above is not None and above.type not in {"func_literal", "function_declaration", "method_declaration"}:
         if above.type == "if_statement":

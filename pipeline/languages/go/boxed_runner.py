@@ -1,4 +1,4 @@
-"""Where a Go measurement is made: the box, the view, and a private folder for what is compiled.
+"""Runs our program for Go in a box: the view, and a private folder for compiled files.
 
 Go's cache is found by content, so what was compiled before is right wherever the files lie; but what a measurement adds
 to it stays in a private copy. Tests are given that copy, as some of them compile something; what outlives the
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from pipeline.process import Completed
 
 TARGET: Final = Path("/redfirst-go")
-"""Where a box shows what is compiled."""
+"""The path of compiled files in the box."""
 
 _KEPT: Final = "gocache"
 _ALL_ERRORS: Final = "-gcflags=-e"
-"""Not the first ten only: each file that does not compile is told of its own."""
+"""The compiler option to report all errors, not only the first ten: each file has its own."""
 
 
 @dataclass(frozen=True)
 class BoxedRunner(boxed_runner.BoxedRunner):
-    """Where one measurement is made: `compiled` is the compiler's cache, `tests` holds the executables."""
+    """The place of one measurement: `compiled` is the compiler's cache, `tests` holds the executables."""
 
     compiled: BoxFolder
     tests: BoxFolder
 
     @classmethod
     def under(cls, place: Path, asked: Measurement) -> BoxedRunner:
-        """Lay the place out: our program, and the folders of what is made."""
+        """Create the place: our program, and the folders for compiled files."""
         compiled = BoxFolder.made(place, "cache")
         if asked.cache is not None and not asked.cache.warm:
             compiled.fill(asked.cache.folder / _KEPT)
@@ -51,7 +51,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         return cls(asked, program, compiled, BoxFolder.made(place, "tests"))
 
     async def build(self, *, check: bool = False) -> tuple[Session, Completed]:
-        """Say what there is and what does not compile; unless only `check`ing, make the executables of chosen tests."""
+        """Describe the workspace and its errors; unless only `check`ing, build the executables of chosen tests."""
         arguments = arguments_of(self.asked.env)
         ask = {
             "do": "check" if check else "build",
@@ -66,7 +66,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         return await self._run(ask, self.asked.timeout_s, frozen=False)
 
     async def test(self, project: Project, tests: Sequence[Test], limit_s: float) -> tuple[Session, Completed]:
-        """Run tests, each in a process of its own; when traced, each executable once without any before."""
+        """Run tests, each in a process of its own; when traced, first run each executable without any test."""
         units = {test.unit.folder: test.unit for test in tests} if self.asked.trace else {}
         asked = [self._asked(f"{IDLE}{folder}", unit, "^$", project) for folder, unit in sorted(units.items())]
         asked += [self._asked(test.id, test.unit, f"^{test.source.name}$", project) for test in tests]
@@ -75,7 +75,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         return await self._run(ask, limit_s, frozen=True)
 
     def keep(self) -> None:
-        """Keep what the baseline compiled: of Go itself, of other people's modules, of the project."""
+        """Keep what the baseline compiled: Go itself, other people's modules, the project."""
         if self.asked.cache is None or not self.asked.cache.warm:
             return
         self.compiled.keep(self.asked.cache.folder / _KEPT)
@@ -84,7 +84,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         return self.asked.box.inside(folder.path, TARGET / folder.path.name)
 
     def _folders(self, selection: Selection | None) -> list[str] | None:
-        """Return the folders of the packages whose tests are chosen, None for all."""
+        """Return the folders of the packages with chosen tests, None for all."""
         if selection is None:
             return None
         by_id = {entry.partition("::")[0] for entry in selection.ids or ()}
@@ -94,7 +94,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         return sorted(str(workspace if folder == "." else workspace / folder) for folder in chosen)
 
     def _asked(self, entry: str, unit: Unit, pattern: str, project: Project) -> dict[str, object]:
-        """Return how a test is started: as `go test` would, but that the time limit is ours."""
+        """Return the request to start a test as `go test` would, but with our time limit."""
         own = [word for word in unit.arguments if word.startswith("-test.")]
         rest = unit.arguments[len(own) :]
         flags = ["-test.v=true", "-test.count=1", "-test.timeout=0", f"-test.run={pattern}"]
@@ -106,7 +106,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         }
 
     async def _run(self, request: Mapping[str, object], limit_s: float, *, frozen: bool) -> tuple[Session, Completed]:
-        """Run our program; `frozen` if what was compiled is not to be changed by what runs now."""
+        """Run our program; if `frozen`, it cannot change the compiled files."""
         asked = {**request, "go": self.asked.env.command[0], "root": str(self.asked.view.workspace)}
         folders = (
             self.compiled.mount(self._inside(self.compiled)),
@@ -116,7 +116,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
 
     @property
     def _variables(self) -> dict[str, str]:
-        """Return the environment of go and of the tests."""
+        """Return the environment variables of go and the tests."""
         return {
             "PATH": devshell.box_path(self.asked.env.prefix, {}),
             "GOCACHE": str(self._inside(self.compiled)),

@@ -1,4 +1,4 @@
-"""Names what of a configured `go test` redfirst decides itself, and what of it is kept."""
+"""Reads a configured `go test` command: which arguments are kept, and which redfirst replaces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SWITCHES: Final = frozenset(
         "n", "race", "short", "trimpath", "v", "work", "x", "buildvcs", "artifacts",
     }
 )  # fmt: skip
-"""Flags without a value; every other one takes the next word, unless it has a `=`."""
+"""Flags without a value; any other flag takes the next word, unless it contains a `=`."""
 
 _BUILD: Final = frozenset(
     {
@@ -25,7 +25,7 @@ _BUILD: Final = frozenset(
         "tags", "trimpath",
     }
 )  # fmt: skip
-"""Flags that say how packages are compiled: `go list` and `go test` must be given the same."""
+"""Flags on how packages are compiled, which `go list` and `go test` must both be given."""
 
 _OURS: Final = frozenset(
     {
@@ -33,14 +33,14 @@ _OURS: Final = frozenset(
         "fullpath", "fuzz", "fuzztime", "json", "list", "run", "shuffle", "timeout", "v", "vet", "work", "x",
     }
 )  # fmt: skip
-"""Flags about which tests run, how long, and what is printed: decided anew for each run."""
+"""Flags on which tests run, how long, and the output: set anew for each run."""
 
 _REFUSED: Final = frozenset({"c", "exec", "i", "n", "o", "outputdir", "toolexec", "C"})
 
 
 @dataclass(frozen=True)
 class GoTest:
-    """The arguments of `go test` that are kept.
+    """The arguments of `go test` that are kept, by purpose.
 
     Args:
         build: For everything that compiles.
@@ -92,7 +92,7 @@ class _Reader:
 
 
 def parse(arguments: Sequence[str]) -> GoTest | str:
-    """Return what of the arguments of `go test` is kept, or a sentence on what cannot be.
+    """Return the kept arguments of `go test`, or a sentence on the one that cannot be measured.
 
     What chooses tests, limits their time, counts or prints is left out without a word: each run decides it. Flags that
     would run another program, or make none, are refused.
@@ -105,6 +105,6 @@ def parse(arguments: Sequence[str]) -> GoTest | str:
 
 
 def arguments_of(env: Environment) -> GoTest:
-    """Return what of the arguments in an environment's command is kept."""
+    """Return the kept arguments in an environment's command."""
     arguments = parse(env.command[2:])
     return arguments if isinstance(arguments, GoTest) else GoTest()

@@ -1,4 +1,4 @@
-"""What a traced test reached: from the blocks of a coverage profile to functions of production code."""
+"""Computes a traced test's reach: from the blocks of a coverage profile to functions of production code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STARTS: Final = frozenset({"Command", "CommandContext", "StartProcess"})
 
 
 class Map:
-    """Which names and functions production code has; each file is read once."""
+    """The names and functions of production code; each file is read once."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -30,7 +30,7 @@ class Map:
         self._defined: dict[str, str] | None = None
 
     def reach(self, test: Test, ended: Ended, idle: Mapping[str, int], fault: Fault | None) -> Reach:
-        """Return what a test reached.
+        """Return the reach of a test.
 
         Args:
             test: The test.
@@ -70,7 +70,7 @@ class Map:
         return self._defined
 
     def _opened(self, test: Test, log: Iterable[str]) -> list[str]:
-        """Return the files of the workspace that were opened; relative names are those of the folder at that time."""
+        """Return the workspace's files that were opened; relative names are resolved by the folder at that time."""
         folder = posixpath.join(self._project.workspace, test.unit.folder)
         found: dict[str, None] = {}
         for line in log:
@@ -84,7 +84,7 @@ class Map:
 
 
 def _mentioned(test: Test) -> frozenset[str]:
-    """Return the names in a test, and in what of the test side it mentions."""
+    """Return the names in a test, and in the test helpers that it mentions."""
     helpers = test.unit.sources.helpers
     found = set(test.source.mentions)
     waiting = list(found)

@@ -36,7 +36,8 @@ _ASKED: Final = (
     "GOROOT", "GOVERSION", "GOMODCACHE", "GOFLAGS", "GOEXPERIMENT", "GOWORK", "GOTOOLCHAIN", "CGO_ENABLED", "CC",
 )  # fmt: skip
 _UNWANTED: Final = ("-exec", "-toolexec", "-json", "-n", "-o", "-c")
-"""What GOFLAGS may not have: it would change what we read, or start a program that the box does not show."""
+"""Flags that GOFLAGS may not contain: they change the output that is read, or start programs that the box does not
+show."""
 
 _TOLD: Final = TypeAdapter(dict[str, str])
 _OFFLINE: Final[Mapping[str, str]] = {
@@ -49,7 +50,7 @@ _OFFLINE: Final[Mapping[str, str]] = {
 
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
-    """Return how the project's tests are run, or why that is not known.
+    """Return the environment of the project's tests, or why it is missing.
 
     What comes before `go` in a configured command is run here (`nix develop -c go test`); what comes after
     `test` is given to it.
@@ -91,7 +92,7 @@ def _environment(found: str, arguments: tuple[str, ...], told: Mapping[str, str]
 
 
 def _settings(told: Mapping[str, str], search_path: str) -> dict[str, str]:
-    """Return what of the user's own settings decides how tests are compiled."""
+    """Return the user's go settings that decide how tests are compiled."""
     flags = told.get("GOFLAGS", "")
     if any(flag.partition("=")[0] in _UNWANTED for flag in flags.split()):
         flags = " ".join(flag for flag in flags.split() if flag.partition("=")[0] not in _UNWANTED)
@@ -112,13 +113,13 @@ def _is_go_test(words: Sequence[str]) -> bool:
 
 
 def _modules(told: Mapping[str, str]) -> tuple[Mount, ...]:
-    """Return the modules that were fetched before: sources, and no credential among them."""
+    """Return the mount of fetched modules: sources, without credentials."""
     place = Path(told.get("GOMODCACHE") or "/nowhere")
     return (Mount(place.resolve(), place),) if place.is_dir() else ()
 
 
 async def _told(program: str, worktree: Path, shell: devshell.Shell) -> Mapping[str, str]:
-    """Return what go says of itself: the toolchain that go.mod asks for if it was fetched before, else this one."""
+    """Return the settings of go: of the toolchain that go.mod asks for if it was fetched before, else of this one."""
     offline = {**shell.variables, "GOPROXY": "off", "GOSUMDB": "off"}
     own = await _said(program, shell.search_path, offline)
     wanted = wanted_toolchain(worktree)

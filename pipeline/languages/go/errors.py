@@ -1,4 +1,4 @@
-"""What `go list` and the compiler refuse, as collection errors: one for each file, the first one said.
+"""Makes collection errors from messages of `go list` and the compiler: for each file the first one.
 
 The files of one folder are one program: an error in any of them hides the tests of all. What a message does not find
 is named in the vocabulary of `pipeline.evidence`: a package by its folder (`.` for the root), a name with the folder of
@@ -48,13 +48,12 @@ _LACKS: Final = tuple(
         r"(?s).*?(?P<owner>[^\s:]+) does not implement .* \(missing (?:method (?P<name>\w+)|(?P<other>\w+) method)\)",
     )
 )
-"""What is not there, or has not this shape yet: `called` as the source writes it, or a name and the type it is missing
-from."""
+"""Messages about a missing name or shape: `called` as the source writes it, or a name and the type that lacks it."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """One thing that was refused; `path` is empty where the message has no place in the workspace."""
+    """One error message; `path` is empty if it has no place in the workspace."""
 
     path: str
     line: int
@@ -63,13 +62,13 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Workspace:
-    """What names mean. `modules` are paths of modules with their folders, `imports` what each file calls what."""
+    """The resolution of names. `modules` are folders by module path, `imports` the imported names of each file."""
 
     modules: Mapping[str, str]
     imports: Mapping[str, Mapping[str, str]]
 
     def folder_of(self, package: str) -> str | None:
-        """Return the folder that a package of the workspace has or would have, None for any other package."""
+        """Return the folder that a package of the workspace has or would have, None for other packages."""
         for module, folder in sorted(self.modules.items(), key=lambda pair: -len(pair[0])):
             if package == module or package.startswith(f"{module}/"):
                 return posixpath.normpath(posixpath.join(folder, package[len(module) + 1 :] or "."))
@@ -77,7 +76,7 @@ class Workspace:
 
 
 def refusals(texts: Iterable[tuple[str, str]], workspace: str) -> Iterator[Refusal]:
-    """Yield what was refused.
+    """Yield the error messages in compiler output.
 
     Args:
         texts: Pairs of a place (`file:line:column`, or empty) and what was said, a compiler's whole output perhaps.
@@ -109,7 +108,7 @@ def _refusal(lines: list[str], workspace: str) -> Refusal:
 
 
 def fault_of(refusal: Refusal, workspace: Workspace) -> Fault:
-    """Return the fault of what was refused."""
+    """Return the fault of an error message."""
     frames = (Frame(path=refusal.path, line=refusal.line),) if refusal.path else ()
     kind, missing = _missing(refusal, workspace)
     bases = ("ImportError", _BUG) if missing is not None else (_BUG,)
@@ -119,7 +118,7 @@ def fault_of(refusal: Refusal, workspace: Workspace) -> Fault:
 
 
 def empty_package(said: str, workspace: str) -> str | None:
-    """Return the folder of which a message says that it has no code but tests, None if it says something else."""
+    """Return the folder that a message reports to have only tests, None for other messages."""
     found = _EMPTY.search(said)
     if found is None:
         return None
@@ -134,7 +133,7 @@ def package_without_code(folder: str) -> Fault:
 
 
 def errors_of(found: Iterable[Refusal], workspace: Workspace) -> tuple[CollectionError, ...]:
-    """Return one error for each file, the first one said, sorted by path."""
+    """Return the first error of each file, sorted by path."""
     by_path: dict[str, CollectionError] = {}
     for refusal in found:
         if refusal.path:
@@ -180,7 +179,7 @@ def _missing_name(parts: Mapping[str, str], path: str, workspace: Workspace) -> 
 
 
 def _package_called(name: str, path: str, workspace: Workspace) -> str | None:
-    """Return the folder of a package that a file calls so, None if it is not the workspace's."""
+    """Return the folder of a package by its name in a file, None if it is not the workspace's."""
     imported = workspace.imports.get(path, {})
     return workspace.folder_of(imported[name]) if name in imported else _folder(path)
 

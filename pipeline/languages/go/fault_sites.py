@@ -1,4 +1,4 @@
-"""Go: which nodes of a syntax tree a small fault may change, and how. Types, imports and logging are left alone.
+"""Selects nodes of a Go syntax tree for small faults. Types, imports and logging are left alone.
 
 Go refuses a variable that is not used. What is left out therefore stays in the text, behind `if false`.
 """
@@ -47,12 +47,12 @@ _NILS: Final = (b"error", b"*", b"[]", b"map[", b"func(", b"chan ", b"interface{
 
 
 def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked alike)
-    """Return what has to be known of Go."""
+    """Return the fault grammar of Go."""
     return _GRAMMAR
 
 
 def _returned(node: Node, function: Node) -> Iterator[Edit]:
-    """Return the zeros of all types instead, and no error instead of one."""
+    """Yield the edits that return zero values instead, and no error instead of one."""
     given = [source_of(child) for child in node.named_children if "comment" not in child.type]
     zeros = [_zero(kind) for kind in _types(function.child_by_field_name("result"))]
     if len(given) == len(zeros):  # else it is one call that returns all of them
@@ -62,7 +62,7 @@ def _returned(node: Node, function: Node) -> Iterator[Edit]:
 
 
 def _types(result: Node | None) -> Iterator[bytes]:
-    """Yield the types of what a function returns, one for each value."""
+    """Yield the types of a function's results, one for each value."""
     if result is None or result.type != "parameter_list":
         yield source_of(result) if result is not None else b""
         return

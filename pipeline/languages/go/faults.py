@@ -1,4 +1,4 @@
-"""From what a failing test prints to a `Fault`.
+"""Makes a `Fault` from the output of a failing test.
 
 Kinds are Go's own words; `bases` say in the vocabulary of `pipeline.evidence` what they amount to. The innermost frame
 in the workspace decides there.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.languages.go.sources import TestFunction
 
 SILENT: Final = "t.Fail"
-"""The kind of a failure of which the test says nothing."""
+"""The kind of a failure without a message."""
 
 _MESSAGE_LIMIT: Final = 2000
 _FRAME_LIMIT: Final = 60
@@ -33,7 +33,7 @@ _SAID_BY_TEST: Final = re.compile(r"\bpanic\(|\.(?:Panic|Panicf|Panicln)\(")
 
 @dataclass(frozen=True)
 class Sources:
-    """How places are named.
+    """The functions and tables that resolve places in sources for a `Fault`.
 
     Args:
         relative: From a file as a stack names it to its path in the workspace, empty outside it.
@@ -51,7 +51,7 @@ class Sources:
 
 
 def of_failure(name: str, output: Output, test: TestFunction, sources: Sources) -> Fault:
-    """Return why a test or subtest failed that `testing` reported as failed.
+    """Return the fault of a test or subtest that `testing` reported as failed.
 
     A test that said nothing itself failed because of its subtests: the first of them that did says why.
     """
@@ -72,7 +72,7 @@ def of_failure(name: str, output: Output, test: TestFunction, sources: Sources) 
 
 
 def of_panic(panic: Panic, test: TestFunction, sources: Sources) -> Fault:
-    """Return why a test failed that panicked, or whose code raced."""
+    """Return the fault of a test that panicked, or whose code had a data race."""
     frames = _frames(panic.calls, sources)
     own = next((frame for frame in reversed(frames) if frame.path), None)
     at = Frame(path=test.path, line=test.first, function=test.name)
@@ -102,7 +102,7 @@ def _below(name: str, output: Output) -> Sequence[str]:
 
 
 def _decisive(logs: Sequence[Log], test: TestFunction, sources: Sources) -> Log | None:
-    """Return the first thing said that was no mere note; the file `testing.go` is the race detector's."""
+    """Return the first message that was no mere note, else None; the race detector's file is `testing.go`."""
     for log in logs:
         path = sources.near(log.file, posixpath.dirname(test.path))
         if log.line not in sources.logs.get(path, frozenset()) and log.file != "testing.go":
@@ -111,7 +111,7 @@ def _decisive(logs: Sequence[Log], test: TestFunction, sources: Sources) -> Log 
 
 
 def _frames(calls: Sequence[Call], sources: Sources) -> tuple[Frame, ...]:
-    """Return the frames of a stack, outermost first as everywhere here."""
+    """Return the frames of a stack, outermost first."""
     found: list[Frame] = []
     for call in calls[:_FRAME_LIMIT]:
         path = sources.relative(call.file)
@@ -121,7 +121,7 @@ def _frames(calls: Sequence[Call], sources: Sources) -> tuple[Frame, ...]:
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Return the import path and `Type.Method` of a function as stacks name it: `a.b/c.(*T).M(...)`."""
+    """Return the import path and `Type.Method` of a function name in a stack: `a.b/c.(*T).M(...)`."""
     plain = name[: name.rindex("(")] if name.endswith(")") else name
     plain = plain.removesuffix("-fm")  # a method as a value
     folder, slash, last = plain.rpartition("/")
@@ -131,7 +131,7 @@ def split_name(name: str) -> tuple[str, str]:
 
 
 def _message(said: str) -> str:
-    """Return what was said, blanks aside; of the assertion libraries' tables what comes after the stack."""
+    """Return a message without extra blanks; of assertion libraries' tables the part after the stack."""
     shown = _TRACE.sub("", said)
     lines = [" ".join(line.split()) for line in shown.strip().splitlines()]
     return "\n".join(line for line in lines if line)[:_MESSAGE_LIMIT] or "failed without a message"

@@ -1,4 +1,4 @@
-"""Cuts the output of a Go test, inside the box, to what is kept of it.
+"""Reduces the output of a Go test, inside the box, to the part that is kept.
 
 `go.runner` uses it there: the standard library only.
 """
@@ -17,7 +17,7 @@ _KEPT = 4_000_000
 
 
 class Frames(Tail):
-    """The lines in which `testing` says what begins and ends, with a few of those around each, and the last lines."""
+    """The lines of `testing` on begins and ends, with a few lines around each, and the last lines."""
 
     def __init__(self) -> None:
         super().__init__(READ_AT_ONCE)
@@ -29,7 +29,7 @@ class Frames(Tail):
         self._frames = 0
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes of output."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._line(line)

@@ -1,4 +1,4 @@
-"""What Go files use of their own module: whole packages, since all files of a folder are one unit.
+"""Reads which packages of their own module Go files use; all files of a folder are one package.
 
 Which folder an import path means follows from the `module` line of the `go.mod` above it. A test file uses the package
 that it tests; an import of another module is nobody's here.
@@ -20,7 +20,7 @@ _TEST: Final = "_test.go"
 
 
 def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield each Go file that can be parsed, with the project's files that it is compiled with."""
+    """Yield each parsable Go file with the project's files that it is compiled with."""
     files = [path for path in sources if path.endswith(".go")]
     packages: dict[str, set[str]] = {}
     for path in files:
@@ -45,7 +45,7 @@ def _modules(sources: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _place(name: str, modules: Mapping[str, str]) -> str:
-    """Return the folder that an import path means, or a text that is none."""
+    """Return the folder of an import path, or a text that is no folder for other modules."""
     owners = [module for module in modules if name == module or name.startswith(f"{module}/")]
     if not owners:
         return f"{name}/"

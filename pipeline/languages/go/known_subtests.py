@@ -1,4 +1,4 @@
-"""Which subtests a test has, as far as runs have shown.
+"""Remembers the subtests that each test showed in earlier runs.
 
 Subtests are made while a test runs: of a test that is not chosen, or that fails before it comes to them, nothing says
 which it has. So the names that a run showed are kept beside the compiled code, by the test's own bytes: they are ids,
@@ -24,7 +24,7 @@ _NAMES: Final = TypeAdapter(dict[str, tuple[str, ...]])
 
 
 class Memory:
-    """The subtests of each test, by its id and the digest of its bytes."""
+    """The known subtests of each test, by its id and the digest of its bytes."""
 
     def __init__(self, cache: Cache | None) -> None:
         self._place = cache.folder / _FILE if cache is not None else None
@@ -36,11 +36,11 @@ class Memory:
                 self._known = {}
 
     def of(self, test: str, digest: str) -> tuple[str, ...]:
-        """Return the ids of the subtests that the test has been seen to have."""
+        """Return the ids of a test's known subtests."""
         return self._known.get(f"{test} {digest}", ())
 
     def keep(self, shown: Mapping[tuple[str, str], Iterable[str]]) -> None:
-        """Keep what a run showed, by id and digest of each test."""
+        """Store the subtests that a run showed, by id and digest of each test."""
         if self._place is None or not shown:
             return
         fresh = {f"{test} {digest}": tuple(sorted(names)) for (test, digest), names in shown.items()}

@@ -1,4 +1,4 @@
-"""Go tests, measured: compiled in the box, each test run as a process of its own.
+"""Measures Go tests: compiled in the box, each run in a process of its own.
 
 go says what there is and what does not compile; which tests a package has, and their bytes, are read from the sources.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def run_tests(asked: Measurement) -> Observation:
-    """Compile, run the selected tests, and return what was observed; a subtest runs with its whole test.
+    """Compile and run the selected tests, and return the observation; a subtest runs with its whole test.
 
     Raises:
         BoxError: the box did not work.
@@ -59,7 +59,7 @@ async def run_tests(asked: Measurement) -> Observation:
 
 
 async def check_types(asked: Measurement) -> Observation:
-    """Return what does not compile, tests included, as collection errors; no program is made and nothing runs.
+    """Return the compile errors, tests included, as collection errors; no executable is built and nothing runs.
 
     Without a cache Go 1.20 and newer compile their own library first, which takes most of a minute.
 
@@ -93,7 +93,7 @@ def _is_chosen(test: Test, selection: Selection | None) -> bool:
 
 
 def _shown(asked: Measurement) -> tuple[str, ...]:
-    """Return the command a person would type for the same tests; long lists are cut."""
+    """Return the command that a person would type for the same tests; long lists are cut."""
     ids = (asked.selection and asked.selection.ids) or ()
     names = sorted({entry.partition("::")[2].partition("/")[0] for entry in ids})
     words = arguments_of(asked.env)

@@ -1,4 +1,4 @@
-"""What our runner writes of Go, as values: checked where it comes in, unknown keys left out."""
+"""The records of our runner for Go, as validated values; unknown keys are ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.languages.runners.sessions import End, Line, OutOfTime, ProcessLin
 
 
 class Package(Said):
-    """A package of the workspace: import path, folder, names of its files; `deps` are the others that it needs."""
+    """A package of the workspace: import path, folder, file names; `deps` are the packages that it needs."""
 
     path: str
     dir: str
@@ -20,21 +20,21 @@ class Package(Said):
 
 
 class Trouble(Said):
-    """What keeps a package from being compiled: one place and sentence, or the compiler's whole text."""
+    """An error that keeps a package from being compiled: a place and a sentence, or the compiler's whole text."""
 
     pos: str
     said: str
 
 
 class Modules(ProcessLine):
-    """The modules that are measured, by path, each with its folder."""
+    """A record of the measured modules: folders by module path."""
 
     kind: Literal["modules"]
     modules: tuple[tuple[str, str], ...] = ()
 
 
 class Packages(ProcessLine):
-    """The packages of the workspace, and what of them does not compile."""
+    """A record of the workspace's packages and their compile errors."""
 
     kind: Literal["packages"]
     packages: tuple[Package, ...] = ()
@@ -42,13 +42,13 @@ class Packages(ProcessLine):
 
 
 class Linked(ProcessLine):
-    """The making of test executables is over."""
+    """A record that the test executables are built."""
 
     kind: Literal["linked"]
 
 
 class Executable(Line):
-    """A test executable, the folder it runs in, and the arguments that `go test` would give it."""
+    """A test executable, the folder it runs in, and the arguments that `go test` would pass."""
 
     kind: Literal["executable"]
     executable: str
@@ -57,7 +57,7 @@ class Executable(Line):
 
 
 class Ended(ProcessLine):
-    """A test is over; see `exec_guard.Watch` for what its process asked for.
+    """A record that a test ended; see `exec_guard.Watch` for the calls that its process attempted.
 
     `logged` if `testing` wrote its log, as it does when its tests are over; `blocks` are the pieces of code that it
     entered, None where it did not say.

@@ -1,4 +1,4 @@
-"""Which files Go means by the path of a package: every file of a folder is its package (`.` for the root)."""
+"""Finds the files that a Go package path means: every file of the folder (`.` for the root)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 
 def is_module(path: str, module: str) -> bool:
-    """Return whether the file is a package's production code; a project below the top names it from its own folder."""
+    """Return whether a file is a package's production code; in a subproject the name is relative to its own folder."""
     folder = str(PurePosixPath(path).parent)
     return not path.endswith("_test.go") and (folder == module or folder.endswith(f"/{module}"))
 

@@ -1,4 +1,4 @@
-"""What a test process prints, as values: what began and how it ended, what it said, panics and races with their stacks.
+"""Parses a test process's output: begun tests and their results, messages, panics and races with their stacks.
 
 All of it comes from streams that the tests write to as well. So nothing here is believed where it would raise trust:
 `go.records` takes from it what a failure says, and lets it contradict an exit code, never replace one.
@@ -35,7 +35,7 @@ _RACE_FRAME: Final = re.compile(r"^  (?P<name>\S.*)\(\)\n {6}(?P<file>[^\n]+?\.\
 
 @dataclass(frozen=True)
 class Log:
-    """What a test said with `t.Log`, `t.Error` and the like; the file is a bare name, or absolute."""
+    """A message of a test by `t.Log`, `t.Error` and the like; the file is a bare name, or absolute."""
 
     file: str
     line: int
@@ -44,7 +44,7 @@ class Log:
 
 @dataclass
 class Output:
-    """What one test process printed on stdout. `begun` and `results` are by test name, subtests with their slashes.
+    """The parsed stdout of one test process. `begun` and `results` are by test name, subtests with slashes.
 
     `current` is the test that was last said to go on, `last_word` what `testing` says of the process as a whole.
     """
@@ -58,7 +58,7 @@ class Output:
 
     @property
     def busy(self) -> str:
-        """Return the innermost test that was at work when the process ended."""
+        """Return the innermost test that was running when the process ended."""
         name = self.current
         while self.results.get(name) in {"PASS", "SKIP"} and "/" in name:
             name = name.rpartition("/")[0]
@@ -67,7 +67,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Call:
-    """One frame of a stack: the function with its import path, and where it stands."""
+    """A frame of a stack: the function with its import path, and its place."""
 
     name: str
     file: str
@@ -84,7 +84,7 @@ class Panic:
 
 
 def read_output(stdout: str, test: str) -> Output:
-    """Return what a process that ran the top-level `test` printed; what it says of other tests is left out."""
+    """Return the parsed output of a process that ran the top-level `test`; lines about other tests are left out."""
     found = Output(current=test)
     tail: list[str] = []
     for line in stdout.split("\n"):
@@ -128,7 +128,7 @@ def _said(logs: list[Log], line: str) -> None:
 
 
 def read_panic(stderr: str) -> Panic | None:
-    """Return what ended a process with exit code 2, None if it does not look like the runtime's own words."""
+    """Return the panic that ended a process with exit code 2, None if the output does not look like the runtime's."""
     words = [*_PANIC.finditer(stderr), *_FATAL.finditer(stderr)]
     found = max(words, key=lambda match: match.start(), default=None)  # a process dies of the last one
     if found is None:
@@ -144,7 +144,7 @@ def read_panic(stderr: str) -> Panic | None:
 
 
 def _own_routine(stderr: str, at: int) -> tuple[Call, ...]:
-    """Return the stack of the goroutine that is not the main one: that one only waits for the test."""
+    """Return the stack of the goroutine that runs the test; the main one only waits for it."""
     stacks = [_calls(stderr[match.end() :]) for match in list(_ROUTINE.finditer(stderr, at))[:10]]
     waiting = (stack for stack in stacks if not any(call.name.startswith("main.main") for call in stack))
     return next(waiting, stacks[0] if stacks else ())
@@ -162,7 +162,7 @@ def _frames(pattern: re.Pattern[str], text: str) -> Iterator[Call]:
 
 
 def read_race(stderr: str) -> Panic | None:
-    """Return the first race that the race detector reported, with the stack of the access that it noticed."""
+    """Return the first reported data race, with the stack of the access that was noticed; None if there is none."""
     found = _RACE.search(stderr)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Which toolchain a Go project asks for: the lines `go` and `toolchain` of its go.work or go.mod, read here."""
+"""Reads which toolchain a Go project asks for: the lines `go` and `toolchain` of its go.work or go.mod."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RANKS: Final = {"beta": 0, "rc": 1, None: 2}
 
 
 def wanted_toolchain(folder: Path) -> str | None:
-    """Return the newest toolchain that the files of a project name, as GOTOOLCHAIN takes it; None if they name none.
+    """Return the newest toolchain in a project's files, as GOTOOLCHAIN accepts it; None if they name none.
 
     A go.work of the repository counts before the module's own file, as it does for `go`.
     """
@@ -33,7 +33,7 @@ def wanted_toolchain(folder: Path) -> str | None:
 
 
 def is_newer(wanted: str, own: str) -> bool:
-    """Return whether a toolchain is newer than another; not where one of them is no release."""
+    """Return whether a toolchain is newer than another; False if one of them is no release."""
     return bool(_NUMBERS.match(own)) and _rank(wanted) > _rank(own)
 
 

@@ -1,4 +1,4 @@
-"""What a workspace of Go modules holds: its tests with their ids, and what did not compile.
+"""A compiled workspace of Go modules: its tests with their ids, and what did not compile.
 
 An id is `folder::TestX`, a subtest's `folder::TestX/name`; the folder is relative to the workspace, `.` for its root.
 It says nothing of files and lines, and no two tests of a workspace share one.
@@ -33,7 +33,7 @@ _MACHINE: Final = re.compile(
     r"|unknown directive: toolchain|C compiler \"[^\"]*\" not found|no space left on device"
     r"|cannot find GOROOT|cannot allocate memory"
 )
-"""What is about this machine, not about the sources: a module that was not fetched, an old toolchain, no disk."""
+"""Errors that are caused by this machine and not by the sources: a missing module, an old toolchain, no disk."""
 
 _QUOTES: Final = re.compile(r"\S+\.\w+:\d+|\s")
 _NOISE: Final = re.compile(
@@ -43,7 +43,7 @@ _NOISE: Final = re.compile(
 
 @dataclass(frozen=True)
 class Unit:
-    """The tests of one folder; `executable` is empty where they did not compile, or were not asked for."""
+    """The tests of one folder; `executable` is empty if they did not compile or were not requested."""
 
     package: messages.Package
     folder: str
@@ -52,13 +52,13 @@ class Unit:
     arguments: tuple[str, ...] = ()
 
     def id_of(self, name: str) -> str:
-        """Return the id of one of its tests."""
+        """Return the id of a test of this folder."""
         return f"{self.folder or '.'}::{name}"
 
 
 @dataclass(frozen=True)
 class Test:
-    """One top-level test: its id, and where it is."""
+    """A top-level test: its id, its source and its folder."""
 
     __test__ = False
 
@@ -69,7 +69,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Project:
-    """A workspace. `measured` are its files, `workspace` is where the box shows them."""
+    """A workspace. `measured` are its files, `workspace` is its path in the box."""
 
     measured: Files
     workspace: str
@@ -80,7 +80,7 @@ class Project:
 
     @cached_property
     def tests(self) -> Mapping[str, Test]:
-        """Return every top-level test by its id, also those that another file of their folder hides.
+        """Return the top-level tests by id, including those that an error in another file of their folder prevents.
 
         What stands in a file that is refused itself is not known, as in every language.
         """
@@ -94,7 +94,7 @@ class Project:
         return {test.id: test for test in found}
 
     def hidden_by(self, test: Test) -> str:
-        """Return what keeps a test from running that was to run, in words; empty if nothing does."""
+        """Return in words the error that prevents a test from running; empty if none does."""
         if test.unit.executable or not self.errors:
             return ""
         near = [error.path for error in self.errors if posixpath.dirname(error.path) == test.unit.folder]
@@ -102,24 +102,24 @@ class Project:
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """Return the digest of each test file and of what lies in `testdata`."""
+        """Return the digests of test files and of files in `testdata`."""
         return digests_of(self.measured)
 
     @cached_property
     def layout(self) -> Layout:
-        """Return which files are tests: Go decides by the name alone, in whatever folder."""
+        """Return the layout of tests: in any folder, Go decides by the file name alone."""
         known = frozenset(path for path in self.files if path.endswith("_test.go"))
         return Layout(testpaths=(".",), python_files=("*_test.go",), collected=known)
 
     def below(self, path: str) -> str:
-        """Return a path of the box relative to the workspace, empty outside it; `.` for the workspace itself."""
+        """Return a path in the box relative to the workspace, `.` for itself, empty outside of it."""
         if path == self.workspace:
             return "."
         return path.removeprefix(f"{self.workspace}/") if path.startswith(f"{self.workspace}/") else ""
 
     @cached_property
     def sources(self) -> Sources:
-        """Return how places in it are named."""
+        """Return the functions and tables that resolve places in its sources."""
         logs = {path: lines for unit in self.units for path, lines in unit.sources.logs.items()}
         known = [*self.files, *(self._file(package, name) for package in self.packages for name in package.files)]
 
@@ -153,12 +153,12 @@ class Project:
 
 
 def is_test_side(path: str) -> bool:
-    """Return whether Go takes a file for tests: by its name, or because it lies in a `testdata` folder."""
+    """Return whether Go takes a file for tests: by its name, or by a `testdata` folder above it."""
     return path.endswith("_test.go") or TESTDATA in path.split("/")[:-1]
 
 
 def read_project(session: Session, measured: Files, workspace: str) -> Project | Unusable:
-    """Return what there is and what was compiled, or why nothing was.
+    """Return the project as compiled, or why there is none.
 
     Args:
         session: The records of the compilation.
@@ -231,7 +231,7 @@ def _errors(found: list[go_errors.Refusal], names: go_errors.Workspace, workspac
 
 
 def _unread(units: Iterable[Unit]) -> Iterator[CollectionError]:
-    """Yield an error for each test file that cannot be read: which tests are in it is not known."""
+    """Yield an error for each test file that cannot be read, so that its tests are unknown."""
     for path, why in (entry for unit in units for entry in unit.sources.unread.items()):
         yield CollectionError(path=path, fault=Fault(chain=(Raised(kind="SyntaxError", message=why),)))
 
@@ -245,7 +245,7 @@ def _importing(folder: str, names: go_errors.Workspace) -> Iterable[str]:
 
 
 def _about_the_machine(place: str, text: str) -> str | None:
-    """Return the line that says so. What the compiler says of a line may quote the line, and is not looked at."""
+    """Return the line about a fault of the machine, else None. A message about a source line may quote that line."""
     lines = [text.partition("\n")[0]] if place else [line for line in text.splitlines() if not _QUOTES.match(line)]
     found = next((line.strip() for line in lines if _MACHINE.search(line)), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""From the records of a run of tests to one `Observation`. The exit code decides; what is printed may only contradict.
+"""Makes one `Observation` from the records of a test run. The exit code decides; output may only contradict it.
 
 A pass is exit code 0 with `testing`'s own last words: a process that leaves early has not come to them. Subtests share
 their test's process, so their results are read from its output, and believed as far as the exit code bears them out.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.languages.runners.sessions import Session
 
 IDLE: Final = "idle "
-"""Begins the id of the run of an executable without any test: what is reached there is no test's doing."""
+"""The prefix to the id of an executable's run without tests: what it reaches is no test's doing."""
 
 _PANICKED: Final = 2
 _STACK: Final = re.compile(r"^goroutine \d+[^\n]*:\n(?:.+\n)+", re.MULTILINE)
@@ -37,7 +37,7 @@ _OF_SUBTEST: Final = {"PASS": Ended.PASSED, "FAIL": Ended.FAILED, "SKIP": Ended.
 
 @dataclass(frozen=True)
 class _Run:
-    """One test process, read."""
+    """The parsed records of one test process."""
 
     test: Test
     line: messages.Ended
@@ -46,7 +46,7 @@ class _Run:
 
     @property
     def result(self) -> str:
-        """Return what the test says of itself, empty if it did not come to it."""
+        """Return the result that the test printed, empty if it printed none."""
         return self.output.results.get(self.test.source.name, "")
 
 
@@ -61,7 +61,7 @@ def observe(
     command: tuple[str, ...],
     tail: str,
 ) -> Observation:
-    """Return what a run of chosen tests showed.
+    """Return the observation of a run of chosen tests.
 
     Args:
         project: What was compiled.
@@ -120,7 +120,7 @@ def observe(
 
 
 def rendered(session: Session) -> str:
-    """Return what go said about what does not compile, as it prints it."""
+    """Return go's messages about compile errors, as it prints them."""
     said: list[str] = []
     for line in session.records:
         if isinstance(line, messages.Packages):
@@ -131,7 +131,7 @@ def rendered(session: Session) -> str:
 
 
 def _has_shown_all(run: _Run) -> bool:
-    """Return whether a test came to its end, so that it has shown all of its subtests."""
+    """Return whether a test ended in order, so that all of its subtests are known."""
     return run.result in {"PASS", "SKIP"} and run.line.code == 0
 
 
@@ -157,7 +157,7 @@ def _collected(test: Test, entry: str) -> TestRecord:
 def _known_subtests(
     project: Project, memory: Memory, records: Mapping[str, TestRecord], ran: set[str]
 ) -> dict[str, TestRecord]:
-    """Return the subtests that are known and were not seen now: of tests that did not run, or not to their end."""
+    """Return the known subtests that this run did not show: of tests that did not run, or not to their end."""
     found: dict[str, TestRecord] = {}
     for test in project.tests.values():
         whole = test.id in ran and records[test.id].outcome in {Ended.PASSED, Ended.SKIPPED}
@@ -180,7 +180,7 @@ def _records(project: Project, run: _Run) -> Iterator[tuple[str, TestRecord]]:
 
 
 def _ended(run: _Run) -> Ended:
-    """Return how a top-level test ended: the exit code, contradicted by what it printed if that is worse."""
+    """Return how a top-level test ended: the exit code, unless its output says something worse."""
     if run.line.timed_out or (run.panic is not None and run.panic.fatal and _DEADLOCK in run.panic.said):
         return Ended.TIMED_OUT
     if run.line.code == 0:
@@ -202,7 +202,7 @@ def _without_an_error(run: _Run) -> Ended:
 
 
 def _of_subtest(run: _Run, name: str, whole: Ended) -> Ended | None:
-    """Return how a subtest ended, None where nothing tells: results are printed when the test around them is over."""
+    """Return how a subtest ended, None if it is unknown: results are printed when the outer test ends."""
     said = _OF_SUBTEST.get(run.output.results.get(name, ""))
     if said is not None or whole in {Ended.PASSED, Ended.SKIPPED}:
         return said
@@ -210,7 +210,7 @@ def _of_subtest(run: _Run, name: str, whole: Ended) -> Ended | None:
 
 
 def _is_busy(run: _Run, name: str) -> bool:
-    """Return whether a test was at work when the process ended, or is around the one that was."""
+    """Return whether a test was running when the process ended, itself or in a subtest."""
     return f"{run.output.busy}/".startswith(f"{name}/")
 
 

@@ -1,4 +1,4 @@
-"""Compiles the tests of Go modules inside the box and runs them, each test in a process of its own.
+"""Our program in the box that compiles the tests of Go modules and runs each in a process of its own.
 
 It is copied out of the package (with `frames` and what all runners use) and runs alone: the standard library only. It
 records facts; `go.records` makes an observation of them. Tested code cannot write records in our name: see `recording`.
@@ -34,7 +34,7 @@ _FIELDS = "ImportPath,Dir,Name,ForTest,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles
 
 
 def documents(text: str) -> list[dict[str, Any]]:
-    """Return the JSON documents that stand one after the other; none where something else stands."""
+    """Return the JSON documents in a text, one after the other; empty if something else is in it."""
     decoder = json.JSONDecoder()
     found: list[dict[str, Any]] = []
     at = 0
@@ -47,7 +47,7 @@ def documents(text: str) -> list[dict[str, Any]]:
 
 
 class Builder:
-    """Asks what there is, looks for what does not compile, and makes the test executables."""
+    """Describes the workspace, finds compile errors, and builds the test executables."""
 
     def __init__(self, request: dict[str, Any], records: Records) -> None:
         self._ask = request
@@ -57,7 +57,7 @@ class Builder:
         self._deadline = time.monotonic() + request["timeout_s"]
 
     def build(self) -> None:
-        """Do it all; with `check`, no executable is made."""
+        """Describe and build everything; with `check`, build no executable."""
         modules = self._run("list", "-m", "-json")
         found = [(module["Path"], module.get("Dir", "")) for module in documents(modules.stdout)]
         self._records.write("modules", **{**modules.facts(), "stdout": ""}, modules=found)
@@ -103,7 +103,7 @@ class Builder:
 
 
 def described(packages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what is told of the packages as they are written, without what is compiled for the tests of one only."""
+    """Return the facts about packages as they are written, without variants compiled for a single test."""
     paths = {package["ImportPath"] for package in packages}
     made = {path for path in paths if " [" in path or path.removesuffix(".test") in paths - {path}}
     mains = {package["ImportPath"]: package for package in packages if package["ImportPath"] in made}
@@ -126,7 +126,7 @@ def described(packages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def errors_of(packages: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Return each thing that keeps a package from being compiled, once."""
+    """Return the errors that keep packages from being compiled, each once."""
     found: dict[tuple[str, str], None] = {}
     for package in packages:
         for error in [package.get("Error"), *(package.get("DepsErrors") or ())]:
@@ -136,7 +136,7 @@ def errors_of(packages: list[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def save(place: str, argv: list[str]) -> None:
-    """Stand in for a test executable: keep it, with the arguments that it would get and the folder it would run in."""
+    """Store a test executable with its arguments and folder; `go test` starts this program in its place."""
     cwd = str(Path.cwd())
     name = hashlib.sha256(cwd.encode()).hexdigest()[:16]
     kept = Path(place, f"{name}.test")
@@ -171,7 +171,7 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
 
 
 def blocks_in(profile: Path) -> list[tuple[str, int]] | None:
-    """Return the blocks of code that were entered, and how often; None where the test wrote no profile."""
+    """Return the entered blocks of code in a profile, with counts; None if the test wrote no profile."""
     text = text_of(profile)
     if not text.startswith("mode: "):
         return None
@@ -184,13 +184,13 @@ def blocks_in(profile: Path) -> list[tuple[str, int]] | None:
 
 
 def doors_in(log: str) -> list[str]:
-    """Return the files that a test opened, as `testing` wrote them down; `chdir` is written down too."""
+    """Return the lines of a log of `testing` about opened files and changed folders."""
     lines = [line for line in log.splitlines() if line.startswith(("open ", "chdir "))]
     return lines[:_DOORS]
 
 
 def text_of(path: Path) -> str:
-    """Return the beginning of a regular file, empty where there is none: tests may have put anything there."""
+    """Return the beginning of a regular file, empty if there is none: tests may have put anything there."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
@@ -200,7 +200,7 @@ def text_of(path: Path) -> str:
 
 
 def main() -> None:
-    """Do what is asked for."""
+    """Carry out the request."""
     if sys.argv[1:2] == ["save"]:
         save(sys.argv[2], sys.argv[3:])
         return

@@ -1,4 +1,4 @@
-"""Where the tests of Go packages are, read from their sources: names, places, bytes.
+"""Finds the tests of Go packages in their sources: names, places, bytes.
 
 Which files belong to a package is asked of `go list`; which functions in them are tests follows the rule by which `go
 test` writes its own main program. So nothing of the project has to run to know its tests, nor even to compile.
@@ -32,7 +32,7 @@ _COMMON: Final = frozenset({"TestMain", "init"})
 
 @dataclass(frozen=True)
 class TestFunction:
-    """A test as it is written. `mentions` is every name in it, `bare` the lines that state failure without looking."""
+    """A test function as written. `mentions` are all names in it, `bare` the lines that fail unconditionally."""
 
     __test__ = False
 
@@ -48,7 +48,7 @@ class TestFunction:
 
 @dataclass
 class Folder:
-    """What the test files of one folder hold. `logs` are lines (by path) on which something is only written down.
+    """The content of a folder's test files. `logs` are lines, by path, with a mere note such as `t.Log`.
 
     `helpers` are the functions and variables beside the tests, with what they mention; `imports` the paths that each
     file imports, by the name that it gives them. `unread` says of files that no reader gets through why not.
@@ -63,7 +63,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Part:
-    """What one test file holds. `tests` come with their bytes; `common` is what runs before every test of a package."""
+    """The content of one test file. `tests` come with their bytes; `common` runs before every test of the package."""
 
     tests: tuple[tuple[TestFunction, bytes], ...]
     helpers: dict[str, frozenset[str]]
@@ -73,12 +73,12 @@ class Part:
 
 
 def text_of(files: Files, path: str) -> bytes | None:
-    """Return a regular file's bytes, None for anything else: tested code may have put a link or a FIFO there."""
+    """Return a regular file's bytes, None for anything else: tested code may have created a link or a FIFO."""
     return files.read(path, MAX_BYTES)
 
 
 def read_folder(files: Files, folder: str, names: Sequence[str]) -> Folder:
-    """Return what the test files of a folder hold.
+    """Return the content of a folder's test files.
 
     Args:
         files: Those of the project.
@@ -112,7 +112,7 @@ def read_folder(files: Files, folder: str, names: Sequence[str]) -> Folder:
 
 
 def read_file(path: str, source: bytes) -> Part:
-    """Return what a test file holds; the digests of its tests are for who knows the rest of the package."""
+    """Return the content of a test file; digests of its tests need the rest of the package."""
     top = syntax.parse(source)
     tests: list[tuple[TestFunction, bytes]] = []
     helpers: dict[str, frozenset[str]] = {}
@@ -126,7 +126,7 @@ def read_file(path: str, source: bytes) -> Part:
 
 
 def _common(top: Node) -> bytes:
-    """Return the bytes of what runs before every test of a package."""
+    """Return the bytes of the functions that run before every test of a package."""
     functions = (item.node for item in syntax.items(top) if item.kind == "func" and item.name in _COMMON)
     return b"\0".join(node.text or b"" for node in functions)
 
@@ -159,7 +159,7 @@ def _both(one: TestFunction, other: TestFunction) -> TestFunction:
 
 
 def _corpus(files: Files, folder: str, name: str) -> bytes:
-    """Return the inputs that a fuzz test is run with, beside those that it adds itself."""
+    """Return the stored inputs of a fuzz test, beside those that it adds itself."""
     place = posixpath.join(folder, TESTDATA, "fuzz", name)
     return b"\0".join(text_of(files, posixpath.join(place, entry)) or b"" for entry in files.names(place))
 
@@ -178,7 +178,7 @@ def digests_of(files: Files) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of production code, and the lines it stands on."""
+    """A function of production code, with its first and last line."""
 
     name: str
     first: int
@@ -201,7 +201,7 @@ def functions_in(source: bytes) -> tuple[Function, ...]:
 
 
 def names_of(files: Files, path: str) -> frozenset[str]:
-    """Return what a file of production code defines; a method by its own name."""
+    """Return the names that a file of production code defines; a method by its own name."""
     source = text_of(files, path)
     try:
         return limited(names_in)(source) if source is not None else frozenset()
@@ -210,5 +210,5 @@ def names_of(files: Files, path: str) -> frozenset[str]:
 
 
 def names_in(source: bytes) -> frozenset[str]:
-    """Return what a source defines."""
+    """Return the names that a source defines."""
     return frozenset(item.name.rpartition(".")[2] for item in syntax.items(syntax.parse(source))) - {"_", "init"}

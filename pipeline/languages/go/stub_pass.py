@@ -1,4 +1,4 @@
-"""Reads Go sources for stub passes (see `sources.stub_pass`).
+"""Reads Go sources to judge stub passes (see `sources.stub_pass`).
 
 What Go reads out of comments (`//go:` lines, build constraints) counts as code. A constant that is counted (`iota`) has
 its place in the count. `errors.New` of a literal is a constant, as Go has no constant errors, and so is an empty slice
@@ -45,7 +45,7 @@ _MEMBERS: Final = frozenset({"field_declaration", "method_elem", "type_elem"})
 def stub_faults(
     before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
 ) -> tuple[StubFault, ...]:
-    """Return what is more, or other, than a stub; see `protocol.Toolchain.stub_faults`."""
+    """Return the changes that are no stubs; see `protocol.Toolchain.stub_faults`."""
     return stub_pass.stub_faults(_RULES, before, after, symbols)
 
 
@@ -104,7 +104,7 @@ def _code(node: Node, without: Node | None = None) -> str:
 
 
 def _position(item: Item) -> str:
-    """Return where in its group a constant stands that is counted."""
+    """Return the position of an `iota` constant in its group, empty for others."""
     group = item.node.parent
     is_counted = item.kind == "const" and group is not None and any(node.type == "iota" for node in below(group))
     return f"{group.named_children.index(item.node)} " if is_counted and group is not None else ""
@@ -116,7 +116,7 @@ def _is_constant(item: Item) -> bool:
 
 
 def _is_literal(value: Node, *, is_const: bool) -> bool:
-    """Return whether a value is a literal, what the compiler adds up in a `const`, or an error with a fixed text."""
+    """Return whether a value is a literal, a constant expression in a `const`, or an error with a fixed text."""
     if value.type in _LITERALS or value.type == "comment" or _is_empty(value):
         return True
     if value.type == "func_literal":
@@ -132,7 +132,7 @@ def _is_literal(value: Node, *, is_const: bool) -> bool:
 
 
 def _is_type_check(spec: Node) -> bool:
-    """Return whether a nameless variable only has the compiler look at a type: `(*T)(nil)`, `T{}`."""
+    """Return whether a nameless variable only checks a type: `(*T)(nil)`, `T{}`."""
     values = named_children(spec.child_by_field_name("value"))
     return spec.child_by_field_name("type") is not None and len(values) == 1 and _is_zero(values[0])
 

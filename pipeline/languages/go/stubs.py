@@ -1,4 +1,4 @@
-"""Makes the bodies of named Go symbols panic, leaving every other byte of a file alone.
+"""Replaces the bodies of named Go symbols by a panic and keeps every other byte of a file.
 
 The stub is put before what the body does, not in its place: the rest is
 never reached, and the imports and variables that it uses stay used, which Go insists on. Test files are no production.
@@ -30,7 +30,7 @@ _NAMELESS: Final = frozenset({"_", "init", "main"})
 
 
 def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-    """Return the files that change, and the symbols that no file defines.
+    """Return the files with stubs, and the symbols that no file defines.
 
     A function panics first thing; a type's methods all do, in whatever file. What looks at a value that is replaced
     does not compile.
@@ -40,7 +40,7 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-    """Return what the files define that no file of the same package defined before; methods are dotted."""
+    """Return the symbols that no file of the same package defined before; methods are dotted."""
     known: dict[str, set[str]] = {}
     for path, source in before.items():
         known.setdefault(posixpath.dirname(path), set()).update(defined(source))
@@ -54,12 +54,12 @@ def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Sym
 
 
 def defined(source: str) -> Iterator[str]:
-    """Yield the names that a file declares; `init`, `main` and `_` are none that a test could ask for."""
+    """Yield the names that a file declares, without `init`, `main` and `_`, which no test can use."""
     return (item.name for item in items(parse(source.encode())) if item.name not in _NAMELESS)
 
 
 def names_of(symbol: str) -> tuple[str, ...]:
-    """Return what a symbol may be called in its file: as written, and without the package before it.
+    """Return the possible names of a symbol in its file: as written, and without its package.
 
     Packages have small letters, and so have some types: both are tried.
     """
@@ -69,7 +69,7 @@ def names_of(symbol: str) -> tuple[str, ...]:
 
 
 def _targets(declared: Mapping[str, Sequence[Item]], symbol: Symbol) -> Iterator[Target]:
-    """Yield the items that a symbol means: itself, and the methods of a type wherever in its package they stand."""
+    """Yield the items that a symbol means: itself, and a type's methods anywhere in its package."""
     known = [(path, item) for path, each in declared.items() for item in each]
     for name in names_of(symbol.name):
         own = [(path, item) for path, item in known if item.name == name and symbol.path in {"", path}]
@@ -93,7 +93,7 @@ def _bodies(item: Item) -> Iterator[Edit]:
 
 
 def _literals(item: Item) -> Iterator[Node | None]:
-    """Yield the bodies of functions that are the value of a variable."""
+    """Yield the bodies of functions in a variable's value."""
     value = item.node.child_by_field_name("value") if item.kind == "var" else None
     for node in value.named_children if value is not None else ():
         if node.type == "func_literal":

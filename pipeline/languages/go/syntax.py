@@ -1,4 +1,4 @@
-"""Go source as tree-sitter reads it: declarations, tests as `go test` knows them, statements that only fail.
+"""Reads Go syntax trees of tree-sitter: declarations, tests as `go test` defines them, statements that only fail.
 
 Importing this module, or one that does, loads the parser; `go` does so when a Go project is measured.
 """
@@ -23,7 +23,7 @@ _GO: Final = Language(language())
 _KINDS: Final = {"Test": "T", "Fuzz": "F"}
 _OUTPUT: Final = re.compile(r"(?i)\s*(?:unordered )?output:")
 MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier"})
-"""The nodes that are names."""
+"""The types of nodes that are names."""
 _HANDLES: Final = frozenset({"t", "tb", "f", "b"})
 _LITERAL_NAMES: Final = frozenset({"true", "false", "nil"})
 _FAILS: Final = frozenset({"Fatal", "Fatalf", "Error", "Errorf", "Fail", "FailNow", "Failf", "FailNowf"})
@@ -39,7 +39,7 @@ _BRANCHES: Final = frozenset(
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that a file declares at its top level; a method is `Type.Method`. `node` holds all of it."""
+    """A top-level declaration of a file; a method is `Type.Method`. `node` holds all of it."""
 
     kind: str
     name: str
@@ -47,12 +47,12 @@ class Item:
 
 
 def parse(source: bytes) -> Node:
-    """Return the syntax of a whole file, which may have errors in it."""
+    """Return the syntax tree of a whole file, which may contain errors."""
     return Parser(_GO).parse(source).root_node
 
 
 def items(top: Node) -> Iterator[Item]:
-    """Yield what a file declares: `func`, `method`, `type`, `const` and `var`; a spec of several names for each."""
+    """Yield the declarations of a file: `func`, `method`, `type`, `const` and `var`, one for each name."""
     for child in top.named_children:
         if child.type == "function_declaration":
             yield Item("func", field_text(child, "name"), child)
@@ -76,14 +76,14 @@ def specs(declaration: Node) -> Iterator[Node]:
 
 
 def owner(method: Node) -> str:
-    """Return the type that a method belongs to, without its star and its parameters."""
+    """Return the type of a method's receiver, without star and parameters."""
     receiver = method.child_by_field_name("receiver")
     kinds = (found for found in below(receiver) if found.type == "type_identifier") if receiver is not None else ()
     return text(next(iter(kinds), None))
 
 
 def imports(top: Node) -> dict[str, str]:
-    """Return the imported paths by the name that the file calls them; without an alias, the end of the path."""
+    """Return the imported paths by their names in the file; without an alias, by the end of the path."""
     found: dict[str, str] = {}
     for declaration in top.named_children:
         if declaration.type != "import_declaration":
@@ -95,14 +95,14 @@ def imports(top: Node) -> dict[str, str]:
 
 
 def package_name(path: str) -> str:
-    """Return what a package is most likely called: the end of its path, versions aside."""
+    """Return the likely name of a package: the end of its path, without versions."""
     *_, before, last = ("", *path.split("/"))
     name = before if re.fullmatch(r"v\d+", last) and before else last
     return re.sub(r"\.v\d+$|^go-|-go$", "", name)
 
 
 def test_kind(function: Node) -> str:
-    """Return `Test`, `Fuzz` or `Example` if `go test` runs the function, else nothing; as its own loader decides."""
+    """Return `Test`, `Fuzz` or `Example` if `go test` runs the function, else an empty text."""
     name = field_text(function, "name")
     parameters = function.child_by_field_name("parameters")
     given = parameters.named_children if parameters is not None else []
@@ -113,7 +113,7 @@ def test_kind(function: Node) -> str:
 
 
 def is_name(name: str, prefix: str) -> bool:
-    """Return whether a name is the prefix, or goes on after it with anything but a small letter."""
+    """Return whether a name is *prefix*, or continues after it with anything but a lower case letter."""
     rest = name.removeprefix(prefix)
     return name.startswith(prefix) and not rest[:1].islower()
 
@@ -127,7 +127,7 @@ def _points_at(parameter: Node, letter: str) -> bool:
 
 
 def has_output(example: Node) -> bool:
-    """Return whether the last comment of an example says what it prints; others are compiled and not run."""
+    """Return whether an example's last comment states its output; others are compiled and not run."""
     body = example.child_by_field_name("body")
     comments = [node for node in below(body) if node.type == "comment"] if body is not None else []
     lines = [text(comment) for comment in _last_group(comments)]
@@ -145,7 +145,7 @@ def _last_group(comments: list[Node]) -> list[Node]:
 
 
 def log_lines(top: Node) -> frozenset[int]:
-    """Return the lines on which something is only written down: `t.Log` and the like, and nothing fails."""
+    """Return the lines with a mere note, such as `t.Log`, and no failure."""
     lines: dict[bool, set[int]] = {True: set(), False: set()}
     for call in (node for node in below(top) if node.type == "call_expression"):
         name = _called(call)[1]
@@ -155,7 +155,7 @@ def log_lines(top: Node) -> frozenset[int]:
 
 
 def bare_lines(function: Node) -> frozenset[int]:
-    """Return the lines that state failure without looking at anything: no condition, or one of literals only."""
+    """Return the lines that fail unconditionally, or on a condition of literals only."""
     found: set[int] = set()
     # from the top on: the way up from each call takes the square of the depth
     stack = [function]
@@ -179,13 +179,13 @@ def _says(call: Node) -> bool:
 
 
 def _looks(branch: Node) -> bool:
-    """Return whether what is in a branch depends on anything but literals."""
+    """Return whether a branch depends on anything but literals."""
     condition = branch.child_by_field_name("condition")
     return branch.type != "if_statement" or condition is None or bool(_names(condition))
 
 
 def _called(call: Node) -> tuple[str, str]:
-    """Return what a call is made on, and the name of what is called."""
+    """Return the receiver of a call, empty if it has none, and the called name."""
     function = call.child_by_field_name("function")
     if function is None or function.type != "selector_expression":
         return "", text(function)

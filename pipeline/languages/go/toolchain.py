@@ -1,4 +1,4 @@
-"""Go modules and workspaces, tested with `go test`'s own executables."""
+"""The toolchain of Go modules and workspaces, tested with `go test`'s own executables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class GoToolchain(LazyToolchain):
     control_folders = frozenset({"vendor"})
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
-        """Return whether tests are written at a path: `*_test.go`, and whatever lies in a `testdata` folder."""
+        """Return whether a path is a test file: `*_test.go`, or any file in a `testdata` folder."""
         is_test = path.endswith("_test.go") or "testdata" in path.split("/")[:-1]
         return is_test or super().is_test_path(path, observation)
 

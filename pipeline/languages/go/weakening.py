@@ -1,4 +1,4 @@
-"""What the tests of a Go source check: `Test`, `Fuzz` and `Example` functions, and the methods of suites.
+"""Reads the checks of a Go source: `Test`, `Fuzz` and `Example` functions, and the methods of suites.
 
 Importing this module loads the parser.
 """
@@ -32,7 +32,7 @@ _STANDIN: Final = re.compile(r"gomock|sqlmock|mock|monkey|gock|httpmock|minimock
 
 
 def read(source: bytes, path: str) -> Suite:  # noqa: ARG001  (of every language)
-    """Return the tests and fixtures of a source; what has errors in it is read as far as it goes."""
+    """Return the tests and fixtures of a source; one with errors is read as far as possible."""
     root = parse(source)
     functions = [node for node in root.named_children if node.type in {"function_declaration", "method_declaration"}]
     helpers = {_name(node): Helper(_parameters(node), node) for node in functions if not _is_test(node)}
@@ -84,13 +84,13 @@ def _read(function: Node, walk: Walk[Node]) -> Test:
 
 
 def _without_set_up(checks: list[Check]) -> list[Check]:
-    """Return the checks without those that a call worked, unless there are no others: set-up is full of these."""
+    """Return the checks without those for no error, unless there are no others: set-up is full of these."""
     others = [check for check in checks if check.kind != NO_ERROR]
     return others or checks
 
 
 def _output(body: Node) -> Iterator[Check]:
-    """Yield what an example is compared with: the last comment of its body."""
+    """Yield the check of an example's output: the last comment of its body."""
     comments = [node for node in below(body) if node.type == "comment"]
     starts = [at for at, node in enumerate(comments) if _OUTPUT.match(text(node))]
     if starts:

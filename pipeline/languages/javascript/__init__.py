@@ -1,1 +1,1 @@
-"""JavaScript and TypeScript projects: tested with `node --test`, vitest or jest; start reading with `toolchain`."""
+"""How are JavaScript and TypeScript projects tested with `node --test`, vitest or jest? Start with `toolchain`."""

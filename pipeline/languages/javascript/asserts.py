@@ -1,4 +1,4 @@
-"""JavaScript for `suite_walk`: `expect` of jest, vitest and chai, and `assert` of node and chai."""
+"""Reads JavaScript for `suite_walk`: `expect` of jest, vitest and chai, and `assert` of node and chai."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NOTHING_MISSING: Final = frozenset({"toBeNull", "toBeUndefined", "null", "undef
 
 
 class JavaScript(Trees):
-    """One file; `imported` are the functions of node's `assert` that it calls by their own names."""
+    """The implementation of one JavaScript file; `imported` are node's `assert` functions called by their own names."""
 
     atoms = frozenset({"string", "template_string", "regex"})
     branch = "if_statement"
@@ -57,18 +57,18 @@ class JavaScript(Trees):
         self.imported = imported
 
     def words(self, node: Node | None) -> Words:
-        """Return the tokens of a node; who waits for a value sees the same."""
+        """Return the tokens of a node, without `await`."""
         return tuple(word for word in super().words(node) if word not in {"await", ";"})
 
     def bindings(self, node: Node) -> Iterator[tuple[Sequence[str], Words]]:
-        """Yield the names of a declaration or an assignment."""
+        """Yield the names that a declaration or assignment binds, with the tokens of their values."""
         field = {"variable_declarator": ("name", "value"), "assignment_expression": ("left", "right")}.get(node.type)
         target, value = (node.child_by_field_name(one) for one in field) if field is not None else (None, None)
         if target is not None and value is not None and target.type != "member_expression":
             yield names_of(target), self.words(value)
 
     def loop(self, node: Node) -> tuple[Sequence[str], Words] | None:
-        """Return the names of a `for` or of a `forEach`, and what it goes through."""
+        """Return the names that a `for` or `forEach` binds, with the tokens of what it iterates over; else None."""
         if node.type == "for_in_statement":
             return names_of(node.child_by_field_name("left")), self.words(node.child_by_field_name("right"))
         function = node.child_by_field_name("function") if node.type == "call_expression" else None
@@ -79,7 +79,7 @@ class JavaScript(Trees):
         return names, self.words(function.child_by_field_name("object"))
 
     def checks(self, node: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
-        """Yield what an expectation, an assertion, or an error on a condition checks."""
+        """Yield the checks of an expectation, an assertion, or an error thrown on a condition."""
         if node.type == "if_statement" and "throw" in self.words(node.child_by_field_name("consequence")):
             yield from conditions(
                 made(self.words(node.child_by_field_name("condition"))), {}, line_of(node), must=False
@@ -102,7 +102,7 @@ class JavaScript(Trees):
                 yield from _compared(name, [*map(made, given)], line_of(node))
 
     def _expected(self, node: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
-        """Yield what `expect(subject).words.matcher(arguments)` checks; a property of chai's has no arguments."""
+        """Yield the checks of `expect(subject).words.matcher(arguments)`; chai's properties have no arguments."""
         words, line = self.words(node), line_of(node)
         at = words.index("(") if "(" in words else 0
         is_own = words[1:2] == (".",) and words[2:3] not in (("soft",), ("poll",))
@@ -123,7 +123,7 @@ class JavaScript(Trees):
             yield _negated(check) if "not" in named else check
 
     def marks(self, node: Node) -> Iterator[str]:
-        """Yield that a failing assertion below a node would be caught and forgotten."""
+        """Yield a sentence if a failing assertion below a node would be caught and ignored."""
         if node.type == "try_statement":
             handler = self.words(node.child_by_field_name("handler"))
             if handler and self._may_fail(node.child_by_field_name("body")) and _MAY_FAIL.isdisjoint(handler):
@@ -140,7 +140,7 @@ class JavaScript(Trees):
 
 
 def without_comments(node: Node | None) -> tuple[Node, ...]:
-    """Return what is in a node, comments aside."""
+    """Return the child nodes of a node without comments."""
     return tuple(child for child in node.named_children if child.type != "comment") if node is not None else ()
 
 
@@ -152,14 +152,14 @@ def names_of(pattern: Node | None) -> list[str]:
 
 
 def parameters(function: Node) -> list[str]:
-    """Return the names of a function's parameters; those of a pattern are given together."""
+    """Return the names of a function's parameters; those of a destructured one are joined."""
     alone = function.child_by_field_name("parameter")
     given = without_comments(function.child_by_field_name("parameters")) if alone is None else (alone,)
     return [name for one in given for name in names_of(one.child_by_field_name("pattern") or one)]
 
 
 def _compared(name: str, given: list[Words], line: int) -> Iterator[Check]:
-    """Yield what a matcher or an assertion checks, by its name and what it is given, the subject first."""
+    """Yield the checks of a matcher or assertion by its name and arguments, the subject first."""
     boolean = given[1:2] if name in _EQUAL else []
     is_true, is_false = (name in _TRUE or boolean == [("true",)]), (name in _FALSE or boolean == [("false",)])
     if given and (is_true or is_false) and (name not in {"true", "false"} | _EQUAL or _is_condition(given[0])):
@@ -185,7 +185,7 @@ def _negated(check: Check) -> Check:
 
 
 def _is_part(node: Node) -> bool:
-    """Return whether more of the expectation follows."""
+    """Return whether a node is an inner part of a longer expectation."""
     above = node.parent
     if above is None or above.type not in {"member_expression", "call_expression"}:
         return False

@@ -1,4 +1,4 @@
-"""Where a JavaScript measurement is made: the box, the view with its packages, and a private folder.
+"""Runs our programs for JavaScript in a box: the view with its packages, and a private folder.
 
 For node's own runner there is one job for each test file, as `node --test` has it; vitest and jest start processes by
 themselves and are one job.
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 _SCRIPTS: Final = "js"
 _RESTARTS: Final = {"node": 3, "vitest": 10, "jest": 10}
-"""How many more processes there may be after tests that took theirs along."""
+"""The most further processes after tests that ended theirs, by runner."""
 
 
 @dataclass(frozen=True)
 class BoxedRunner(boxed_runner.BoxedRunner):
-    """Where one measurement is made; `shared` is what the runners keep for each other."""
+    """The place of one measurement; `shared` is a folder that the runners share."""
 
     shared: BoxFolder
 
     @classmethod
     def under(cls, place: Path, asked: Measurement) -> BoxedRunner:
-        """Lay the place out: our programs, and a folder for what the runners keep for each other."""
+        """Create the place: our programs, and the runners' shared folder."""
         shared = BoxFolder.made(place, "shared")
         program = boxed_runner.lay_out(place, "javascript", "runner.py", "channel.py")
         shutil.copytree(Path(__file__).with_name(_SCRIPTS), program / _SCRIPTS)
@@ -48,15 +48,15 @@ class BoxedRunner(boxed_runner.BoxedRunner):
 
     @property
     def node(self) -> str:
-        """Return the program."""
+        """Return the path of node."""
         return self.asked.env.command[0]
 
     def script(self, name: str) -> str:
-        """Return where one of our scripts is in the box."""
+        """Return the path of one of our scripts in the box."""
         return str(self.program / _SCRIPTS / name)
 
     async def run(self, request: Mapping[str, object]) -> tuple[Session, Completed]:
-        """Run our program with its request, and return what it wrote."""
+        """Run our program with a request, and return the records that it wrote."""
         path = {"PATH": devshell.box_path(self.asked.env.prefix, self.asked.env.variables)}
         shared = self.shared.mount(self.shared.path)
         with linked(self.asked.env, self.asked.view, isolated=self.asked.box.maps_paths):
@@ -70,13 +70,13 @@ class BoxedRunner(boxed_runner.BoxedRunner):
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the environment of the tests."""
+        """Return the environment variables of the tests."""
         path = devshell.box_path(self.asked.env.prefix, self.asked.env.variables)
         programs = [str(self.asked.view.workspace / folder.relative / ".bin") for folder in self.asked.env.installed]
         return {**self.asked.env.variables, **self.asked.env.test_variables, "PATH": ":".join((*programs, path))}
 
     def program_job(self, argv: Sequence[str], stdin: str = "") -> dict[str, object]:
-        """Return how a program that is no test is started."""
+        """Return the job that runs a program which is no test."""
         return {
             "argv": [self.node, *argv],
             "cwd": str(self.asked.view.workspace),
@@ -85,7 +85,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         }
 
     def jobs(self, invocation: Invocation, files: Sequence[str], projects: Sequence[str]) -> list[dict[str, object]]:
-        """Return how the tests are started.
+        """Return the jobs that run the tests.
 
         Args:
             invocation: How the project does it.
@@ -112,7 +112,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         return [self._job(argv, {**request, **more}, invocation, hints=str(self.shared.path / "hints.jsonl"))]
 
     def _home(self, runner: str) -> str:
-        """Return the folder of the package that has the runner installed."""
+        """Return the folder of the package in which the runner is installed."""
         having = (folder.relative for folder in self.asked.env.installed if (folder.path / runner).exists())
         return str(Path(next(having, "node_modules")).parent)
 

@@ -1,4 +1,4 @@
-"""What the processes of a JavaScript test run say, read as it comes.
+"""Reads the records of a JavaScript test run's processes as they come.
 
 This file travels with `node.runner` and lies beside it in the box: the standard library only.
 """
@@ -18,7 +18,7 @@ _HINTS = ("start", "left", "loading", "loaded")
 
 
 class Progress:
-    """What one job has come to, over all its processes."""
+    """The progress of one job, over all its processes."""
 
     def __init__(self, ids: list[str] | None, files: list[str] | None) -> None:
         self._ids = None if ids is None else set(ids)
@@ -34,11 +34,11 @@ class Progress:
         self.forged = ""
 
     def begin(self) -> None:
-        """Forget what belongs to one process."""
+        """Reset what belongs to one process."""
         self.open, self.pids, self.left, self.loading, self.done = {}, {}, set(), set(), False
 
     def take(self, record: dict[str, Any]) -> None:
-        """Note one record or hint."""
+        """Count one record or hint."""
         kind = record["kind"]
         name = str(record.get("id") or record.get("path") or "")
         if kind == "item":
@@ -62,7 +62,7 @@ class Progress:
 
     @property
     def remaining(self) -> bool:
-        """Return whether a test that was asked for has not ended."""
+        """Return whether a requested test has not ended."""
         return any(self._is_asked(name) for name in self.items - self.settled)
 
     def _is_asked(self, name: str) -> bool:
@@ -71,20 +71,20 @@ class Progress:
 
     @property
     def known(self) -> tuple[int, int]:
-        """Return how much is settled; a process that adds nothing will not do better the next time."""
+        """Return the number of settled tests and files; a process that adds none will not do better the next time."""
         return len(self.settled), len(self.bad_files)
 
     def gone(self) -> list[str]:
-        """Return the tests that run in a process which is no more."""
+        """Return the tests that were running in a process that has ended."""
         return sorted(name for name in self.open if self.pids[name] > 0 and not is_alive(self.pids[name]))
 
     def suspects(self) -> list[str]:
-        """Return the tests that ran when the process ended, or which had just come to the end of their body."""
+        """Return the tests that may have ended the process: the running ones, else those whose body had just ended."""
         return sorted(self.open) or ([] if self.done else sorted(self.left - self.settled))
 
 
 class Channel:
-    """The records of one process, and the hints that the processes below it leave in a file.
+    """The records of one process, and the hints that its child processes leave in a file.
 
     Hints say which test is running where the runner itself learns that too late; they carry no result, and are believed
     only about what then has none.
@@ -100,7 +100,7 @@ class Channel:
         self._is_open = True
 
     def read(self, wait_s: float) -> tuple[list[dict[str, Any]], str]:
-        """Return the new records and hints, and why a line is not ours, or an empty text."""
+        """Return the new records and hints, and why a line is not ours (empty if all are)."""
         found = self._read_hints()
         if not self._is_open:
             time.sleep(wait_s)
@@ -138,7 +138,7 @@ class Channel:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether there is such a process, one that nobody has waited for left out."""
+    """Return whether a process exists and has not ended; a zombie has."""
     try:
         stat = Path("/proc", str(pid), "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -147,7 +147,7 @@ def is_alive(pid: int) -> bool:
 
 
 def json_of(line: str) -> dict[str, Any] | None:
-    """Return the object with a `kind` on a line, None where there is none."""
+    """Return the JSON object with a `kind` on a line, None if there is none."""
     try:
         found: Any = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""How a project starts its tests: the runner, and the options that matter, read from a command line.
+"""Reads how a project starts its tests from a command line: the runner, and the options that matter.
 
 A command line is the configured one, or the `test` script of a package.json, which may call other scripts. What it does
 beside running tests (linting, building, coverage) is not done in a measurement.
@@ -35,7 +35,7 @@ OTHERS: Final = frozenset(
         "wtr",
     }
 )
-"""Runners that cannot be measured."""
+"""Test runners that cannot be measured."""
 MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 STARTERS: Final = frozenset({"npx", "bunx", "cross-env", "cross-env-shell", "env", "dotenv", "c8", "nyc"})
 ENTRIES: Final[Mapping[Runner, tuple[str, ...]]] = {
@@ -50,9 +50,9 @@ _VALUED: Final = frozenset(
         "--experimental-default-type", "--input-type", "--disable-warning", "--env-file-if-exists",
     }
 )  # fmt: skip
-"""Options of node that are kept when they have their value in the next word."""
+"""Options of node that are kept together with their value in the next word."""
 _DROPPED: Final = ("--test", "--watch", "--experimental-test-coverage", "--inspect")
-"""Options of node that say how tests are chosen, shown or debugged."""
+"""Options of node that are dropped: they choose, show or debug tests."""
 _DROPPED_VALUED: Final = frozenset(
     {"--test-reporter", "--test-reporter-destination", "--test-name-pattern", "--test-skip-pattern",
      "--test-concurrency", "--test-timeout", "--test-shard"}
@@ -62,7 +62,7 @@ _DEPTH: Final = 4
 
 @dataclass(frozen=True)
 class Invocation:
-    """One way to run tests: `flags` are node's, `arguments` the runner's, `variables` are set for it."""
+    """A command that runs tests: `flags` are node's, `arguments` the runner's, `variables` are set for it."""
 
     runner: Runner
     flags: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Invocation:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def words(self) -> tuple[str, ...]:
-        """Return what comes after `node` to run all tests as the project does, in the project's folder."""
+        """Return the words after `node` that run all tests as the project does, in the project's folder."""
         if self.runner == "node":
             return (*self.flags, "--test", *self.arguments)
         run = ("run",) if self.runner == "vitest" else ()
@@ -79,13 +79,13 @@ class Invocation:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A command line that starts a runner which cannot be measured, by its name; empty where none is recognised."""
+    """A command line whose runner cannot be measured, with its name; empty if none is recognised."""
 
     name: str = ""
 
 
 def of_script(text: str, scripts: Mapping[str, str], depth: int = 0) -> Invocation | Unknown:
-    """Return what a script runs; a script that only calls another one is followed."""
+    """Return the test command in a script's text; a script that only calls another one is followed."""
     found = Unknown()
     for words in _commands(text):
         one = of_words(words, scripts, depth)
@@ -96,7 +96,7 @@ def of_script(text: str, scripts: Mapping[str, str], depth: int = 0) -> Invocati
 
 
 def of_words(words: Sequence[str], scripts: Mapping[str, str], depth: int = 0) -> Invocation | Unknown:
-    """Return what one command runs.
+    """Return the test command in the words of one command.
 
     Args:
         words: The words of the command.
@@ -124,7 +124,7 @@ def of_words(words: Sequence[str], scripts: Mapping[str, str], depth: int = 0) -
 
 
 def is_start(words: Sequence[str]) -> bool:
-    """Return whether a test run may begin with these words, the wrapper of a development shell being over."""
+    """Return whether a test run may begin with these words, after the wrapper of a development shell."""
     name = PurePosixPath(words[0]).name
     return name in {"node", "nodejs", "vitest", "jest", "tsx"} or name in MANAGERS or name in STARTERS - {"env"}
 
@@ -146,7 +146,7 @@ def _of_node(
 def _of_manager(
     arguments: Sequence[str], variables: dict[str, str], scripts: Mapping[str, str], depth: int
 ) -> Invocation | Unknown:
-    """Return what `npm test`, `pnpm run unit`, `yarn vitest` come to."""
+    """Return the test command behind `npm test`, `pnpm run unit`, `yarn vitest` and the like."""
     names = [word for word in arguments if not word.startswith("-") and word not in {"run", "run-script", "exec"}]
     if not names or depth >= _DEPTH:
         return Unknown()
@@ -163,7 +163,7 @@ def _of_manager(
 
 
 def _without_starters(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the variables that are set in front of a command, and the command without what only starts it."""
+    """Return the variables before a command, and the command without programs that only start it."""
     variables: dict[str, str] = {}
     rest = list(words)
     while rest:
@@ -180,7 +180,7 @@ def _without_starters(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _node_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the options of node that decide how code is loaded, and what comes after all options."""
+    """Return node's options that decide how code is loaded, and the words after all options."""
     flags: list[str] = []
     waiting = list(arguments)
     while waiting and waiting[0].startswith("-"):
@@ -196,7 +196,7 @@ def _node_flags(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _commands(text: str) -> Iterator[list[str]]:
-    """Yield the commands of a script, each as its words; what no shell reads this way is left out."""
+    """Yield the commands of a script as words; text that shells split differently is left out."""
     lexer = shlex.shlex(text, posix=True, punctuation_chars="&|;")
     lexer.whitespace_split = True
     words: list[str] = []

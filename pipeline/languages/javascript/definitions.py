@@ -1,4 +1,4 @@
-"""What a file of JavaScript or TypeScript defines: functions, classes with their members, values, types, namespaces."""
+"""Finds the definitions in a script: functions, classes with members, values, types, namespaces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _IMPORTS: Final = frozenset({"import_statement", "import_alias", "empty_statemen
 
 @dataclass(frozen=True)
 class Definition:
-    """One definition: `node` is all of it, `body` what runs when a function is called, None for a mere signature.
+    """A definition: `node` is all of it, `body` the code that a call runs, None for a mere signature.
 
     `value` is what a variable or field holds, where that is no function. `scope` is the part with definitions of its
     own: a class, a namespace, an object.
@@ -53,12 +53,12 @@ class Definition:
 
     @property
     def line(self) -> int:
-        """Return the line on which it begins, from 1."""
+        """Return the line on which the definition begins, from 1."""
         return self.node.start_point.row + 1
 
 
 def definitions(top: Node) -> Iterator[Definition]:
-    """Yield what is defined in a file, members after their owners; what stands in functions is no part of it."""
+    """Yield the definitions in a file, members after their owners; those inside functions are left out."""
     for statement in top.named_children:
         yield from _of_statement(statement, ())
 
@@ -88,7 +88,7 @@ def _of_statement(statement: Node, above: Parts) -> Iterator[Definition]:
 
 
 def _declared(statement: Node) -> Node:
-    """Return what a statement declares, out of `export`, `export default` and `declare`."""
+    """Return the declaration in a statement, without `export`, `export default` and `declare`."""
     node = statement
     while node.type in {"export_statement", "ambient_declaration", "expression_statement"}:
         inner = field(node, "declaration")
@@ -114,7 +114,7 @@ def _of_declarator(declarator: Node, above: Parts) -> Iterator[Definition]:
 
 
 def _of_assignment(statement: Node, node: Node, above: Parts) -> Iterator[Definition]:
-    """Yield what CommonJS exports: `exports.a = ...`, `module.exports = ...`, and methods set one by one."""
+    """Yield the exports of CommonJS: `exports.a = ...`, `module.exports = ...`, and methods set one by one."""
     left, value = field(node, "left"), bare(field(node, "right"))
     if left is None or left.type != "member_expression" or value is None:
         return
@@ -150,7 +150,7 @@ def _is_code_member(member: Node) -> bool:
 
 
 def _members(value: Node, above: Parts) -> Iterator[Definition]:
-    """Yield the functions and values of an object; a name alone only mentions something."""
+    """Yield the functions and values of an object; a shorthand name only mentions something."""
     for member in value.named_children:
         if member.type == "method_definition":
             yield Definition((*above, field_text(member, "name")), "function", member, body=field(member, "body"))
@@ -184,7 +184,7 @@ def _plain(name: str) -> str:
 
 
 def is_require(declarator: Node) -> bool:
-    """Return whether a variable is an import: `const a = require("a")`, with a member of it or an `await` perhaps."""
+    """Return whether a variable is an import: `const a = require("a")`, also with a member or an `await`."""
     value = bare(field(declarator, "value"))
     while value is not None and value.type in {"await_expression", "member_expression"}:
         inner = field(value, "object") if value.type == "member_expression" else next(iter(value.named_children), None)
@@ -197,7 +197,7 @@ def is_require(declarator: Node) -> bool:
 
 
 def is_declaration(statement: Node) -> bool:
-    """Return whether a statement at a file's top only says what is imported, or by which names things are exported."""
+    """Return whether a statement at a file's top only imports or exports names."""
     if statement.type in COMMENTS | _IMPORTS or _is_directive(statement):
         return True
     node = _declared(statement)

@@ -34,7 +34,7 @@ HINT: Final = "install Node.js 20 or newer (https://nodejs.org, or the package `
 MODULES: Final = "node_modules"
 READONLY: Final = resources.files("pipeline.languages.javascript") / "js" / "readonly.cjs"
 _SHIM: Final = f"--require={json.dumps(str(READONLY))}"
-"""An option of every node, of those that agents start as well: see `readonly.cjs`."""
+"""The option of every node process, including agents' own: see `readonly.cjs`."""
 
 _ASK_TIMEOUT_S: Final = 60.0
 _LARGEST: Final = 1_000_000
@@ -61,16 +61,16 @@ _UNSHARED: Final = {
     "TSX_DISABLE_CACHE": "1",
     "BABEL_DISABLE_CACHE": "1",
 }
-"""What keeps compiled code out of files that one test process writes and the next one loads, whatever a script says."""
+"""Variables that stop compiled code being shared by files between test processes, whatever a script sets."""
 
 _KEPT_OUT: Final = ("NODE_", "npm_", "NPM_")
-"""Variables of this process that could have node load something, or fetch it, when it is asked here."""
+"""Prefixes of this process's variables that could make node load or fetch something when it is asked here."""
 _NOT_THEIRS: Final = re.compile(r"PATH|LD_\w+|REDFIRST_\w+|HOME|TMPDIR|npm_config_\w+")
-"""Variables that a script of the project does not set for a measurement."""
+"""Variables that a script of the project cannot set in a measurement."""
 
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
-    """Return how the project's tests are run, or why that is not known.
+    """Return the environment of the project's tests, or why it is missing.
 
     What comes before the runner in a configured command is run here (`nix develop -c node --test`). The installed
     packages of the main checkout serve where the worktree has none.
@@ -122,14 +122,14 @@ def _unknown(invocation: Unknown, command: Sequence[str]) -> Missing:
 
 
 def _test_variables(invocation: Invocation) -> dict[str, str]:
-    """Return what keeps tools quiet and offline, and what the project's script sets for its tests."""
+    """Return the variables that keep tools quiet and offline, and those that the project's script sets for tests."""
     theirs = {name: value for name, value in invocation.variables.items() if not _NOT_THEIRS.fullmatch(name)}
     options = " ".join(filter(None, (theirs.get("NODE_OPTIONS", ""), _SHIM)))
     return {**_IN_CI, **theirs, **_UNSHARED, "NODE_OPTIONS": options}
 
 
 async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
-    """Return the node that a project is run with, behind whatever chooses it, and its version."""
+    """Return the project's node, found behind version managers, and its version."""
     named = shutil.which("node", path=search_path) or shutil.which("nodejs", path=search_path)
     if named is None:
         return Missing(f"No node was found on PATH: {HINT}.")
@@ -150,7 +150,7 @@ async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
 
 
 def _installed(project: Project, worktree: Path, main: Path) -> tuple[InstalledFolder, ...] | Missing:
-    """Return where packages are installed: in the checkout itself, else in the main one."""
+    """Return the folders of installed packages, in this checkout or else in the main one."""
     for checkout in dict.fromkeys((worktree, main)):
         found = installed_of(project, checkout)
         if found:
@@ -184,7 +184,7 @@ def installed_of(project: Project, checkout: Path) -> tuple[InstalledFolder, ...
 
 
 def _runner(runner: Runner, project: Project, installed: Sequence[InstalledFolder]) -> tuple[str, ...] | Missing:
-    """Return the runner's version in words, nothing for node's own; packages may have it where the root has not."""
+    """Return the runner's version in words, empty for node's own; a package may have it where the root has not."""
     oldest = _OLDEST_RUNNER.get(runner)
     if oldest is None:
         return ()
@@ -200,7 +200,7 @@ def _runner(runner: Runner, project: Project, installed: Sequence[InstalledFolde
 
 
 def _version(path: Path) -> str | None:
-    """Return the version of a package; one that is tracked may be a link to anything."""
+    """Return the version of a package, None if it is unknown; a tracked one may be a link to anything."""
     try:
         said: object = json.loads(read_regular(os.path.realpath(path), _LARGEST))["version"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: which nodes of a syntax tree a small fault may change. Types, keys and logging stay."""
+"""Selects nodes of a JavaScript syntax tree for small faults. Types, keys and logging are left alone."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _MARKUP: Final = "(jsx_attribute (string) @skipped)"
 
 
 def grammar(path: str) -> Grammar:
-    """Return what has to be known of the language of a file."""
+    """Return the fault grammar for a file's ending."""
     return _grammar(PurePosixPath(path).suffix)
 
 

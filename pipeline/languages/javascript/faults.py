@@ -1,4 +1,4 @@
-"""What was thrown, made into a `Fault`: the chain, the frames in the workspace, and the name that was not there."""
+"""Makes a `Fault` from a thrown error: the chain, the frames in the workspace, and the missing name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _AWAIT: Final = " (`await` what the test returns, so that the failure has a plac
 
 @dataclass(frozen=True)
 class Site:
-    """One frame as the engine gives it; `path` is empty outside the workspace."""
+    """A frame as the engine reports it; `path` is empty outside the workspace."""
 
     path: str
     module: str
@@ -51,7 +51,7 @@ class Site:
 def of_thrown(
     thrown: Thrown, sources: Sources, root: str, *, test: str, loading: bool = False, at: Site | None = None
 ) -> Fault:
-    """Return the fault.
+    """Return the fault of a thrown error.
 
     Args:
         thrown: What was thrown.
@@ -152,7 +152,7 @@ def _told_to_await(raised: Raised) -> Raised:
 
 
 def _raised(thrown: Thrown, root: str) -> Raised:
-    """Return one link; the kinds that `classify` knows by their names in Python are among its bases."""
+    """Return one link of the chain; its bases include the Python class names that `classify` knows."""
     message = without_colours(thrown.message).replace(f"file://{root}/", "").replace(f"{root}/", "")
     kind, bases = thrown.kind, list(thrown.bases)
     if node_missing.is_unlinked(thrown):

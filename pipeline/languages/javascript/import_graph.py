@@ -1,4 +1,4 @@
-"""What JavaScript and TypeScript files use of their own project: imports, re-exports, `require`, mocked modules.
+"""Reads which files of their own project scripts use: imports, re-exports, `require`, mocked modules.
 
 A relative name is resolved as Node and the bundlers do: as it stands, with an ending, as a folder with an index; `.js`
 may stand for the `.ts` that it is compiled from. A bare name is a package of the same repository, if one has it.
@@ -28,7 +28,7 @@ _ENTRIES: Final = ("index", "src/index", "lib/index", "main", "src/main")
 
 
 def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield each script that can be parsed, with the project's files that it names."""
+    """Yield each parsable script with the project's files that it names."""
     packages = dict(_packages(sources))
     for path, source in sources.items():
         if path.endswith(JAVASCRIPT.sources):
@@ -38,7 +38,7 @@ def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _packages(sources: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
-    """Yield (name, (folder, what may be its entry)) of each package.json that has a name."""
+    """Yield name, folder and possible entry files of each package.json that has a name."""
     for path, source in sources.items():
         if PurePosixPath(path).name != "package.json":
             continue
@@ -69,7 +69,7 @@ def _resolved(
 
 
 def _places(name: str, packages: Mapping[str, tuple[str, tuple[str, ...]]]) -> list[str]:
-    """Return where a package of the same repository may have what is imported from it."""
+    """Return the possible files of an import from a package of the same repository."""
     owner = next((package for package in packages if name == package or name.startswith(f"{package}/")), None)
     if owner is None:
         return []

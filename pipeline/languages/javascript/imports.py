@@ -1,4 +1,4 @@
-"""What a file imports, and which file of the project that is."""
+"""Finds the imports of a file, and the project's files that they mean."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 ENDINGS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json")
 _COMPILED: Final = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 _ALIASES: Final = ("@/", "~/", "~~/", "#", "$lib/", "src/")
-"""What no package can be called, and bundlers and `imports` use for files of the project."""
+"""Prefixes that no package can have, and that bundlers and `imports` use for files of the project."""
 EVERYTHING: Final = "*"
 
 
 @dataclass(frozen=True)
 class Binding:
-    """A name in a file that stands for something of a module: `name` is what it is there, `*` for all of it."""
+    """A name in a file bound to a module's export: `name` is its name there, `*` for the whole module."""
 
     module: str
     name: str
 
 
 def bindings(top: Node) -> dict[str, Binding]:
-    """Return what the names of a file stand for, by import, `require` and `await import`."""
+    """Return the imported names of a file, by import, `require` and `await import`."""
     return dict(_bindings(top))
 
 
@@ -61,7 +61,7 @@ def _imported(node: Node, module: str) -> Iterator[tuple[str, Binding]]:
 
 
 def _required(value: Node | None) -> str | None:
-    """Return the module of `require("m")` or `await import("m")`."""
+    """Return the module in `require("m")` or `await import("m")`, None for other values."""
     value = bare(value)
     if value is not None and value.type == "await_expression":
         value = bare(next(iter(value.named_children), None))
@@ -85,19 +85,19 @@ def _destructured(name: Node, module: str) -> Iterator[tuple[str, Binding]]:
 
 
 def is_own(module: str, packages: Collection[str]) -> bool:
-    """Return whether a module is the project's: a path, an alias, or one of its packages by name."""
+    """Return whether a module belongs to the project: a path, an alias, or one of its packages by name."""
     if module.startswith((".", "/", "file:", *_ALIASES)):
         return True
     return any(module == name or module.startswith(f"{name}/") for name in packages)
 
 
 def resolved(importer: str, module: str, files: Collection[str]) -> str | None:
-    """Return the file of the project that a relative name means, as node and the bundlers look for it."""
+    """Return the project's file that a relative import means, by the rules of node and bundlers; else None."""
     return file_at(str(PurePosixPath(importer).parent / module), files) if module.startswith(".") else None
 
 
 def file_at(place: str, files: Container[str]) -> str | None:
-    """Return the file that a path means: as it stands, what it is compiled from, with an ending, as a folder."""
+    """Return the file that a path means: itself, its TypeScript source, one with an ending, or its index; else None."""
     place = normpath(place)
     ending = PurePosixPath(place).suffix
     candidates = [place, *(place.removesuffix(ending) + other for other in _COMPILED.get(ending, ()))]
@@ -106,14 +106,14 @@ def file_at(place: str, files: Container[str]) -> str | None:
 
 
 def stem(path: str) -> str:
-    """Return how a module is called where its ending does not matter: without it, and without `index`."""
+    """Return a module's path without its ending and without `index`."""
     pure = PurePosixPath(path)
     whole = str(pure.with_suffix("")) if pure.suffix in ENDINGS else path
     return whole.removesuffix("/index")
 
 
 def meant(importer: str, module: str, files: Collection[str]) -> str:
-    """Return how a module is called: the stem of the file that it is, or would be; other names as they are."""
+    """Return a name for a module: the path, without ending, of its existing or future file; other names unchanged."""
     if not module.startswith("."):
         return module
     return stem(resolved(importer, module, files) or normpath(str(PurePosixPath(importer).parent / module)))

@@ -12,7 +12,8 @@ _VITEST: Final = (
     " --bail NUMBER --testTimeout NUMBER --maxWorkers NUMBER --maxConcurrency NUMBER"
 )
 _TEST_SCRIPTS: Final = ("npm test", "npm run test", "pnpm test", "yarn test")
-"""The project's own `test` script, as it is: nothing can be said about words that it would be given."""
+"""The commands for the project's own `test` script, without arguments: nothing is known about what it does with
+them."""
 
 COMMANDS: Final = (
     ListedCommand(

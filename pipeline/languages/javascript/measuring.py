@@ -1,4 +1,4 @@
-"""JavaScript tests, measured: run in the box with node:test, vitest or jest, the packages shown inside the view.
+"""Measures JavaScript tests in the box with node:test, vitest or jest; packages are shown inside the view.
 
 What a run came to is recorded by scripts of ours (`js`) that node, vitest or jest load. Tested code shares its process
 with some of them, so that a record cannot be written by accident or by printing, but code that sets out to change
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def run_tests(asked: Measurement) -> Observation:
-    """Run the selected tests and return what was observed; nothing of the cache is used.
+    """Run the selected tests and return the observation; the cache is not used.
 
     Every test file is loaded in any case, so the ids of the observation are complete. After a test that took its
     process along, or that had to be ended with it, the rest is run in another one, a few times.
@@ -50,7 +50,7 @@ async def run_tests(asked: Measurement) -> Observation:
 
 
 async def check_types(asked: Measurement) -> Observation:
-    """Return what does not type-check (`tsc --noEmit`) or cannot be parsed, as collection errors; nothing is run.
+    """Return type errors (`tsc --noEmit`) and syntax errors as collection errors; nothing is run.
 
     Raises:
         BoxError: the box did not work.
@@ -67,7 +67,7 @@ async def check_types(asked: Measurement) -> Observation:
 
 
 def _invocation(env: Environment) -> Invocation:
-    """Return how the tests are run, out of the environment's own command.
+    """Return the test command in the environment's own command.
 
     `find_environment` has made it, so that it names a runner.
     """
@@ -77,7 +77,7 @@ def _invocation(env: Environment) -> Invocation:
 
 
 def _shown(invocation: Invocation, selection: Selection | None) -> tuple[str, ...]:
-    """Return the command a person would type for the same test files; long lists are cut."""
+    """Return the command that a person would type for the same test files; long lists are cut."""
     entries = (selection and (selection.ids or selection.files)) or ()
     paths = sorted({entry.partition("::")[0] for entry in entries})
     start = {"node": ("node", *invocation.flags, "--test"), "vitest": ("npx", "vitest", "run"), "jest": ("npx", "jest")}

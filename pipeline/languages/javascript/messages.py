@@ -1,4 +1,4 @@
-"""What our runner and the processes below it write, as values: checked where it comes in, unknown keys left out."""
+"""The records of our runner and of the processes below it, as validated values; unknown keys are ignored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.languages.runners.sessions import Line, OutOfTime, ProcessLine
 
 
 class Site(sessions.Said):
-    """A frame that a runner has taken apart, its place mapped back to the source."""
+    """A frame as a runner reports it, with its place mapped to the source."""
 
     file: str = ""
     line: int | None = None
@@ -20,7 +20,7 @@ class Site(sessions.Said):
 
 
 class Thrown(sessions.Said):
-    """Something that was thrown; `compared` if it carries two values that were compared."""
+    """A thrown value; `compared` if it carries two values that were compared."""
 
     kind: str
     bases: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Thrown(sessions.Said):
 
 
 class PlaceOf(sessions.Said):
-    """Where a test is defined."""
+    """The place where a test is defined."""
 
     path: str
     line: int | None = None
@@ -42,7 +42,7 @@ class PlaceOf(sessions.Said):
 
 
 class Item(sessions.Said):
-    """A test that exists. `at` is the stack of its definition, where the runner does not say the place."""
+    """A record that a test exists. `at` is the stack of its definition, where the runner does not report the place."""
 
     kind: Literal["item"]
     id: str
@@ -53,14 +53,14 @@ class Item(sessions.Said):
 
 
 class Start(sessions.Said):
-    """A test begins."""
+    """A record that a test begins."""
 
     kind: Literal["start"]
     id: str
 
 
 class End(sessions.Said):
-    """A test ended by itself. `inverted`: it is expected to fail."""
+    """A record that a test ended by itself. `inverted`: it is expected to fail."""
 
     kind: Literal["end"]
     id: str
@@ -74,7 +74,7 @@ class End(sessions.Said):
 
 
 class Cut(sessions.Said):
-    """A test took its process along, or was ended with it because it took too long."""
+    """A record that a test ended its process, or was ended with it after its time limit."""
 
     kind: Literal["crashed", "limit"]
     id: str
@@ -82,7 +82,7 @@ class Cut(sessions.Said):
 
 
 class ReachLine(sessions.Said):
-    """What a traced test touched: functions by the engine's bare names, files, processes."""
+    """A record of a traced test's reach: functions by the engine's bare names, files, processes."""
 
     kind: Literal["reach"]
     id: str
@@ -91,14 +91,14 @@ class ReachLine(sessions.Said):
 
 
 class FileLine(sessions.Said):
-    """A test file was loaded."""
+    """A record that a test file was loaded."""
 
     kind: Literal["file"]
     path: str
 
 
 class Uncollected(sessions.Said):
-    """A test file could not be loaded, or failed outside of its tests; `how` says how its process ended instead."""
+    """A record that a test file could not be loaded, or failed outside of tests; `how` is how its process ended."""
 
     kind: Literal["uncollected"]
     path: str
@@ -107,21 +107,21 @@ class Uncollected(sessions.Said):
 
 
 class LayoutLine(sessions.Said):
-    """Where the runner's configuration looks for tests."""
+    """A record of the patterns by which the runner's configuration finds tests."""
 
     kind: Literal["layout"]
     patterns: tuple[str, ...] = ()
 
 
 class Done(sessions.Said):
-    """The runner came to its end; `canaries` say what its assertions make of certain values."""
+    """A record that the runner ended in order; `canaries` are results of its assertions on known values."""
 
     kind: Literal["done"]
     canaries: dict[str, bool]
 
 
 class Tampered(sessions.Said):
-    """Tested code got hold of something of ours."""
+    """A record that tested code got access to our own code."""
 
     kind: Literal["tampered", "too_long"]
     what: str = ""
@@ -134,7 +134,7 @@ Said = Annotated[
 
 
 class SaidLine(Line):
-    """What a process of the test run wrote."""
+    """A message of a process of the test run."""
 
     kind: Literal["said"]
     job: int
@@ -142,7 +142,7 @@ class SaidLine(Line):
 
 
 class EndedLine(ProcessLine):
-    """A process of the test run is over; see `exec_guard.Watch` for what it asked for."""
+    """A record that a process of the test run ended; see `exec_guard.Watch` for the calls that it attempted."""
 
     kind: Literal["ended"]
     job: int
@@ -153,7 +153,7 @@ class EndedLine(ProcessLine):
 
 
 class PrintedLine(ProcessLine):
-    """What a program that is no test has printed."""
+    """A record of the output of a program that is no test."""
 
     kind: Literal["printed"]
     job: int

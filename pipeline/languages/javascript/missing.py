@@ -1,4 +1,4 @@
-"""Which name was not there, read from what engines and runners say, and whether the project should have had it."""
+"""Finds the missing name in the messages of engines and runners, and whether the project should have it."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ _LITERALS: Final = frozenset(
 
 
 def is_unlinked(thrown: Thrown) -> bool:
-    """Return whether a module lacks a name that is imported from it."""
+    """Return whether a module lacks an imported name."""
     return any(pattern.search(thrown.message) for pattern in _EXPORT)
 
 
 def is_module_missing(thrown: Thrown) -> bool:
-    """Return whether there is no such module."""
+    """Return whether a module does not exist."""
     coded = thrown.code in {"ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND", "ERR_PACKAGE_PATH_NOT_EXPORTED"}
     return coded or any(pattern.search(thrown.message) for pattern in _MODULE)
 
 
 def is_unparsable(thrown: Thrown) -> bool:
-    """Return whether a file cannot be parsed; compilers have kinds of their own for that."""
+    """Return whether a file cannot be parsed; compilers have error classes of their own for that."""
     return thrown.kind == "SyntaxError" or (
         thrown.kind in {"Error", "RollupError", "RolldownError", "BuildError"}
         and bool(_UNPARSABLE.search(thrown.message))
@@ -63,7 +63,7 @@ def is_unparsable(thrown: Thrown) -> bool:
 
 
 def of_message(thrown: Thrown) -> str | None:
-    """Return the last name in what a TypeError says is not there."""
+    """Return the last part of the name that a TypeError reports missing, None if it names none."""
     called = _CALLED.search(thrown.message)
     if called is not None:
         last = _LAST.search(called["name"])
@@ -73,7 +73,7 @@ def of_message(thrown: Thrown) -> str | None:
 
 
 def of_thrown(thrown: Thrown, sources: Sources, path: str, line: int, root: str) -> Missing | None:
-    """Return what was not found, None if nothing was looked for.
+    """Return the name that was not found, None if the error is not about one.
 
     Args:
         thrown: What was thrown.
@@ -112,7 +112,7 @@ def _module(thrown: Thrown, sources: Sources, path: str, root: str) -> Missing |
 
 
 def _relative(name: str, root: str) -> str:
-    """Return a path below the workspace, other names as they are."""
+    """Return a path relative to the workspace, other names unchanged."""
     return unquote(name.removeprefix("file://")).removeprefix(f"{root}/")
 
 
@@ -128,7 +128,7 @@ def _attribute(thrown: Thrown, sources: Sources, path: str, line: int) -> Missin
 
 
 def _of_expression(looked: Looked, sources: Sources, path: str, name: str) -> Missing:
-    """Return what is missing when this expression is undefined."""
+    """Return the missing name, given an expression that was undefined."""
     known = sources.bindings(path)
     if looked.kind == "identifier":
         binding = known.get(looked.name)

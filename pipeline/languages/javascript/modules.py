@@ -1,4 +1,4 @@
-"""Which files JavaScript means by a path: it goes without the ending, an `index` by that of its folder."""
+"""Finds the files that a JavaScript module path means, which has no ending and names a folder for its `index`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 
 def is_module(path: str, module: str) -> bool:
-    """Return whether a script is the module; a project below the top names it from its own folder."""
+    """Return whether a script is the module; in a subproject the name is relative to its own folder."""
     stem = str(PurePosixPath(path).with_suffix("")).removesuffix("/index")
     return bool(module) and (stem == module or stem.endswith(f"/{module}"))
 

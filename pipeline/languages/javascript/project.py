@@ -1,4 +1,4 @@
-"""A JavaScript project as its files describe it: package.json, workspaces, the runner, which files are tests."""
+"""Reads a JavaScript project: package.json, workspaces, the runner, and which files are tests."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ PATTERNS: Final[Mapping[Runner, tuple[str, ...]]] = {
     "vitest": _BY_NAME,
     "jest": (*_BY_NAME, "__tests__/*", "*/__tests__/*"),
 }
-"""Names of test files where the project does not say otherwise; as node, vitest and jest document them."""
+"""Default patterns of test files by runner, from the documentation of node, vitest and jest."""
 
 _FOLDER: Final = "test"
-"""node:test takes every source in a folder of this name."""
+"""The folder name in which node:test takes every source for a test."""
 _ALTERNATIVES: Final = re.compile(r"\{([^{}]*)\}|([?+@])\(([^()]*)\)")
 _MOST: Final = 200
 _MOST_PATTERNS: Final = 500
-"""Of workspaces; each is looked for in all of the project."""
+"""The most workspace patterns; each is searched in the whole project."""
 _MOST_PARTS: Final = 10
-"""Of one such pattern."""
+"""The most parts of one workspace pattern."""
 _LARGEST: Final = 4_000_000
 _CONFIGS: Final[Mapping[Runner, str]] = {"vitest": "vite*.config.*", "jest": "jest.config.*", "node": ""}
 
@@ -58,7 +58,7 @@ class _Packages(_Value):
 
 
 class Manifest(_Value):
-    """What of a package.json matters here."""
+    """The parts of a package.json that are used here."""
 
     name: str = ""
     type: str = "commonjs"
@@ -72,18 +72,18 @@ class Manifest(_Value):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return the packages that have to be installed."""
+        """Return the packages that must be installed."""
         return frozenset({*self.dependencies, *self.devDependencies})
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Return where the packages of a workspace are."""
+        """Return the patterns of a workspace's package folders."""
         return self.workspaces.packages if isinstance(self.workspaces, _Packages) else self.workspaces
 
 
 @dataclass(frozen=True)
 class Project:
-    """The package at the root and those of its workspace, by folder; `""` is the root."""
+    """The root package and those of its workspace, by folder; `""` is the root."""
 
     packages: Mapping[str, Manifest]
 
@@ -94,16 +94,16 @@ class Project:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names by which the project's own packages can be imported."""
+        """Return the names of the project's own packages."""
         return frozenset(one.name for one in self.packages.values() if one.name)
 
     @property
     def needs(self) -> frozenset[str]:
-        """Return the packages of others that have to be installed."""
+        """Return the foreign packages that must be installed."""
         return frozenset(name for one in self.packages.values() for name in one.needs) - self.names
 
     def invocation(self) -> Invocation | Unknown:
-        """Return how the tests are run: as the `test` script does, else with a runner that is a dependency.
+        """Return the test command: that of the `test` script, else of a runner among the dependencies.
 
         Where the root says nothing, its packages are asked in order.
         """
@@ -120,7 +120,7 @@ class Project:
         return said if said.name else Invocation("node")
 
     def folders_with(self, runner: Runner, files: Iterable[str]) -> tuple[str, ...]:
-        """Return the packages that configure a runner by themselves, if the root does not."""
+        """Return the packages that configure a runner themselves, if the root does not."""
         pattern = _CONFIGS[runner]
         owners = {str(PurePosixPath(path).parent) for path in files if fnmatchcase(PurePosixPath(path).name, pattern)}
         owners |= {folder or "." for folder, one in self.packages.items() if runner == "jest" and one.jest is not None}
@@ -130,7 +130,7 @@ class Project:
 
 
 def read_project(worktree: Path) -> Project | str:
-    """Return the project in a folder, or in words why it cannot be read. Links are not followed."""
+    """Return the project in a folder, or why it cannot be read. Links are not followed."""
     root = _manifest(worktree / "package.json")
     if isinstance(root, str):
         return f"package.json {root}"
@@ -171,7 +171,7 @@ def _folders(worktree: Path, patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _matching(inside: Callable[[str], Sequence[str]], parts: Sequence[str]) -> list[str]:
-    """Return the folders that fit a pattern, some at the most; no link is followed, so that there is an end to them."""
+    """Return the folders that match a pattern, up to a limit; links are not followed."""
     found = [""]
     for part in parts:
         if part == "**":
@@ -201,7 +201,7 @@ def _subfolders(worktree: Path, folder: str) -> list[str]:
 
 
 def _pnpm(worktree: Path) -> tuple[str, ...]:
-    """Return where the packages of a pnpm workspace are."""
+    """Return the patterns of a pnpm workspace's package folders."""
     try:
         content = read_regular(worktree / "pnpm-workspace.yaml", _LARGEST)
         return limited(packages_in)(content)
@@ -210,7 +210,7 @@ def _pnpm(worktree: Path) -> tuple[str, ...]:
 
 
 def packages_in(content: bytes) -> tuple[str, ...]:
-    """Return the patterns of a `pnpm-workspace.yaml`, none where it is something else."""
+    """Return the patterns in a `pnpm-workspace.yaml`, none if it is something else."""
     try:
         return _Packages.model_validate(yaml.safe_load(content)).packages
     except (ValueError, yaml.YAMLError):
@@ -218,7 +218,7 @@ def packages_in(content: bytes) -> tuple[str, ...]:
 
 
 def files_with_tests(files: Iterable[str], arguments: Sequence[str]) -> list[str]:
-    """Return the files that `node --test` would run: those that its arguments name, else those with names of tests.
+    """Return the files that `node --test` would run: those in its arguments, else those with names of tests.
 
     Args:
         files: The paths of the project.
@@ -248,7 +248,7 @@ def _is_chosen(path: str, word: str) -> bool:
 
 
 def expanded(pattern: str) -> list[str]:
-    """Return the patterns without alternatives that one with `{a,b}` or `?(a|b)` stands for; at most a few hundred."""
+    """Return the patterns without alternatives that one with `{a,b}` or `?(a|b)` stands for, at most some hundred."""
     parts: list[list[str]] = []
     at = 0
     for found in _ALTERNATIVES.finditer(pattern):
@@ -261,7 +261,7 @@ def expanded(pattern: str) -> list[str]:
 
 
 def node_layout(invocation: Invocation, files: set[str]) -> Layout:
-    """Return where node looks for tests: in folders named `test`, by names, or where the command says."""
+    """Return the layout of node's tests: folders named `test`, names of tests, or paths in the command."""
     names = (*PATTERNS["node"], *(f"{above}test/*.{end}" for above in ("", "*/") for end in ("js", "mjs", "cjs")))
     words = [word.removeprefix("./").rstrip("/") for word in invocation.arguments if not word.startswith("-")]
     globs = [one for word in words for one in expanded(word) if any(sign in one for sign in "*?[")]
@@ -275,7 +275,7 @@ def node_layout(invocation: Invocation, files: set[str]) -> Layout:
 
 
 def names_in(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return what `Layout.python_files` says for patterns of paths: a name, or a pattern of whole paths."""
+    """Return path patterns in the form of `Layout.python_files`: a name, or a pattern of a whole path."""
     found: list[str] = []
     for one in (one for pattern in patterns for one in expanded(pattern.removeprefix("./"))):
         rest = one.removeprefix("**/")
@@ -287,5 +287,5 @@ def names_in(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _depths(pattern: str) -> tuple[str, ...]:
-    """Return the pattern, and what it means where `**/` stands for no folder: `fnmatch` wants the slash."""
+    """Return the pattern, also with `**/` for no folder, for which `fnmatch` requires the slash."""
     return tuple(dict.fromkeys((pattern, pattern.replace("**/", ""))))

@@ -1,4 +1,4 @@
-"""What is asked of one file: functions of its path, its text and a place in it, which answer with plain values."""
+"""Questions about one file, as functions of its path, its text and a place in it, with plain values as answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _parsed = lru_cache(maxsize=8)(parse)  # many places of one file are asked about
 
 @dataclass(frozen=True)
 class Looked:
-    """An expression that was undefined: its kind and the last name in it.
+    """An expression that was undefined: its kind, its last name, and its root.
 
     `root` and `root_kind` are what its members are read from, empty where that is nothing.
     """
@@ -34,7 +34,7 @@ class Looked:
 
 
 def bindings_of(path: str, source: bytes) -> dict[str, Binding]:
-    """Return what the names of a file stand for."""
+    """Return the imported names of a file."""
     return bindings(_parsed(path, source))
 
 
@@ -44,13 +44,13 @@ def functions_of(path: str, source: bytes) -> tuple[str, ...]:
 
 
 def function_at(path: str, source: bytes, line: int, column: int | None) -> str:
-    """Return the dotted name of the definition around a place, empty where there is no such place."""
+    """Return the dotted name of the definition around a place, empty if there is none."""
     node = at(_parsed(path, source), line, column)
     return qualname(node) if node is not None else ""
 
 
 def region_at(path: str, source: bytes, line: int, column: int | None) -> Region | None:
-    """Return the test that is defined at a place."""
+    """Return the test that is defined at a place, None if there is none."""
     return regions.region_of(_parsed(path, source), path, line, column)
 
 
@@ -60,24 +60,24 @@ def names_at(path: str, source: bytes, line: int, column: int | None) -> frozens
 
 
 def is_bare_at(path: str, source: bytes, line: int, column: int | None) -> bool:
-    """Return whether the statement at a place only says that it fails."""
+    """Return whether the statement at a place fails unconditionally."""
     node = at(_parsed(path, source), line, column)
     return node is not None and regions.is_bare(node)
 
 
 def has_markup(path: str, source: bytes) -> bool:
-    """Return whether there is JSX in a file."""
+    """Return whether a file contains JSX."""
     return any(node.type.startswith("jsx_") for node in below(_parsed(path, source)))
 
 
 def error_in(path: str, source: bytes) -> int | None:
-    """Return the line on which the syntax is wrong, None where it is right."""
+    """Return the line of the first syntax error, None if there is none."""
     error = first_error(_parsed(path, source))
     return line_of(error) if error is not None else None
 
 
 def looked_at(path: str, source: bytes, line: int, name: str, called: bool) -> Looked | None:
-    """Return the expression near a line that was undefined: what is called, or what a property is read from."""
+    """Return the undefined expression near a line (what is called, or read a property of), None if it is not found."""
     best: Node | None = None
     for node in below(_parsed(path, source)):
         start, end = node.start_point.row + 1, node.end_point.row + 1

@@ -1,4 +1,4 @@
-"""What the processes of a JavaScript test run wrote, made into one `Observation`.
+"""Makes one `Observation` from the records of a JavaScript test run's processes.
 
 The records decide, and the exit status has to agree: a process that did not write its end has died, whatever number it
 returned, and one that reported no failure and did not end well is not believed.
@@ -57,7 +57,7 @@ _CANARIES: Final = {"fail": True, "pass": True}
 
 @dataclass(frozen=True)
 class Run:
-    """One measurement, read: the sources before it, what was asked, and what was written."""
+    """A measurement as read: the sources before it, the request, and the records."""
 
     sources: Sources
     session: Session
@@ -70,16 +70,16 @@ class Run:
 
     @cached_property
     def said(self) -> list[Said]:
-        """What the processes wrote, in order."""
+        """The messages of the processes, in order."""
         return [line.said for line in self.session.of(SaidLine)]
 
     @cached_property
     def ended(self) -> list[EndedLine]:
-        """How the processes ended, in order."""
+        """The ends of the processes, in order."""
         return self.session.of(EndedLine)
 
     def observe(self, *, timed_out: bool, command: tuple[str, ...]) -> Observation:
-        """Return what was observed."""
+        """Return the observation of the measurement."""
         state, detail = self._state(timed_out=timed_out)
         if state is RunState.UNUSABLE and (self.session.fault or any(one.forged for one in self.ended)):
             return Observation(state=state, detail=detail, command=command, tail=self._tail({}))
@@ -121,14 +121,14 @@ class Run:
         return RunState.COMPLETE, ""
 
     def _reason(self) -> str:
-        """Return the line of the output that says why nothing ran."""
+        """Return the line of output that says why no test ran."""
         said = self._said()
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         telling = [line for line in lines if "rror" in line] or lines
         return f"{self.invocation.runner} did not start: {telling[0] if telling else 'it printed nothing'}"[:_SHOWN]
 
     def _lost(self, records: Mapping[str, TestRecord]) -> str | None:
-        """Return a test that was asked for and of which nothing is known, or a file of which no process was whole."""
+        """Return a requested test that was to run and has no result, None if there is none."""
         states = {item.id: item.state for item in self._items()}
         for entry, record in records.items():
             if record.outcome is None and self._is_chosen(record) and states.get(entry) == "run":
@@ -157,7 +157,7 @@ class Run:
         return records
 
     def _unbelieved(self, records: Mapping[str, TestRecord]) -> Iterator[tuple[str, str]]:
-        """Yield the tests of processes whose end says otherwise than they did, with how these ended.
+        """Yield the tests of processes whose exit contradicts their records, with how these ended.
 
         What fails without having been asked for is not reported, so that nothing follows where not all were asked for.
         """
@@ -187,7 +187,7 @@ class Run:
         return self.sources.region_of(site.path, site.line, site.column)
 
     def _site(self, item: Item) -> faults.Site | None:
-        """Return where a test is defined, None where nobody says."""
+        """Return the place where a test is defined, None if it is unknown."""
         if item.place is not None and item.place.line is not None:
             return faults.Site(item.place.path, "", item.place.line, item.place.column, "")
         return next((site for site in faults.sites_of(item.at, self.root) if site.path), None)
@@ -219,7 +219,7 @@ class Run:
         )
 
     def _references(self, record: TestRecord) -> Iterator[str]:
-        """Yield what of the project's files the test's own code mentions by a name that its file imports."""
+        """Yield the project's files that the test's own code mentions by imported names."""
         site = self._sites.get(record.id)
         if site is None:
             return
@@ -257,7 +257,7 @@ class Run:
         return plain.replace(f"file://{self.root}/", "").replace(f"{self.root}/", "")
 
     def _tail(self, records: Mapping[str, TestRecord]) -> str:
-        """Return what people read: what was printed, and the failures, since our reporters print nothing."""
+        """Return the output for people, with the failures, since our reporters print nothing."""
         failed = [
             f"FAILED {entry}: {record.fault.raised.kind}: {record.fault.raised.message}"[:_SHOWN]
             for entry, record in records.items()
@@ -293,5 +293,5 @@ _WORST_FIRST: Final = (
 
 
 def _is_worse(left: Ended | None, right: Ended | None) -> bool:
-    """Return whether the first end that is known of an id is worse than a second one: then it speaks."""
+    """Return whether the first known end of a test is worse than a second one, and so counts."""
     return left is not None and right is not None and _WORST_FIRST.index(left) < _WORST_FIRST.index(right)

@@ -1,4 +1,4 @@
-"""Finds each test in a JavaScript file: its region of bytes, and the name without its parameters.
+"""Finds each test in a JavaScript file: its bytes, and its name without parameters.
 
 The region of a test is its whole statement, the loop or table around it included, and the hooks of the suites around
 it: whoever changes one of these changes what the test says.
@@ -30,14 +30,14 @@ _NAMES: Final = frozenset({"identifier", "this", "shorthand_property_identifier"
 
 @dataclass(frozen=True)
 class Region:
-    """One test in its file. `function` is the part of its id that the tests of one table or loop share."""
+    """A test in its file. `function` is the part of the id that all tests of one table or loop share."""
 
     sha256: str
     function: str
 
 
 def region_of(top: Node, path: str, line: int, column: int | None) -> Region | None:
-    """Return the test that is defined at a place of a file, None where no call of a test function is."""
+    """Return the test that is defined at a place of a file, None if no test function is called there."""
     call = _call_at(top, line, column)
     if call is None:
         return None
@@ -75,14 +75,14 @@ def _call_at(top: Node, line: int, column: int | None) -> Node | None:
 
 
 def _whole_call(node: Node) -> Node:
-    """Return `test.each(table)("name", body)` for its inner `test.each(table)`."""
+    """Return the whole call `test.each(table)("name", body)` for its inner `test.each(table)`."""
     while node.parent is not None and node.parent.type == "call_expression" and field(node.parent, "function") == node:
         node = node.parent
     return node
 
 
 def root_name(node: Node) -> str:
-    """Return the name at the root of what is called: `test` of `test.each(table)("name", body)`."""
+    """Return the first name of a called expression: `test` of `test.each(table)("name", body)`."""
     root: Node | None = node
     while root is not None and root.type in {"call_expression", "member_expression", "parenthesized_expression"}:
         root = field(root, "function") or field(root, "object") or bare(root)
@@ -115,7 +115,7 @@ def _is_container(node: Node) -> bool:
 
 
 def _suite_of(body: Node) -> Node | None:
-    """Return the call of `describe` whose function has this body."""
+    """Return the `describe` call whose function has this body, None if it is none."""
     function = body.parent
     if body.type != "statement_block" or function is None or function.type not in FUNCTIONS:
         return None
@@ -132,7 +132,7 @@ def _hooks(container: Node) -> Iterator[Node]:
 
 
 def is_bare(node: Node) -> bool:
-    """Return whether the failing statement only says that it fails: it looks at nothing but literals."""
+    """Return whether the failing statement fails unconditionally: it looks only at literals."""
     statement = next((one for one in around(node) if one.type in {"expression_statement", "throw_statement"}), None)
     statement = statement or next((one for one in around(node) if one.type == "call_expression"), None)
     if statement is None:
@@ -148,7 +148,7 @@ def _asserts(statement: Node) -> bool:
 
 
 def _looks(name: Node) -> bool:
-    """Return whether a name is more than that of an assertion or of a kind of error."""
+    """Return whether a name is more than an assertion's or an error class's."""
     word = text(name)
     if word in _SAYS_NOTHING or word == "fail":
         return False

@@ -1,4 +1,4 @@
-"""Runs the processes of a JavaScript test run inside the box, and writes down what they say, on its socket.
+"""Our program in the box that runs a JavaScript test run's processes, and records their messages on its socket.
 
 This file, `channel` and what all runners use are copied out of the package and run alone: the standard library only.
 Each process gets its request on descriptor 3 and answers on descriptor 4, each line with the nonce of that process. The
@@ -38,7 +38,7 @@ _EXEC = (
 
 
 class Tail:
-    """The end of what a process prints, read as it comes: a process that prints without end fills nothing."""
+    """The end of a process's output, read as it comes, so that endless output fills nothing."""
 
     def __init__(self, pipe: Any) -> None:
         self._pipe = pipe
@@ -51,13 +51,13 @@ class Tail:
             self._kept = (self._kept + part)[-_TAIL:]
 
     def text(self) -> str:
-        """Return it; whoever inherited the stream and lives on is not waited for."""
+        """Return the kept output; processes that inherited the stream and live on are not waited for."""
         self._thread.join(_LATE_S)
         return self._kept.decode("utf-8", "replace")
 
 
 class Job:
-    """One test file, or all of them where a runner has processes of its own; several processes, one after the other."""
+    """One test file, or all of them for runners with processes of their own; its processes run one after another."""
 
     def __init__(self, number: int, asked: dict[str, Any], request: dict[str, Any], records: Records) -> None:
         self._number = number
@@ -69,7 +69,7 @@ class Job:
         self._serial = False
 
     def run(self) -> None:
-        """Run until every test that was asked for has ended, nothing more can be learnt, or the time is over."""
+        """Run processes until all requested tests have ended, nothing more can be learnt, or the time is over."""
         progress = self._progress
         for _ in range(1 + self._asked["restarts"]):
             before = (*progress.known, self._serial)
@@ -135,14 +135,14 @@ class Job:
         return process, watch, tell_read
 
     def _open_hints(self) -> int | None:
-        """Make the file anew and hold it: whoever deletes it keeps hints from later processes, and nothing else."""
+        """Create the hints file anew and open it: deleting it only keeps hints of later processes away."""
         if self._asked["hints"] is None:
             return None
         Path(self._asked["hints"]).unlink(missing_ok=True)
         return os.open(self._asked["hints"], os.O_RDONLY | os.O_CREAT, 0o666)
 
     def _watch(self, process: subprocess.Popen[bytes], channel: Channel) -> tuple[bool, list[str], list[str]]:
-        """Read until the process ends, or has to be ended.
+        """Read records until the process ends or must be ended.
 
         Returns:
             Whether all the time is used up, the tests that had too much of it, and those whose process is no more while
@@ -166,7 +166,7 @@ class Job:
                 return False, sorted(set(late) - missed.keys()), sorted(missed)
 
     def _drain(self, channel: Channel) -> None:
-        """Read what is left; a process that lives on elsewhere and holds the stream is not waited for."""
+        """Read the remaining records; a process that lives on and holds the stream is not waited for."""
         until = time.monotonic() + _LATE_S
         while not self._progress.forged and time.monotonic() < until:
             records, forged = channel.read(0)
@@ -183,7 +183,7 @@ class Job:
             self._progress.forged = forged
 
     def _judge(self, how: str, late: list[str], timed_out: bool) -> None:
-        """Write down which tests ended with the process, or were ended with it, and which files while loading."""
+        """Record which tests ended with the process or were ended with it, and which files while loading."""
         progress = self._progress
         if timed_out or late:
             self._blame("limit", [name for name in late if name in progress.open], how)
@@ -208,13 +208,13 @@ class Job:
 
 
 def connected() -> tuple[int, int]:
-    """Return the two ends of a way that nobody can open by name, as a pipe can be: what was said is not read back."""
+    """Return the two ends of a socket that, unlike a pipe, nobody can open by name to read messages back."""
     one, other = socket.socketpair()
     return one.detach(), other.detach()
 
 
 def move_up(descriptor: int) -> int:
-    """Return the same descriptor under a number that is out of the way of 3 and 4."""
+    """Return a duplicate of the descriptor with a number of at least 10, since 3 and 4 are used otherwise."""
     high = fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10)
     os.close(descriptor)
     return high
@@ -227,14 +227,14 @@ def feed(descriptor: int, data: bytes) -> None:
 
 
 def end(process: subprocess.Popen[bytes]) -> int:
-    """Kill what is left of the process and its group; return its code, below 0 for a signal."""
+    """Kill the process and its group; return its exit code, below 0 for a signal."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     return process.wait()
 
 
 def run_tests(request: dict[str, Any], records: Records) -> None:
-    """Run the jobs, some at a time."""
+    """Run the jobs, several at a time."""
     request["deadline"] = time.monotonic() + request["timeout_s"]
     jobs = [Job(number, asked, request, records) for number, asked in enumerate(request["jobs"])]
 
@@ -249,7 +249,7 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
 
 
 def run_plain(request: dict[str, Any], records: Records) -> None:
-    """Run programs that are no tests, one after the other, and write down what they print."""
+    """Run programs that are no tests, one after the other, and record their output."""
     deadline = time.monotonic() + request["timeout_s"]
     for number, asked in enumerate(request["jobs"]):
         left = max(0.1, deadline - time.monotonic())
@@ -271,7 +271,7 @@ def run_plain(request: dict[str, Any], records: Records) -> None:
 
 
 def main() -> None:
-    """Do what is asked for."""
+    """Carry out the request."""
     request, records = begin()
     (run_tests if request["do"] == "test" else run_plain)(request, records)
     records.write("end")

@@ -1,4 +1,4 @@
-"""The sources of a measurement as they were before it, since a test may change the files that it is run from."""
+"""The sources of a project as they were before its measurement, since a test may change its own files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST: Final = 50_000
 
 @dataclass(frozen=True)
 class Sources:
-    """The files of a project by path, with the content of those that are code."""
+    """The files of a project by path, with the content of code files."""
 
     files: frozenset[str]
     code: Mapping[str, bytes]
@@ -43,7 +43,7 @@ class Sources:
 
     @classmethod
     def read(cls, folder: Path, packages: frozenset[str] = frozenset()) -> Sources:
-        """Return what is in a folder now; links are not followed. `packages` are the project's own, by name."""
+        """Return the present files of a folder; links are not followed. `packages` are the project's own, by name."""
         files: list[str] = []
         code: dict[str, bytes] = {}
         for path, size in _files(folder):
@@ -53,17 +53,17 @@ class Sources:
         return cls(frozenset(files), code, packages)
 
     def bindings(self, path: str) -> Mapping[str, Binding]:
-        """Return what the names of a file stand for."""
+        """Return the imported names of a file."""
         if path not in self._bindings:
             self._bindings[path] = self._asked(queries.bindings_of, path) or {}
         return self._bindings[path]
 
     def function_at(self, path: str, line: int, column: int | None) -> str:
-        """Return the dotted name of the definition around a place, empty where that is not known."""
+        """Return the dotted name of the definition around a place, empty if it is unknown."""
         return self._asked(queries.function_at, path, line, column) or ""
 
     def region_of(self, path: str, line: int, column: int | None) -> Region | None:
-        """Return the test that is defined at a place, None where no call of a test function is."""
+        """Return the test that is defined at a place, None if no test function is called there."""
         return self._asked(queries.region_at, path, line, column)
 
     def names_at(self, path: str, line: int, column: int | None) -> frozenset[str]:
@@ -71,24 +71,24 @@ class Sources:
         return self._asked(queries.names_at, path, line, column) or frozenset()
 
     def is_bare(self, path: str, line: int, column: int | None) -> bool:
-        """Return whether the statement at a place only says that it fails; in a file that cannot be read it may."""
+        """Return whether the statement at a place fails unconditionally; in an unreadable file it may."""
         return self._asked(queries.is_bare_at, path, line, column) or path in self._unread
 
     def looked_at(self, path: str, line: int, name: str, *, called: bool) -> Looked | None:
-        """Return the expression near a line that was undefined."""
+        """Return the undefined expression near a line, None if it is not found."""
         return self._asked(queries.looked_at, path, line, name, called) if line else None
 
     def has_markup(self, path: str) -> bool:
-        """Return whether there is JSX in a file."""
+        """Return whether a file contains JSX."""
         return self._asked(queries.has_markup, path) or False
 
     def error_in(self, path: str) -> int | None:
-        """Return the line on which the syntax of a file is wrong, None where it is right; 0 if it cannot be read."""
+        """Return the line of a file's first syntax error, None if there is none; 0 if it cannot be read."""
         found = self._asked(queries.error_in, path)
         return 0 if path in self._unread else found
 
     def _asked(self, query: Callable[..., _Found], path: str, *about: object) -> _Found | None:
-        """Return the answer of a reader, None where there is no such code or it cannot be read."""
+        """Return the answer of a query, None if there is no such code file or it cannot be read."""
         if path not in self.code or path in self._unread:
             return None
         try:
@@ -98,7 +98,7 @@ class Sources:
             return None
 
     def functions_named(self, path: str, name: str) -> tuple[str, ...]:
-        """Return the dotted names of a file's functions that an engine calls by this name; none for what tools add."""
+        """Return the dotted names of a file's functions that an engine calls *name*; none for names that tools add."""
         if path not in self._functions:
             self._functions[path] = self._asked(queries.functions_of, path) or ()
         wanted = name.removeprefix("get ").removeprefix("set ").removeprefix("static ").rpartition(".")[2]
@@ -106,7 +106,7 @@ class Sources:
         return tuple(own) or tuple(one for one in self._functions[path] if one.endswith(f"{wanted}.constructor"))
 
     def sha256(self, path: str) -> str:
-        """Return the hash of a file's bytes, empty for what is not there."""
+        """Return the sha256 of a file's bytes, empty if it is unknown."""
         return hashlib.sha256(self.code[path]).hexdigest() if path in self.code else ""
 
 

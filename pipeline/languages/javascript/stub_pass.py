@@ -1,4 +1,4 @@
-"""Reads JavaScript and TypeScript sources for stub passes (see `sources.stub_pass`).
+"""Reads JavaScript and TypeScript sources to judge stub passes (see `sources.stub_pass`).
 
 Names may be exported in any way; an overload is a signature; a constant is a literal, or an object or array of
 literals; a class may have fields with literals, and a constructor that is a stub.
@@ -36,7 +36,7 @@ _COMPUTES: Final = frozenset(
 def stub_faults(
     before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
 ) -> tuple[StubFault, ...]:
-    """Return what is more, or other, than a stub; see `protocol.Toolchain.stub_faults`."""
+    """Return the changes that are no stubs; see `protocol.Toolchain.stub_faults`."""
     return stub_pass.stub_faults(_RULES, before, after, symbols)
 
 
@@ -58,7 +58,7 @@ def _compared(one: Definition) -> stub_pass.Definition:
 
 
 def _fault(one: Definition) -> str:
-    """Return what of a definition is more than a stub, its body aside."""
+    """Return the fault by which a definition, apart from its body, is more than a stub; empty if there is none."""
     before = one.node.prev_named_sibling
     if any(node is not None and node.type == "decorator" for node in (*one.node.children, before)):
         return "decorates {name}"

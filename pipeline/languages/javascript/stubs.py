@@ -23,7 +23,7 @@ _BODY: Final = f"{{ {STUB}; }}"
 
 
 def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-    """Return the files that change, and the symbols that no file defines.
+    """Return the files with stubs, and the symbols that no file defines.
 
     A function loses its body; a class those of all its functions, and gets a constructor that fails if it has none; an
     object or a namespace those of everything in it. A value is replaced by `undefined`.
@@ -33,7 +33,7 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-    """Return what the files define at their top level that they did not define before; members are dotted."""
+    """Return the symbols newly defined at the files' top level; members are dotted."""
     return stubs.introduced(before, after, _defined)
 
 
@@ -50,7 +50,7 @@ def _targets(known: Mapping[str, Sequence[Definition]], symbol: Symbol) -> Itera
 
 
 def _is_in(place: Parts, wanted: Parts, path: str) -> bool:
-    """Return whether a definition is what a name means, or a member of it."""
+    """Return whether a name means a definition or an owner of it."""
     return any(is_same(place[:length], wanted, path) for length in range(1, len(place) + 1))
 
 

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript as tree-sitter reads them: names, definitions, places.
+"""Reads JavaScript and TypeScript syntax trees of tree-sitter: names, definitions, places.
 
 Importing this module, or one that does, loads the parsers; `node` does so when such a project is measured.
 """
@@ -40,19 +40,19 @@ _WRAPPERS: Final = frozenset(
 
 @cache
 def language_of(ending: str) -> Language:
-    """Return the grammar of files with an ending."""
+    """Return the grammar for a file ending."""
     if ending in _TYPED:
         return Language(tree_sitter_typescript.language_typescript())
     return Language(tree_sitter_typescript.language_tsx() if ending == ".tsx" else tree_sitter_javascript.language())
 
 
 def parse(path: str, source: bytes) -> Node:
-    """Return the syntax of a whole file, by the grammar of its ending; it may have errors in it."""
+    """Return the syntax tree of a whole file by its ending; it may contain errors."""
     return Parser(language_of(PurePosixPath(path).suffix)).parse(source).root_node
 
 
 def around(node: Node) -> Iterator[Node]:
-    """Yield a node and everything that it lies in, the innermost first."""
+    """Yield a node and all nodes that contain it, the innermost first."""
     at: Node | None = node
     while at is not None:
         yield at
@@ -60,7 +60,7 @@ def around(node: Node) -> Iterator[Node]:
 
 
 def field(node: Node, *names: str) -> Node | None:
-    """Return what is at a path of fields, None if there is no such field on the way."""
+    """Return the node at a path of fields, None if one of them is missing."""
     at: Node | None = node
     for name in names:
         at = at.child_by_field_name(name) if at is not None else None
@@ -68,21 +68,21 @@ def field(node: Node, *names: str) -> Node | None:
 
 
 def bare(node: Node | None) -> Node | None:
-    """Return an expression without brackets and type assertions around it."""
+    """Return an expression without parentheses and type assertions around it."""
     while node is not None and node.type in _WRAPPERS:
         node = next(iter(node.named_children), None)
     return node
 
 
 def literal(node: Node | None) -> str | None:
-    """Return the text of a string, or of a template as it is written; None for anything else."""
+    """Return the text of a string or template literal, None for other nodes."""
     if node is None or node.type not in {"string", "template_string"}:
         return None
     return text(node)[1:-1]
 
 
 def at(top: Node, line: int, column: int | None) -> Node | None:
-    """Return the innermost node at a place.
+    """Return the innermost node at a place, None if there is none.
 
     Args:
         top: The file.
@@ -108,7 +108,7 @@ def _bytes(content: str, units: int) -> int:
 
 
 def name_of(node: Node) -> str:
-    """Return the name that a definition goes by, empty for what is none: functions get it from where they stand."""
+    """Return the name of a definition, which a function can get from its place; empty for other nodes."""
     if node.type in CLASSES or node.type in _NAMED or node.type in FUNCTIONS or node.type in FIELDS:
         own = field_text(node, "name") or (field_text(node, "property") if node.type in FIELDS else "")
         if own:
@@ -138,7 +138,7 @@ def _name_by_place(node: Node) -> str:
 
 
 def assigned_name(target: str) -> str:
-    """Return the name of what is assigned to: `exports.a` is `a`, `A.prototype.b` is `A.b`."""
+    """Return the name of an assignment's target: `exports.a` is `a`, `A.prototype.b` is `A.b`."""
     name = "".join(target.split())
     for prefix in ("module.exports.", "exports."):
         name = name.removeprefix(prefix)

@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript projects tested with node:test, vitest or jest, whichever the project has."""
+"""The toolchain of JavaScript and TypeScript projects, tested with node:test, vitest or jest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not type-check or cannot be parsed: `tsc --noEmit` where the project has it, else node's own parser."""
+"""Finds type and syntax errors: with `tsc --noEmit` where the project has it, else with node's parser."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _WRONG: Final = TypeAdapter(list[dict[str, object]])
 
 @dataclass(frozen=True)
 class Plan:
-    """What is started: the compiler for each configuration, and a parser for what no compiler reads."""
+    """The programs to run: the compiler for each configuration, and a parser for scripts that no compiler reads."""
 
     jobs: tuple[dict[str, object], ...]
     compiled: int
@@ -58,7 +58,7 @@ class Plan:
 
 
 def plan(runner: BoxedRunner, project: Project, sources: Sources) -> Plan:
-    """Return what has to be started for a project."""
+    """Return the programs to run for a project."""
     scripts = [path for path in sorted(sources.code) if not _is_declaration(path)]
     configs = _configs(sources) if any((one.path / "typescript").exists() for one in runner.asked.env.installed) else []
     plain = [path for path in scripts if not path.endswith(TYPED) and not sources.has_markup(path)]
@@ -76,7 +76,7 @@ def plan(runner: BoxedRunner, project: Project, sources: Sources) -> Plan:
 
 
 def _configs(sources: Sources) -> list[str]:
-    """Return the configuration at the top; else those of the packages."""
+    """Return the TypeScript configuration at the top, else those of the packages."""
     if _CONFIG in sources.files:
         return [_CONFIG]
     return sorted(path for path in sources.files if PurePosixPath(path).name == _CONFIG and path.count("/") <= 2)  # noqa: PLR2004  (packages/a/tsconfig.json)
@@ -87,7 +87,7 @@ def _is_declaration(path: str) -> bool:
 
 
 def _kind(path: str, project: Project) -> str:
-    """Return how node reads a file: by its ending, else as the nearest package.json says, else whichever fits."""
+    """Return how node reads a file: by its ending, else by the nearest package.json, else as either."""
     ending = PurePosixPath(path).suffix
     if ending in {".mjs", ".cjs"}:
         return "module" if ending == ".mjs" else "commonjs"
@@ -99,7 +99,7 @@ def _kind(path: str, project: Project) -> str:
 
 
 def observe(plan: Plan, session: Session, sources: Sources, root: str, *, timed_out: bool) -> Observation:
-    """Return what is wrong with the sources, as collection errors."""
+    """Return the errors in the sources as an observation of collection errors."""
     if session.fault:
         return Observation(state=RunState.UNUSABLE, detail=session.fault, command=plan.command)
     printed = session.of(PrintedLine)

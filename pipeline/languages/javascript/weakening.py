@@ -1,4 +1,4 @@
-"""What the tests of a JavaScript or TypeScript source check: `test` and `it` in their suites, and hooks.
+"""Reads the checks of a JavaScript or TypeScript source: `test` and `it` in their suites, and hooks.
 
 Importing this module loads the parsers.
 """
@@ -33,7 +33,7 @@ _IMPORTED: Final = re.compile(r"\{([^}]*)\}\s*(?:from|=\s*require\()\s*['\"](?:n
 
 
 def read(source: bytes, path: str) -> Suite:
-    """Return the tests and hooks of a source; what has errors in it is read as far as it goes."""
+    """Return the tests and hooks of a source; one with errors is read as far as possible."""
     reader = _Reader(parse(path, source))
     reader.collect()
     return Suite(reader.tests, reader.whole)
@@ -41,7 +41,7 @@ def read(source: bytes, path: str) -> Suite:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a test stands: the titles around it, what is said of all in there, how often it is made."""
+    """The place of a test: the titles around it, marks on these, and how often it is repeated."""
 
     above: str = ""
     marks: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Registered:
-    """A call that makes a test, a suite or a hook: the words of its callee, its table, its arguments."""
+    """A call that defines a test, a suite or a hook: the words of its callee, its table, its arguments."""
 
     words: tuple[str, ...]
     table: Node | None
@@ -78,7 +78,7 @@ class _Reader:
                 self.walk.bind(part, self.walk.constants)
 
     def collect(self) -> None:
-        """Take in all that the file registers."""
+        """Collect the tests, suites and hooks of the file."""
         stack = [(self.root, _Place())]
         while stack:
             node, place = stack.pop()
@@ -114,7 +114,7 @@ class _Reader:
         return _Place(f"{self._title(found, place)} > ", (*place.marks, *marks), product, place.values | values)
 
     def _repeated(self, node: Node, place: _Place) -> _Place:
-        """Return the place within a loop around tests."""
+        """Return the place inside a loop around tests."""
         loop = self.rules.loop(node)
         count = size(self.walk.made(loop[1], self.walk.constants)) if loop is not None else None
         return replace(place, cases=place.cases * count) if count is not None and place.cases is not None else place
@@ -135,7 +135,7 @@ class _Reader:
         )
 
     def _cases(self, table: Node | None) -> tuple[int | None, frozenset[str]]:
-        """Return how many cases a table has, and the values in it."""
+        """Return the number of cases in a table, and its values."""
         words = self.walk.made(self.rules.words(table), self.walk.constants, 20_000)
         if table is None:
             return 1, frozenset()
@@ -146,7 +146,7 @@ class _Reader:
         return len(parts) // columns, values_in(tuple(word for part in parts for word in self.rules.words(part)))
 
     def _of_the_file(self, node: Node, place: _Place) -> None:
-        """Note what holds for all tests: stand-ins for modules, settings."""
+        """Record what applies to all tests: mocked modules, settings."""
         if node.type != "call_expression":
             return
         function, given = (
@@ -158,7 +158,7 @@ class _Reader:
 
 
 def _registered(node: Node) -> _Registered | None:
-    """Return what a call registers: `describe.only.each(table)(title, body)` and the like."""
+    """Return the test, suite or hook that a call defines (`describe.only.each(table)(title, body)`); else None."""
     if node.type != "call_expression":
         return None
     words: list[str] = []
@@ -179,7 +179,7 @@ def _registered(node: Node) -> _Registered | None:
 
 
 def _functions(root: Node) -> Iterator[tuple[str, Node]]:
-    """Yield the functions of the file itself with their names."""
+    """Yield the top-level functions of the file with their names."""
     for node in root.named_children:
         if node.type == "function_declaration":
             yield text(node.child_by_field_name("name")), node

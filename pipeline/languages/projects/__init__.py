@@ -1,1 +1,1 @@
-"""What measures a repository: which toolchains, in which folders, and one observation of all of them."""
+"""Which toolchains measure a repository, in which folders, and what is their one observation?"""

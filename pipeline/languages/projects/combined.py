@@ -1,4 +1,4 @@
-"""The projects of a repository as one toolchain: several languages, or one below a folder; one observation of all.
+"""Combines a repository's projects to one toolchain: several languages, or one in a subfolder.
 
 Every runner is shown the files as they are, and not as the tests of another left them: whoever runs second gets a copy
 that was made before the first began. Else the code of one language could change what is measured of the other.
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeveralEnvironment(Environment):
-    """The environments of projects by name, and why others are left out; `command` and `prefix` are the first's."""
+    """The environments of projects by name, and why others are missing; `command` and `prefix` are the first's."""
 
     parts: Mapping[str, Environment] = field(default_factory=dict[str, Environment])
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Projects:
-    """The `Toolchain` of a repository with several projects, or with one below a folder."""
+    """The toolchain of a repository with several projects, or with one in a subfolder."""
 
     def __init__(self, projects: Sequence[Project]) -> None:
-        """Put the projects together; their order is that in which they are run and named."""
+        """Combine the projects; they run and are named in this order."""
         self.projects = tuple(projects)
         self.name = SEVERAL.join(one.name for one in projects)
         self.sources = tuple(dict.fromkeys(end for one in projects for end in one.toolchain.sources))
@@ -56,16 +56,16 @@ class Projects:
         self._first_tree: str | None = None
 
     def detect(self, worktree: Path) -> bool:
-        """Return whether any of them recognises its project."""
+        """Return whether any toolchain recognises its project."""
         return any(one.toolchain.detect(worktree / one.folder) for one in self.projects)
 
     def for_files(self, paths: Iterable[str]) -> tuple[Project, ...]:
-        """Return the projects whose sources are among these files, in order; where there is only one, that one."""
+        """Return the projects with sources among these files, in order; a single project is always returned."""
         wanted = tuple(paths)
         return tuple(one for one in self.projects if any(self._is_of(one, path) for path in wanted) or self._is_single)
 
     async def find_environment(self, lookup: Lookup) -> Environment | Missing:
-        """Return the environments of the projects, each with the command of its own table; see `find_environments`."""
+        """Return the environments of the projects, each found with its own command; see `find_environments`."""
         commands = {one.name: one.table.command if one.table else lookup.configured for one in self.projects}
         return await self.find_environments(lambda name: replace(lookup, configured=commands[name]))
 
@@ -102,7 +102,7 @@ class Projects:
         )
 
     async def run_tests(self, asked: Measurement) -> Observation:
-        """Run what of the selection is a project's, and list the tests of every project.
+        """Run each project's share of the selection, and list the tests of every project.
 
         Raises:
             BoxError: the box did not work.
@@ -131,7 +131,7 @@ class Projects:
         )
 
     async def check_types(self, asked: Measurement) -> Observation:
-        """Return what does not compile or type-check, of all projects.
+        """Return the compile and type errors of all projects.
 
         Raises:
             BoxError: the box did not work.
@@ -144,16 +144,16 @@ class Projects:
         )
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
-        """Return whether the runner of this file's language collects it; of a file of none, whether any does."""
+        """Return whether the runner of the file's project collects it; for other files, whether any runner does."""
         asked = self.for_files([path]) or self.projects
         return any(one.place.has(path) and one.toolchain.is_test_path(path, observation) for one in asked)
 
     def is_control_path(self, path: str) -> bool:
-        """Return whether the file controls how any tests run; a workspace's file above a folder does as well."""
+        """Return whether the file controls how any project's tests run, also from above its folder."""
         return any(one.toolchain.is_control_path(path) for one in self.projects)
 
     def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-        """Return the files with the bodies of the symbols replaced by a failure; each by its language."""
+        """Return the files with the symbols' bodies replaced by stubs, each in its language."""
         changed: dict[str, str] = {}
         unknown = set(symbols)
         for project, own, (mine,) in self._shares(symbols, files):
@@ -163,7 +163,7 @@ class Projects:
         return Stubbed(changed, tuple(symbol for symbol in symbols if symbol in unknown))
 
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-        """Return what the files define at their top level that they did not define before."""
+        """Return the symbols that the files newly define at their top level."""
         shares = self._shares((), before, after)
         found = (one.symbols_outside(one.toolchain.introduced(old, new)) for one, _, (old, new) in shares)
         return tuple(symbol for symbols in found for symbol in symbols)
@@ -171,7 +171,7 @@ class Projects:
     def stub_faults(
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
     ) -> tuple[StubFault, ...]:
-        """Return what a stub pass changed that is no stub; a symbol without a path counts in every language."""
+        """Return the changes of a stub pass that are no stubs; a symbol without a path counts in every language."""
         return tuple(
             replace(fault, path=project.place.out(fault.path))
             for project, own, (old, new) in self._shares(symbols, before, after)
@@ -179,7 +179,7 @@ class Projects:
         )
 
     def first_tree(self, tree: str) -> str:
-        """Return the tree that was measured first in this process, to compare others with; `tree` if none was."""
+        """Return the tree measured first in this process, for comparison; `tree` if it is the first."""
         self._first_tree = self._first_tree or tree
         return self._first_tree
 
@@ -191,12 +191,12 @@ class Projects:
         return self._is_single or project.owns(path)
 
     def _measurements(self, asked: Measurement) -> list[tuple[Project, Measurement]]:
-        """Return for each project that has an environment what is asked of it; each has its own limits."""
+        """Return each project that has an environment with its measurement and its own limits."""
         pairs = ((one, environment_of(asked.env, one)) for one in self.projects)
         return [(one, one.limited(replace(asked, env=env))) for one, env in pairs if env is not None]
 
     def _explained(self, project: Project, seen: Observation) -> Observation:
-        """Return the observation; where a project that nobody asked for does not work, with how to leave it out."""
+        """Return the observation; if an unrequested project fails, with advice on leaving it out."""
         if project.asked or seen.state is not RunState.UNUSABLE:
             return seen
         others = ", ".join(f'"{other.name}"' for other in self.projects if other is not project)
@@ -206,7 +206,7 @@ class Projects:
     def _shares(
         self, symbols: Sequence[Symbol], *files: Mapping[str, str]
     ) -> Iterator[tuple[Project, list[Symbol], tuple[dict[str, str], ...]]]:
-        """Yield the projects that own any of the files, with their symbols, and their files as seen from the folder."""
+        """Yield the projects that own any of the files, with their symbols and files relative to their folder."""
         for project in self.for_files(path for each in files for path in each):
             own = [symbol for symbol in symbols if not symbol.path or self._is_of(project, symbol.path)]
             shares = ({path: text for path, text in each.items() if self._is_of(project, path)} for each in files)
@@ -214,41 +214,41 @@ class Projects:
 
 
 async def find_environment(toolchain: Toolchain, lookup_of: Callable[[str], Lookup]) -> Environment | Missing:
-    """Return how the tests of a repository are run; `lookup_of` says for each toolchain by name where to look."""
+    """Return the environment of a repository's tests; `lookup_of` gives the folders to search, by toolchain name."""
     if isinstance(toolchain, Projects):
         return await toolchain.find_environments(lookup_of)
     return await toolchain.find_environment(lookup_of(toolchain.name))
 
 
 def projects_in(toolchain: Toolchain) -> tuple[Project, ...]:
-    """Return the projects that are measured, each with its toolchain."""
+    """Return the projects of a toolchain; a simple toolchain is one project."""
     return toolchain.projects if isinstance(toolchain, Projects) else (Project(toolchain),)
 
 
 def for_files(toolchain: Toolchain, paths: Iterable[str]) -> tuple[Toolchain, ...]:
-    """Return the toolchains whose sources are among these files; where there is only one, that one."""
+    """Return the toolchains with sources among these files; a single toolchain is always returned."""
     if isinstance(toolchain, Projects):
         return tuple(one.toolchain for one in toolchain.for_files(paths))
     return (toolchain,)
 
 
 def environment_of(env: Environment, project: Project) -> Environment | None:
-    """Return the environment of one of several projects, None where it is left out; of a single one, the whole."""
+    """Return the environment of one of several projects, None if it is missing; of a single project, *env* itself."""
     return env.parts.get(project.name) if isinstance(env, SeveralEnvironment) else env
 
 
 def left_out(env: Environment) -> Mapping[str, str]:
-    """Return the toolchains that are left out, by name, each with why."""
+    """Return the toolchains without an environment, by name, with the reasons."""
     return env.left_out if isinstance(env, SeveralEnvironment) else {}
 
 
 def first_tree(toolchain: Toolchain, tree: str) -> str:
-    """Return the tree that was measured first in this process, to compare others with; `tree` if none was."""
+    """Return the tree measured first in this process, for comparison; `tree` if it is the first."""
     return toolchain.first_tree(tree) if isinstance(toolchain, Projects) else tree
 
 
 def missing_for(toolchain: Toolchain, env: Environment, paths: Iterable[str]) -> str | None:
-    """Return why these files cannot be measured: one is a source of a project that is left out. None if they can."""
+    """Return why these files cannot be measured: the project of one has no environment; None if they can."""
     wanted, missing = tuple(paths), left_out(env)
     for project in projects_in(toolchain):
         mine = next((path for path in wanted if project.owns(path)), None)

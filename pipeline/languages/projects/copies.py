@@ -1,4 +1,4 @@
-"""What keeps the runners of one repository apart: a view of its own for each, and a cache of its own."""
+"""Separates the runners of one repository: each gets its own view and its own cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def cache_of(cache: Cache | None, name: str) -> Cache | None:
-    """Return the part of a cache that one runner has."""
+    """Return the part of a cache that belongs to one runner."""
     if cache is None:
         return None
     folder = cache.folder / name
@@ -31,7 +31,7 @@ def cache_of(cache: Cache | None, name: str) -> Cache | None:
 
 @contextmanager
 def own_views(box: Box, view: View, names: Iterable[str], told: Callable[[Traces], None]) -> Generator[dict[str, View]]:
-    """Lend a view to each runner: the first the view itself, the others copies of it, made before anything runs.
+    """Yield a view for each runner: the view itself for the first, copies made in advance for the others.
 
     Args:
         box: Where they run.

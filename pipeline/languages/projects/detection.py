@@ -1,4 +1,4 @@
-"""Which toolchains measure a repository: by its marker files, or as `[toolchains]` says.
+"""Detects which toolchains measure a repository: by marker files, or by `[toolchains]`.
 
 At the top every toolchain is asked. One that recognises nothing there is looked for one and two folders further down,
 and is taken where exactly one project of it is found: `web/package.json` beside a Python package. A single toolchain at
@@ -36,7 +36,7 @@ _NOT_OURS: Final = frozenset(
 
 
 def choose(worktree: Path, tables: Tables, tracked: Iterable[str] = ()) -> Toolchain | None:
-    """Return what measures the project: one toolchain, several as one, or None where none recognises it.
+    """Return the toolchain of a repository, combined if there are several; None if none recognises it.
 
     Args:
         worktree: The checkout to look into.
@@ -54,12 +54,12 @@ def choose(worktree: Path, tables: Tables, tracked: Iterable[str] = ()) -> Toolc
 
 
 def looked_for() -> str:
-    """Return what a repository must have to be recognised, for people."""
+    """Return the marker files of all languages in words."""
     return "; ".join(f"{name}: {', '.join(language.marks)}" for name, language in LANGUAGES.items())
 
 
 def folder_below(name: str, tracked: Iterable[str]) -> str | None:
-    """Return the folder of the only project of a toolchain one or two folders below the top, else None.
+    """Return the folder of a toolchain's only project one or two levels below the top; None if it is not alone.
 
     A project inside another one belongs to that: the members of a workspace.
     """

@@ -1,4 +1,4 @@
-"""Which files are tests where a repository has several runners, or one below a folder: one `Layout` made of theirs.
+"""Combines the test layouts of several runners, or of one in a subfolder, into one `Layout`.
 
 Each runner has its own names for test files and its own folders for them; names of one in the folders of another would
 make tests of production. So names and folders are bound together, as patterns of whole paths. A star in such a pattern
@@ -19,13 +19,13 @@ EVERYWHERE: Final = "."
 _FOLDERS: Final = (
     "test", "tests", "__tests__", "spec", "specs", "test[_-]?*", "tests[_-]?*", "?*[_-]test", "?*[_-]tests"
 )  # fmt: skip
-"""What `Layout` takes for a folder of tests."""
+"""Folder names that `Layout` takes for tests."""
 _MOST: Final = 64
-"""Folders of tests beside the code that are named one by one; with more of them their top folders are."""
+"""The most test folders beside code that are listed one by one; of more only their top folders are."""
 
 
 def below(layout: Layout, folder: str) -> Layout:
-    """Return the layout of a runner that works in `folder`, with paths of the repository."""
+    """Return the layout of a runner in `folder`, with paths of the repository."""
     collected = frozenset(f"{folder}/{path}" for path in layout.collected)
     if not layout.testpaths:
         patterns = tuple(f"{folder}/{deep}{name}" for name in _bound(layout) for deep in _depths(name))
@@ -38,7 +38,7 @@ def below(layout: Layout, folder: str) -> Layout:
 
 
 def together(layouts: Sequence[Layout]) -> Layout:
-    """Return what several runners of one repository take for tests; of one alone, its own layout."""
+    """Return one layout for several runners of a repository; for a single runner its own."""
     if len(layouts) == 1:
         return layouts[0]
     return Layout(
@@ -49,7 +49,7 @@ def together(layouts: Sequence[Layout]) -> Layout:
 
 
 def _bound(layout: Layout) -> Iterator[str]:
-    """Yield patterns of paths, or of names where they count everywhere, that need no folders beside them."""
+    """Yield patterns of test files that need no test folders beside them."""
     folders = [_plain(entry) for entry in layout.testpaths]
     homes = _homes(layout)
     for name in layout.python_files:
@@ -63,7 +63,7 @@ def _bound(layout: Layout) -> Iterator[str]:
 
 
 def _homes(layout: Layout) -> tuple[str, ...] | None:
-    """Return the folders that hold tests, but for those whose names say so already; None if there is no test yet."""
+    """Return the folders with tests whose names do not say so; None if there are no tests yet."""
     if not layout.collected:
         return None
     parents = {posixpath.dirname(path) for path in layout.collected}
@@ -87,7 +87,7 @@ def _beside(home: str, name: str) -> tuple[str, ...]:
 
 
 def _depths(name: str) -> tuple[str, ...]:
-    """Return what may stand between a folder and a pattern: a name that counts everywhere counts further down too."""
+    """Return the prefixes between a folder and a pattern: a bare name also matches in subfolders."""
     return ("",) if "/" in name else ("", "*/")
 
 

@@ -1,4 +1,4 @@
-"""One observation of what several runners of one repository showed: nothing is lost, and the worst of them speaks."""
+"""Merges the observations of several runners of one repository; the worst state counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Value = TypeVar("_Value")
 
 
 def together(seen: Mapping[str, Observation]) -> Observation:
-    """Return what the runners showed together, each named by its key; of one alone, what it showed.
+    """Return the merged observation of the runners, named by their keys; for a single runner its own.
 
     The worst state of them is that of all. Where one may not be believed at all, or two have a test of the same id,
     nothing may be concluded from any of them: then the observation is UNUSABLE, and no collection error excuses it.
@@ -45,7 +45,7 @@ def together(seen: Mapping[str, Observation]) -> Observation:
 
 
 def collected(seen: Observation) -> Observation:
-    """Return the observation as it would be had no test been run."""
+    """Return the observation without results, as if no test had been run."""
     records = {entry: _unrun(record) for entry, record in seen.records.items()}
     return seen.model_copy(update={"records": records, "tail": ""})
 
@@ -56,7 +56,7 @@ def _unrun(record: TestRecord) -> TestRecord:
 
 
 def _problem(seen: Mapping[str, Observation]) -> str:
-    """Return why nothing may be concluded, empty if something may."""
+    """Return why nothing may be concluded from the observations, empty if something may."""
     for name, each in seen.items():
         if each.state is RunState.UNUSABLE and each.environment_problem is not None:
             return f"{name}: {each.environment_problem}"
@@ -73,7 +73,7 @@ def _problem(seen: Mapping[str, Observation]) -> str:
 
 
 def _first(parts: Iterable[Mapping[str, _Value]]) -> dict[str, _Value]:
-    """Return all entries; of a key that several have, the first's."""
+    """Return the entries of all mappings; for a repeated key, the first value."""
     found: dict[str, _Value] = {}
     for part in parts:
         found = {**part, **found}
@@ -81,13 +81,13 @@ def _first(parts: Iterable[Mapping[str, _Value]]) -> dict[str, _Value]:
 
 
 def _command(everything: Sequence[Observation]) -> tuple[str, ...]:
-    """Return the commands one after the other, as a shell takes them; those alone that ran a test, if any did."""
+    """Return the commands joined for a shell; if any ran a test, only those."""
     ran = [each for each in everything if any(record.ran for record in each.records.values())]
     commands = [each.command for each in ran or everything if each.command]
     return tuple(word for at, command in enumerate(commands) for word in ((";",) if at else ()) + command)
 
 
 def _tail(seen: Mapping[str, Observation]) -> str:
-    """Return the ends of what the runners printed, each with its share of the room."""
+    """Return the ends of the runners' output, each shortened to its share."""
     said = {name: each.tail for name, each in seen.items() if each.tail}
     return "\n".join(f"== {name} ==\n{tail[-(_TAIL // len(said)) :]}" for name, tail in said.items())

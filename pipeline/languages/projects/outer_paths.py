@@ -1,4 +1,4 @@
-"""Translates paths, ids and observations of a project in a folder to those of the whole repository, and back.
+"""Translates paths, ids and observations between a project's folder and the whole repository.
 
 An id that begins with a path gets the folder in front, `web/a.test.js::x`; one that names packages is told apart from
 those of another folder, `web::crate::lib::x`. Both are undone by taking the same text away again.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """A folder of the repository, and how what is said inside it is said outside.
+    """A folder of the repository, and the prefix of its test ids.
 
     `marks` is what an id has in front outside: the folder with a slash, or with two colons. Without a folder all is the
     same on both sides.
@@ -37,14 +37,14 @@ class Place:
     marks: str
 
     def out(self, path: str) -> str:
-        """Return a path of the repository; no path stays none."""
+        """Return a path inside the folder as one of the repository; an empty path stays empty."""
         if not path or not self.folder:
             return path
         whole = f"{self.folder}/{path}"
         return posixpath.normpath(whole) if path.startswith("../") else whole
 
     def into(self, path: str) -> str | None:
-        """Return a path below the folder, None for one that lies elsewhere."""
+        """Return a path of the repository relative to the folder, None if it lies elsewhere."""
         return path.removeprefix(f"{self.folder}/") if self.has(path) else None
 
     def has(self, path: str) -> bool:
@@ -52,15 +52,15 @@ class Place:
         return not self.folder or path.startswith(f"{self.folder}/")
 
     def id_out(self, entry: str) -> str:
-        """Return the id by which the repository knows a test."""
+        """Return the repository's id of a test."""
         return f"{self.marks}{entry}"
 
     def id_into(self, entry: str) -> str | None:
-        """Return the id by which the runner knows it, None for a test of another place."""
+        """Return the runner's id of a test, None for a test of another folder."""
         return entry.removeprefix(self.marks) if entry.startswith(self.marks) else None
 
     def selected(self, selection: Selection | None) -> Selection | None:
-        """Return what a selection means to the runner: what lies elsewhere is none of its tests."""
+        """Return the selection in the runner's ids and paths; tests elsewhere are left out."""
         if selection is None:
             return None
         return Selection(
@@ -69,7 +69,7 @@ class Place:
         )
 
     def observed(self, seen: Observation) -> Observation:
-        """Return what was observed, in paths and ids of the repository."""
+        """Return the observation in paths and ids of the repository."""
         records = {self.id_out(entry): self._record(record) for entry, record in seen.records.items()}
         errors = (
             CollectionError(path=self.out(error.path), fault=self._fault(error.fault))

@@ -59,7 +59,7 @@ class Project:
 
     @property
     def place(self) -> Place:
-        """Return how its paths and ids are said outside of its folder."""
+        """Return the translation of paths and ids between the project's folder and the repository."""
         if not self.folder:
             return Place("", "")
         return Place(self.folder, f"{self.folder}/" if LANGUAGES[self.name].ids_by_path else f"{self.folder}::")
@@ -69,15 +69,15 @@ class Project:
         return path.endswith(self.toolchain.sources) and self.place.has(path)
 
     def view(self, view: View) -> View:
-        """Return how its folder is shown, given the view of the whole repository."""
+        """Return the view of the project's folder, given that of the whole repository."""
         return View(view.mount.below(self.folder, view.workspace / self.folder)) if self.folder else view
 
     def files_inside(self, files: Mapping[str, str]) -> dict[str, str]:
-        """Return files by their paths as seen from the folder, those of siblings included."""
+        """Return files by path relative to the project's folder, those of siblings included."""
         return {self._into(path): text for path, text in files.items()}
 
     def symbols_inside(self, symbols: Sequence[Symbol]) -> list[Symbol]:
-        """Return symbols with their paths as seen from the folder."""
+        """Return symbols with paths relative to the project's folder."""
         return [replace(symbol, path=self._into(symbol.path)) for symbol in symbols]
 
     def symbols_outside(self, symbols: Sequence[Symbol]) -> tuple[Symbol, ...]:
@@ -88,7 +88,7 @@ class Project:
         return posixpath.relpath(path, self.folder) if self.folder and path else path
 
     async def find_environment(self, lookup: Lookup) -> Environment | Missing:
-        """Return how its tests are run; looked for in its folder, of the worktree and of the main checkout."""
+        """Return the environment of the project's tests, looked for in its folder of the worktree and main checkout."""
         if not self.folder:
             return await self.toolchain.find_environment(lookup)
         worktree, main = lookup.worktree / self.folder, lookup.main / self.folder
@@ -101,7 +101,7 @@ class Project:
         return _with_siblings(env, (lookup.worktree, lookup.main), self.folder)
 
     def limited(self, asked: Measurement) -> Measurement:
-        """Return a measurement with the project's own limits, where it has some."""
+        """Return the measurement with the project's own time limits, if it has some."""
         if self.table is None:
             return asked
         return replace(asked, timeout_s=self.table.timeout_s, per_test_timeout_s=self.table.test_timeout_s)
@@ -109,7 +109,7 @@ class Project:
     async def measure(
         self, asked: Measurement, measure: Callable[[Measurement], Awaitable[Observation]]
     ) -> Observation:
-        """Return what a measurement of the folder shows, in paths of the repository; without the folder, nothing.
+        """Return the observation of the project's folder in paths of the repository; an empty one if it is missing.
 
         Raises:
             BoxError: the box did not work.
@@ -125,7 +125,7 @@ class Project:
         return self._without_folder(asked.view) or self.place.observed(await measure(inner))
 
     def _without_folder(self, view: View) -> Observation | None:
-        """Return what is observed where there is no such folder; a link in its place would lead out of the view."""
+        """Return the observation for a missing folder or a link in its place, None if the folder exists."""
         at = os.fspath(view.host)
         for part in self.folder.split("/"):
             at = f"{at}/{part}"
@@ -140,7 +140,7 @@ class Project:
 
 
 class _WholeViewBox:
-    """A box that shows the whole view around the folder that a command is about."""
+    """A box that shows the whole repository's view when a command runs in a subfolder."""
 
     def __init__(self, box: Box, whole: Mount) -> None:
         self._box = box
@@ -156,7 +156,7 @@ class _WholeViewBox:
 
 
 def _with_siblings(env: Environment, checkouts: tuple[Path, Path], folder: str) -> Environment:
-    """Return the environment with what it imports from elsewhere in the checkouts taken from the view.
+    """Return the environment with imports from elsewhere in the checkouts replaced by the view's files.
 
     To a runner that works in one folder a sibling that is installed in place looks like any other project on the host.
     """

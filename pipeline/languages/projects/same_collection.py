@@ -1,4 +1,4 @@
-"""What a runner collected from a tree is what it collects from another that differs only in other languages' sources.
+"""Reuses a runner's collected tests for a tree that differs only in other languages' sources.
 
 Evidence needs every id of every runner, also when only tests of one language are to run: a test that is not listed is
 one that was removed. Listing the tests of a compiled language means compiling them, so it is done again only where
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from pipeline.views.manifest import Manifest
 
 _MOST: Final = 8
-"""Trees remembered for each runner: a task goes to and fro between a few."""
+"""The most trees remembered for each runner: a task alternates between few."""
 
 
 class Memory:
-    """What the runners of one repository collected, in this process."""
+    """The collected tests of a repository's runners, in this process."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], Observation] = OrderedDict()
 
     def unrun(self, name: str, key: str, selection: Selection | None) -> Observation | None:
-        """Return what a runner would show for the selection; None if that is not known, or a test of it would run.
+        """Return a runner's observation for the selection without a run; None if it is unknown or a test would run.
 
         Args:
             name: The runner.
@@ -45,7 +45,7 @@ class Memory:
         return known
 
     def remember(self, name: str, key: str, seen: Observation) -> None:
-        """Keep what was collected, if the run may be believed."""
+        """Store the collected tests of a run that may be used."""
         if seen.state is RunState.COMPLETE and seen.environment_problem is None:
             self._known[name, key] = collected(seen)
             self._known.move_to_end((name, key))
@@ -55,7 +55,7 @@ class Memory:
 
 
 def key_of(files: Manifest, others: Collection[str]) -> str:
-    """Return what a runner was shown, as one digest.
+    """Return a digest of the files that a runner reads: all but other languages' sources.
 
     Args:
         files: From `scan`.

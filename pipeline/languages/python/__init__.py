@@ -1,1 +1,1 @@
-"""Python projects: tested with pytest; start reading with `toolchain`."""
+"""How are Python projects tested with pytest? Start reading with `toolchain`."""

@@ -1,4 +1,4 @@
-"""Python for `suite_walk`: assertions of pytest, unittest, numpy and its kin, and what keeps one from failing."""
+"""Reads Python for `suite_walk`: assertions of pytest, unittest, numpy and the like, and what stops them failing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ASSERTIONS: Final = strengths(
     "assertIsNone assertFalse assert_any_call assert_called_once assert_any_await assert_awaited_once",
     presence="assertTrue assertIsNotNone assert_called assert_awaited",
 )
-"""What unittest, `unittest.mock`, numpy, pandas and torch call their assertions."""
+"""The assertions of unittest, `unittest.mock`, numpy, pandas and torch, by strength."""
 _ASKED: Final[dict[str, int]] = dict.fromkeys(("isinstance", "isclose", "allclose"), PART)
 _THIRD: Final[dict[str, Literal["digits", "deviation"]]] = {
     **dict.fromkeys(("assertAlmostEqual", "assert_almost_equal", "assert_approx_equal"), "digits"),
@@ -41,7 +41,7 @@ _THIRD: Final[dict[str, Literal["digits", "deviation"]]] = {
     **dict.fromkeys(("assert_allclose", "assert_array_almost_equal_nulp", "assert_array_max_ulp"), "deviation"),
 }
 _OF_MOCKS: Final = re.compile(r"_(?:called|calls?|awaited|awaits?)(?:_|$)")
-"""What is asked of a stand-in, which is what the assertion is about."""
+"""The names of assertions on a mock, where the mock is the subject."""
 _RAISES: Final = frozenset({"raises", "warns", "deprecated_call", "assertRaises", "assertWarns"})
 _BROAD: Final = frozenset({"Exception", "BaseException"})
 _CATCHES: Final = _BROAD | {"AssertionError"}
@@ -49,7 +49,7 @@ _SWALLOWED: Final = "a failing assertion is swallowed"
 
 
 class Python:
-    """Python, for `suite_walk`."""
+    """The implementation of Python for `suite_walk`."""
 
     def words(self, node: ast.AST) -> Words:
         """Return the tokens of a node."""
@@ -60,7 +60,7 @@ class Python:
         return tuple(_TOKEN.findall(source))
 
     def children(self, node: ast.AST) -> Iterable[ast.AST]:
-        """Return the nodes below a node."""
+        """Return the child nodes of a node."""
         return ast.iter_child_nodes(node)
 
     def guarded(self, node: ast.AST) -> Collection[ast.AST]:
@@ -68,7 +68,7 @@ class Python:
         return node.body if isinstance(node, ast.If) and not node.orelse else ()
 
     def bindings(self, node: ast.AST) -> Iterable[tuple[Sequence[str], Words]]:
-        """Return the names of an assignment."""
+        """Yield the names that an assignment binds, with the tokens of their values."""
         match node:
             case ast.Assign(targets=targets, value=value):
                 yield from ((names_of(target), self.words(value)) for target in targets)
@@ -80,13 +80,13 @@ class Python:
                 pass
 
     def loop(self, node: ast.AST) -> tuple[Sequence[str], Words] | None:
-        """Return the names of a `for`, and what it goes through."""
+        """Return the names that a `for` binds, and the tokens of what it iterates over; None for other nodes."""
         if isinstance(node, ast.For | ast.AsyncFor):
             return names_of(node.target), self.words(node.iter)
         return None
 
     def checks(self, node: ast.AST, made: Callable[[Words], Words]) -> Iterator[Check]:
-        """Yield what a node checks by itself."""
+        """Yield the checks that a node itself makes."""
         match node:
             case ast.Assert(test=test):
                 always = isinstance(test, ast.Tuple) and bool(test.elts)  # `assert (x, "why")`
@@ -108,7 +108,7 @@ class Python:
                 pass
 
     def call(self, node: ast.AST) -> Call | None:
-        """Return a call of a function by its name."""
+        """Return a call of a function by its name, None for other nodes."""
         match node:
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
                 named = [(one.arg, self.words(one.value)) for one in keywords if one.arg is not None]
@@ -117,11 +117,11 @@ class Python:
                 return None
 
     def ends(self, node: ast.AST) -> bool:
-        """Return whether it is a `return` of nothing."""
+        """Return whether a node is a `return` without a value, or of a constant."""
         return isinstance(node, ast.Return) and (node.value is None or isinstance(node.value, ast.Constant))
 
     def marks(self, node: ast.AST) -> Iterator[str]:
-        """Yield that a failing assertion below a node would be caught and forgotten."""
+        """Yield a sentence if a failing assertion below a node would be caught and ignored."""
         match node:
             case ast.Try(body=body, handlers=handlers):
                 if self._asserts(body) and any(self._forgets(handler) for handler in handlers):
@@ -141,7 +141,7 @@ class Python:
         return not _CATCHES.isdisjoint(caught) and inside.isdisjoint({"raise", "fail"})
 
     def _raised(self, call: ast.Call, name: str) -> Check:
-        """Return the check that an exception is raised; one that is derived from another is that one, too."""
+        """Return the check that an exception is raised; a derived class counts as its base."""
         named = {keyword.arg: keyword.value for keyword in call.keywords}
         wanted = call.args[0] if call.args else named.get("expected_exception", named.get("expected_warning"))
         kinds = [part.id for part in ast.walk(wanted) if isinstance(part, ast.Name)] if wanted is not None else []
@@ -159,7 +159,7 @@ class Python:
 
 
 def name_of(node: ast.AST) -> str:
-    """Return the last word of a name, empty for what is none."""
+    """Return the last part of a dotted name, empty for other nodes."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
@@ -173,7 +173,7 @@ def names_of(target: ast.expr) -> tuple[str, ...]:
 
 
 def cases_of(node: Function, rules: Python, made: Callable[[Words], Words]) -> tuple[int | None, Words]:
-    """Return how many cases parametrisation makes of a test, None if they are not written down, and their tokens."""
+    """Return the number of cases that parametrisation gives a test (None if it is computed), and their tokens."""
     product: int | None = 1
     cases: Words = ()
     for decorator in node.decorator_list:

@@ -1,4 +1,4 @@
-"""A cache of the project's bytecode: what the baseline compiled is used again for files of the same bytes.
+"""Caches the project's bytecode: the baseline's is reused for files with the same bytes.
 
 Python, and older versions of pytest for the tests that they rewrite, believe a compiled file whose source has the size
 and the second that are noted in it. Two trees can hold different bytes of one size, written in one second, at one path.
@@ -30,28 +30,28 @@ _HEADER: Final = 16
 _WORD: Final = 0xFFFFFFFF
 _BY_HASH: Final = (-1, -1)
 _LIMIT: Final = 64 << 20
-"""Larger files are compiled again."""
+"""The largest source file in bytes whose bytecode is reused."""
 _CONFIGURATION: Final = (
     "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
 )  # fmt: skip
-"""What may say how pytest compiles, or which warnings of the compiler are errors."""
+"""Files that may configure how pytest compiles, or turn compiler warnings into errors."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A folder of sources: where the tests find it, and its files. Compiled code may know its path."""
+    """A folder of sources: its path for the tests, and its files. Compiled code may contain the path."""
 
     inside: Path
     files: Files
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Return the names of the folder and of those above it."""
+        """Return the parts of the folder's path."""
         return self.inside.parts[1:]
 
 
 def keep(cache: Path, places: Sequence[Place], foreign: Collection[Path]) -> None:
-    """Take the project's bytecode out of a cache that a warm run has filled, and note which sources it belongs to.
+    """Move the project's bytecode out of a cache filled by a warm run, and record the sources that it belongs to.
 
     Args:
         cache: A copy of what was `PYTHONPYCACHEPREFIX`, without links.
@@ -83,7 +83,7 @@ def keep(cache: Path, places: Sequence[Place], foreign: Collection[Path]) -> Non
 
 
 def lay_out(cache: Path, places: Sequence[Place], prefix: Path) -> None:
-    """Make the empty folder *prefix* a cache for one measurement: links to the shared one, and the project's own.
+    """Fill the empty folder *prefix* as one measurement's cache: links to the shared one, and the project's bytecode.
 
     Args:
         cache: What `keep` has left; nothing is taken from a cache that no warm run has filled.
@@ -111,7 +111,7 @@ def _tops(places: Sequence[Place]) -> list[tuple[str, ...]]:
 
 
 def _compiled(cache: Path, parts: tuple[str, ...], foreign: Collection[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield (folder, name) of the files below."""
+    """Yield (folder, name) of the compiled files below a folder."""
     for at, folders, names in os.walk(cache.joinpath(*parts)):
         folder = Path(at)
         folders[:] = [name for name in folders if folder / name not in foreign]
@@ -119,14 +119,14 @@ def _compiled(cache: Path, parts: tuple[str, ...], foreign: Collection[Path]) ->
 
 
 def _prune(top: Path) -> None:
-    """Remove the empty folders below, and this one: what is left there is an environment's."""
+    """Remove the empty folders below a folder, and the folder itself if it is empty."""
     for at, _, _ in os.walk(top, topdown=False):
         with contextlib.suppress(OSError):
             Path(at).rmdir()
 
 
 def _written_for(compiled: Path, files: Files, source: str) -> str | None:
-    """Return the sha256 of the source that a compiled file fits; None if it fits none.
+    """Return the sha256 of the source that a compiled file belongs to; None if it belongs to none.
 
     One that notes its source's hash is checked against it when it is loaded; only the version that wrote it knows how.
     """
@@ -135,7 +135,7 @@ def _written_for(compiled: Path, files: Files, source: str) -> str | None:
 
 
 def _read(files: Files, source: str) -> tuple[tuple[int, int], str] | None:
-    """Return the second and the size of a source, and its sha256; None for what is no file, or too large to be one."""
+    """Return a source's modification second and size, and its sha256; None if it is no file or too large."""
     try:
         with files.opened(source) as file:
             status = os.fstat(file.fileno())
@@ -147,7 +147,7 @@ def _read(files: Files, source: str) -> tuple[tuple[int, int], str] | None:
 
 
 def _noted(compiled: Path) -> tuple[int, int] | None:
-    """Return the second and the size that a compiled file notes of its source, or `_BY_HASH`; None for what is none."""
+    """Return the source's second and size by a compiled file's header, or `_BY_HASH`; None if it is none."""
     with compiled.open("rb") as file:
         header = file.read(_HEADER)
         whole = len(header) == _HEADER and os.fstat(file.fileno()).st_size <= _LIMIT
@@ -159,7 +159,7 @@ def _noted(compiled: Path) -> tuple[int, int] | None:
 
 
 def _give(kept: Path, source: tuple[Files, str], sha256: str, target: Path) -> None:
-    """Put a compiled file where it will be looked for, if the source has the bytes that it was made from."""
+    """Copy a compiled file to where Python looks for it, if the source still has the same bytes."""
     noted, found = _noted(kept), _read(*source)
     if noted is None or found is None or found[1] != sha256:
         return
@@ -173,7 +173,7 @@ def _give(kept: Path, source: tuple[Files, str], sha256: str, target: Path) -> N
 
 
 def _graft(source: Path, target: Path, apart: Iterable[tuple[str, ...]]) -> None:
-    """Link what is in *source* into *target*; what leads to the folders *apart*, and these, become real folders."""
+    """Link the content of *source* into *target*; folders on the way to those of *apart* become real ones."""
     paths = [parts for parts in apart if parts]
     for entry in os.scandir(source):
         inner = [parts[1:] for parts in paths if parts[0] == entry.name]

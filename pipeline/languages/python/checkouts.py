@@ -1,4 +1,4 @@
-"""The environments that a checkout of a Python project has, or that its lock makes: see `protocol.Checkouts`."""
+"""Finds environments inside a checkout of a Python project, or those that its lock makes: see `protocol.Checkouts`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ INSTEAD: Final = "or make the environment yourself: uv sync"
 
 
 def is_locked(folder: Path, search_path: str) -> bool:
-    """Return whether a run would make the environment from a lock."""
+    """Return whether a run would create the environment from a lock file."""
     return lock_tool(folder, search_path) is not None
 
 
 def interpreters(folders: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
-    """Return what the environments in these checkouts are started by, in the order in which they are asked."""
+    """Return the interpreters of the environments in these checkouts, in the order in which they are tried."""
     return pythons(folders, locked=locked)
 
 
 def has_runner(interpreter: Path, folder: Path, search_path: str) -> bool:
-    """Return whether an environment has the test runner; nothing of the project is run."""
+    """Return whether an environment has pytest; no code of the project is run."""
     facts = probe.ask(interpreter, folder, {"PATH": search_path})
     return facts is not None and bool(facts.pytest)
 
 
 def first_run(interpreter: Path) -> tuple[str, ...]:
-    """Return the command that runs tests with an environment, without making one."""
+    """Return the command that runs tests in an environment, without creating one."""
     return (str(interpreter), "-m", "pytest")

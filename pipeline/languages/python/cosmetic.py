@@ -1,4 +1,4 @@
-"""Decides whether an edit of a Python file is cosmetic: only comments without effect and blank space differ.
+"""Decides whether an edit of a Python file is cosmetic: it changes only comments without effect and blank space.
 
 The syntax tree alone would not be enough to compare. It does not have comments, and some of those are orders to a type
 checker, a linter, a coverage tool or an editor; a `coding` comment even changes what every other line says. And it
@@ -39,7 +39,7 @@ _Token = tuple[int, str]
 
 
 def edited(content: bytes, old: str, new: str) -> bytes | None:
-    """Return a Python file with the one occurrence of `old` replaced; None where that is no cosmetic edit.
+    """Return a Python file with the only occurrence of `old` replaced; None if the edit is not cosmetic.
 
     Args:
         content: The file as git stores it.
@@ -66,7 +66,7 @@ def _says_the_same(before: bytes, after: bytes) -> bool:
 
 
 def _first_line(content: bytes) -> bytes:
-    """Return the line that says which program runs the file, nothing where there is none."""
+    """Return the `#!` line of a file, empty if it has none."""
     return content.splitlines()[0] if content.startswith(b"#!") else b""
 
 
@@ -82,7 +82,7 @@ def _meaning(content: bytes) -> tuple[str, str, list[_Token]]:
 
 
 def _significant(tokens: list[tokenize.TokenInfo]) -> Iterator[_Token]:
-    """Yield what a program or a tool sees, in order; a comment with whether it has its line for itself."""
+    """Yield the tokens that programs or tools read; for a comment, also whether it has a line of its own."""
     all_comments = any(token.type == tokenize.COMMENT and _SCRIPT_BLOCK.match(token.string) for token in tokens)
     for token in tokens:
         if token.type == tokenize.COMMENT and (all_comments or _ORDER.search(token.string)):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.languages.python.probe import Facts
 
 PLACES: Final = (".venv", "venv")
-"""Where a project's own environment is; with a lock only the first is uv's."""
+"""The folders of a project's own environment; with a lock only the first is uv's."""
 
 _NOTHING: Final = Path("/dev/null")
 _PLAIN: Final = 'give it as ["PYTHON", "-m", "pytest"]'
@@ -40,7 +40,7 @@ _SYNC_TIMEOUT_S: Final = 900.0
 PYTEST: Final = frozenset({"pytest", "py.test"})
 _PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _STARTERS: Final = frozenset({"coverage", "hatch", "nox", "pdm", "pipenv", "poetry", "rye", "tox", "uv", "uvx"})
-"""Programs that look for the interpreter themselves and need nothing else: they make no development shell."""
+"""Programs that find the interpreter themselves and make no development shell."""
 
 _SOURCES: Final = "src"
 _SAYS_WHO: Final = """\
@@ -49,11 +49,12 @@ with open(os.environ["REDFIRST_PROBE"], "w") as out:
     out.write(sys.executable)
 os._exit(0)
 """
-"""A plugin of pytest; leaving at once keeps pytest from loading the project's conftest.py on the host."""
+"""A pytest plugin that writes the interpreter's path and exits before conftest.py of the project is loaded on the
+host."""
 
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
-    """Return how the project's tests are run, or why that is not known; a configured command is tried alone."""
+    """Return the environment of the project's tests, or why it is missing; a configured command excludes all others."""
     worktree, search_path = lookup.worktree, lookup.search_path
     checkouts = tuple(dict.fromkeys((worktree, lookup.main)))
     if lookup.configured:
@@ -90,12 +91,12 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
 
 
 def lock_tool(worktree: Path, search_path: str) -> str | None:
-    """Return uv where the project has a lock for it, None where it has none or there is no uv."""
+    """Return the path of uv if the project has a uv lock and uv is installed, else None."""
     return shutil.which("uv", path=search_path) if (worktree / "uv.lock").is_file() else None
 
 
 def pythons(checkouts: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
-    """Return the interpreters of the environments in the checkouts, in the order in which they are asked."""
+    """Return the interpreters of the checkouts' environments, in the order in which they are tried."""
     names = PLACES[:1] if locked else PLACES
     found = (checkout / name / "bin" / "python" for checkout in checkouts for name in names)
     return tuple(python for python in found if os.access(python, os.X_OK))
@@ -104,7 +105,7 @@ def pythons(checkouts: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
 async def _from_command(
     configured: tuple[str, ...], worktree: Path, checkouts: Sequence[Path], search_path: str
 ) -> Environment | Missing:
-    """Return the environment behind a configured command, wrappers such as `uv run` and `nix develop -c` included.
+    """Return the environment behind a configured command, through wrappers such as `uv run` and `nix develop -c`.
 
     Of a development shell the variables count too; what starts pytest by itself (`uv run`) is left to do that.
     """
@@ -141,7 +142,7 @@ async def _from_command(
 
 
 def _shell_of(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the words before pytest that make a development shell.
+    """Return the words before pytest that make a development shell.
 
     A python that is told to run pytest as a module belongs to pytest, and so does what starts it by itself.
     """
@@ -172,7 +173,7 @@ def environment(facts: Facts, arguments: tuple[str, ...], checkouts: Sequence[Pa
 
 
 def _source_folders(worktree: Path, facts: Facts) -> tuple[str, ...]:
-    """Return `src` where tests could not import what is in it: it is no package, and nothing of it is installed."""
+    """Return `src` if tests could not import from it otherwise: it is no package, and none of it is installed."""
     folder = worktree / _SOURCES
     if not folder.is_dir() or (folder / "__init__.py").exists():
         return ()
@@ -189,7 +190,7 @@ def _is_importable(entry: Path) -> bool:
 
 
 def _editable_roots(facts: Facts, checkouts: Sequence[Path]) -> tuple[EditableRoot, ...]:
-    """Return where editable installs import this project from; the project folder itself when only that is known."""
+    """Return the folders from which editable installs import this project; the project folder if only that is known."""
     installed = (Path(facts.prefix), Path(facts.base_prefix))
     direct = [Path(entry) for entry in (*facts.path, *facts.mapped)]
     roots = [root for path in direct if not _under(path, installed) and (root := _root_of(path, checkouts))]
@@ -209,7 +210,7 @@ def _root_of(path: Path, checkouts: Sequence[Path]) -> EditableRoot | None:
 
 
 def _elsewhere(facts: Facts, checkouts: Sequence[Path]) -> tuple[Mount, ...]:
-    """Return mounts for folders outside installation and checkouts that it imports from: other editable installs."""
+    """Return mounts of other folders that the environment imports from, such as editable installs of other projects."""
     known = [Path(facts.prefix), Path(facts.base_prefix), *SYSTEM_FOLDERS]
     known += [base for checkout in checkouts for base in (checkout, checkout.resolve())]
     paths = sorted({Path(entry) for entry in (*facts.path, *facts.mapped)})
@@ -219,7 +220,7 @@ def _elsewhere(facts: Facts, checkouts: Sequence[Path]) -> tuple[Mount, ...]:
 
 
 def _private(folder: Path) -> list[Path]:
-    """Return the files of another project that its code is imported without: where its secrets are."""
+    """Return the files of another project that may hold secrets and are not needed to import its code."""
     names = [folder / ".git" / "config", folder / ".git" / "credentials", *sorted(folder.glob(".env*"))]
     return [path for path in names if path.is_file() and not path.is_symlink()]
 
@@ -233,7 +234,7 @@ async def _ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Fact
 
 
 async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, str]) -> Path | None:
-    """Return the interpreter that a command starts pytest with; None when it does not.
+    """Return the interpreter with which a command starts pytest; None if it starts none.
 
     Such a command runs what the project has, so it is the user's own, or trusted (`config.trust`).
     """
@@ -254,7 +255,7 @@ async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, 
 
 
 async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str | None:
-    """Make or update the private environment from the lock; return what went wrong, or None."""
+    """Create or update the private environment from the lock; return the error message, None if it worked."""
     environ = probe.cleaned({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
     with anyio.move_on_after(_SYNC_TIMEOUT_S):
         code, said = await answer_of((uv, "sync", "--frozen"), folder=worktree, environ=environ, of_errors=True)

@@ -1,4 +1,4 @@
-"""Says what a Python environment holds; runs in its interpreter, on the host, as `python -I -S environment_facts.py`.
+"""Prints facts about a Python environment; run by its interpreter on the host as `python -I -S environment_facts.py`.
 
 -S leaves `site` out: no `.pth` line, no sitecustomize and no plugin runs. What they would have done to the import path
 is read here, as text. This file imports the standard library alone and speaks Python 3.8.
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _environment_of(executable: Path) -> tuple[str, bool]:
-    """Return the environment of an interpreter, and whether it shows what is installed around it."""
+    """Return an interpreter's environment folder, and whether it includes the base installation's packages."""
     for place in (executable.parent.parent, executable.parent):
         text = _text(place / "pyvenv.cfg")
         if text:
@@ -64,7 +64,7 @@ def _site_packages(prefix: str) -> list[str]:
 
 
 def _follow(folder: Path, path: list[str], mapped: list[str]) -> None:
-    """Add what the `.pth` files of a folder put on the path, and what modules of editable installs are mapped to."""
+    """Add the paths in a folder's `.pth` files, and the folders that editable-install finders map to."""
     for file in sorted(folder.glob("*.pth")):
         for line in _text(file).splitlines():
             if line.startswith(("import ", "import\t")):
@@ -76,7 +76,7 @@ def _follow(folder: Path, path: list[str], mapped: list[str]) -> None:
 
 
 def _mapping(file: Path) -> list[str]:
-    """Return the values of MAPPING in the finder that setuptools writes for an editable install."""
+    """Return the values of MAPPING in the finder module that setuptools writes for an editable install."""
     try:
         for node in ast.parse(_text(file)).body:
             if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:

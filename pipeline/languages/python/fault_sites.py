@@ -1,4 +1,4 @@
-"""Python: which nodes of a syntax tree a small fault may change. Types, decorators, messages and logging stay."""
+"""Selects nodes of a Python syntax tree for small faults. Types, decorators, messages and logging are left alone."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ _BOUND: Final = Query(
 
 
 def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked alike)
-    """Return what has to be known of Python."""
+    """Return the fault grammar of Python."""
     return _GRAMMAR
 
 
 def _assigned(node: Node, function: Node) -> Iterator[Edit]:
-    """Leave out an assignment to names that have a value already: without one the code would not go on."""
+    """Yield the edit that removes an assignment to names with an earlier value: without one the code would stop."""
     target = node.named_children[0].child_by_field_name("left")
     cursor = QueryCursor(_BOUND)
     cursor.set_byte_range(function.start_byte, node.start_byte)

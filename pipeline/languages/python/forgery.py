@@ -1,4 +1,4 @@
-"""Words of Python code that looks at its own tests, or ends them: see `sources.forgery`."""
+"""Words of Python code that detects or ends its own tests: see `sources.forgery`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipeline.languages.sources.forgery import Words
 
 _MODULES: Final = "(?:_?pytest|unittest|redfirst_evidence|gc|ctypes|atexit|runpy|zipimport)"
 _SHARED: Final = "|".join(("_?pytest", "pluggy", *sorted(sys.stdlib_module_names)))
-"""What a runner is made of."""
+"""The names of modules that a test runner consists of."""
 _IMPORT: Final = r"^[ \t]*(?:import|from)[ \t]+(?:[\w., ]+,[ \t]*)?"
 _COMPARISON: Final = "__(?:eq|ne|lt|le|gt|ge|contains)__"
 _CONSTANT: Final = r"(?:True|False|-?\d+)\b"

@@ -1,4 +1,4 @@
-"""Files beside Python tests that serve them: what a change takes out of these, and which tests of others use it.
+"""Compares helper files of Python tests: what they lost, and which unchanged tests use it.
 
 Nothing here performs I/O.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lost:
-    """A constant, function or fixture of which something is gone.
+    """A constant, function or fixture that lost something.
 
     Args:
         what: How it differs, in words.
@@ -37,7 +37,7 @@ class Lost:
 
 
 def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...]:
-    """Return what a file of helpers lost; nothing where either text cannot be parsed."""
+    """Return the losses of a helper file; empty if either text cannot be parsed."""
     trees = parsed(before), parsed(after)
     if trees[0] is None or trees[1] is None:
         return ()
@@ -58,7 +58,7 @@ def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...]:
 
 
 def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the tests of a file that use what is lost in another one, for each of it.
+    """Return, for each loss in a helper file, the tests of another file that use it.
 
     Args:
         path: The file of tests.
@@ -84,7 +84,7 @@ def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> 
 
 
 def _reached(name: str, uses: Mapping[str, frozenset[str]]) -> set[str]:
-    """Return the names that something is made of, directly or by way of others."""
+    """Return the names that a name depends on, directly or indirectly."""
     found = {name}
     pending = [name]
     while pending:

@@ -1,4 +1,4 @@
-"""What Python files import from their own project, read from the syntax tree.
+"""Reads which files of their own project Python files import, from syntax trees.
 
 A module is known by every name that it may have: below the top of its package, below `src` and the like, and below each
 folder that holds it, since pytest puts folders of tests on the path. `from package import name` leads to the module in
@@ -21,14 +21,14 @@ _IMPORTERS: Final = frozenset({"import_module", "__import__", "importorskip"})
 _PATCHERS: Final = frozenset({"patch", "setattr", "delattr", "object", "dict", "multiple"})
 _LITERALS: Final = "pytest_plugins"
 _STEPS: Final = 256
-"""So many re-exports are followed for one name: a source can make them go round."""
+"""The most re-exports that are followed for one name: they can form a cycle."""
 
 _Naming = ast.Import | ast.ImportFrom | ast.Call | ast.Assign
-"""What can name a module. Only these nodes of a tree are kept: whole trees of a large project take gigabytes."""
+"""The nodes that can name a module. Only these are kept: whole trees of a large project take gigabytes."""
 
 
 def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield each Python file that can be parsed, with the project's files that it imports."""
+    """Yield each parsable Python file with the project's files that it imports."""
     said = {path: _naming(text) for path, text in sources.items() if path.endswith(".py")}
     modules = _Modules(said)
     for path, nodes in said.items():
@@ -37,7 +37,7 @@ def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _naming(text: str) -> tuple[_Naming, ...] | None:
-    """Return what names modules in a text, None for what is no Python."""
+    """Return the nodes of a source that can name modules, None if it is no Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the project's own are none of the user's business here
@@ -58,7 +58,7 @@ def _names_modules(node: _Naming) -> bool:
 
 
 class _Modules:
-    """The project's modules by name, and what their `__init__` files took from elsewhere."""
+    """The project's modules by name, with the names that their `__init__` files import."""
 
     def __init__(self, said: Mapping[str, tuple[_Naming, ...] | None]) -> None:
         self._said = said
@@ -103,13 +103,13 @@ class _Modules:
             yield ".".join(filter(None, [*folders[-1].parts, node.module]))
 
     def _loaded(self, name: str) -> set[str]:
-        """Return the files that `import name` runs: the module, and the packages around it."""
+        """Return the files that `import name` runs: the module, and the packages that contain it."""
         parts = name.split(".")
         prefixes = (".".join(parts[: end + 1]) for end in range(len(parts)))
         return {path for prefix in prefixes for path in self._by_name.get(prefix, ())}
 
     def _named(self, base: str, name: str, passed: set[tuple[str, str]]) -> set[str]:
-        """Return the files behind `from base import name`: a module, or where the package itself has it from."""
+        """Return the files behind `from base import name`: a module, or the source of a package's re-export."""
         found = set(self._by_name.get(f"{base}.{name}" if base else name, ()))
         if found or (base, name) in passed or len(passed) == _STEPS:
             return found
@@ -124,7 +124,7 @@ class _Modules:
         return found
 
     def _called(self, path: str, call: ast.Call) -> set[str]:
-        """Return the modules that a call names in a text: to import them, or to replace something in them."""
+        """Return the modules that a call names in a string, to import them or to replace parts of them."""
         found: set[str] = set()
         for text in _texts(call.args[:1]):
             if text.startswith("."):
@@ -149,7 +149,7 @@ def _module_names(path: str, known: Mapping[str, object]) -> Iterator[str]:
 
 
 def _packages(path: str, known: Mapping[str, object]) -> Iterator[str]:
-    """Yield the `__init__` of each package around a module: whoever loads it has run them."""
+    """Yield the `__init__` files of the packages that contain a module, which run when it is imported."""
     for folder in PurePosixPath(path).parents:
         package = str(folder / "__init__.py")
         if package not in known:
@@ -158,7 +158,7 @@ def _packages(path: str, known: Mapping[str, object]) -> Iterator[str]:
 
 
 def _conftests(path: str, known: Mapping[str, object]) -> Iterator[str]:
-    """Yield the files that pytest loads before a test at this path; production has none above it as a rule."""
+    """Yield the conftest files that pytest loads for a test at this path."""
     for folder in PurePosixPath(path).parents:
         conftest = str(folder / _CONFTEST)
         if conftest in known and conftest != path:

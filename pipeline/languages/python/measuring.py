@@ -1,4 +1,4 @@
-"""Python tests, measured: how a run of pytest is started in the box, again after a test that killed it.
+"""Measures Python tests: runs pytest in the box, and again after a test that killed it.
 
 The command line keeps the project's own configuration and takes away only what would stop early, reorder, parallelise
 or measure coverage; the plugin's records are the result.
@@ -43,12 +43,12 @@ _CALMING: Final[Mapping[str, tuple[str, ...]]] = {
     "random_order": ("--random-order-bucket=none",),
     "rerunfailures": ("--reruns=0",),
 }
-"""Plugins that split, reorder or repeat a run, and the options against it. An option is given only where it is known:
-`-p no:xdist` among a project's own makes an error of `-n`."""
+"""Options that switch off plugins which split, reorder or repeat a run, by plugin. An option is given only where it is
+known: `-p no:xdist` among a project's own makes an error of `-n`."""
 
 
 async def run_tests(asked: Measurement) -> Observation:
-    """Run the selected tests and return what was observed.
+    """Run the selected tests and return the observation.
 
     Everything is collected in any case, so the ids of the observation are complete. After a test that killed the
     process the rest is run in a new one, a few times.
@@ -94,7 +94,7 @@ async def run_tests(asked: Measurement) -> Observation:
 
 
 async def check_types(asked: Measurement) -> Observation:
-    """Return what cannot be collected: Python has no type check of its own, and this loads every module in use.
+    """Return the files that cannot be collected: Python has no type check of its own, and this imports every module.
 
     Raises:
         BoxError: the box did not work.
@@ -150,7 +150,7 @@ def _command(asked: Measurement, scratch: Scratch, folder: BoxFolder) -> Command
 
 
 def _request(asked: Measurement, done: set[str]) -> dict[str, object]:
-    """Return what the plugin is asked, but for what belongs to one process; *done* has run in another one already."""
+    """Return the request for the plugin, but for what one process adds; *done* tests ran in an earlier process."""
     chosen, roots, isolated = asked.selection or Selection(), asked.env.editable_roots, asked.box.maps_paths
     inside = [(str(root.path), "" if root.relative == "." else root.relative) for root in roots]
     return {
@@ -166,7 +166,7 @@ def _request(asked: Measurement, done: set[str]) -> dict[str, object]:
 
 
 def _places(asked: Measurement) -> tuple[bytecode.Place, ...]:
-    """Return where the project's own sources are seen. Our plugin is none of them: it is compiled for each process.
+    """Return the folders of the project's own sources. Our plugin is not among them: each process compiles it.
 
     What the cache holds comes from a run in which tests could write there, and the plugin is not for them to replace.
     """
@@ -178,7 +178,7 @@ def _places(asked: Measurement) -> tuple[bytecode.Place, ...]:
 
 
 def _seconds_by_file(sessions: Sequence[Session]) -> dict[str, float]:
-    """Return how long the tests of each file took, in seconds; no evidence, since it differs from run to run."""
+    """Return the seconds that the tests of each file took; no evidence, since they vary."""
     everything = [record for session in sessions for record in session.records]
     paths = {record.id: record.path for record in everything if isinstance(record, Item)}
     seconds: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What the plugin writes, as values: checked where it comes in."""
+"""The records that the plugin writes, as validated values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Line(Line):
 
 
 class SessionStart(_Line):
-    """The plugin is loaded."""
+    """A record that the plugin is loaded, with the versions of Python and pytest."""
 
     kind: Literal["session_start"]
     python: str
@@ -27,7 +27,7 @@ class SessionStart(_Line):
 
 
 class LayoutLine(_Line):
-    """What the project's configuration says about test files."""
+    """A record of the project's configuration of test files."""
 
     kind: Literal["layout"]
     testpaths: tuple[str, ...]
@@ -35,7 +35,7 @@ class LayoutLine(_Line):
 
 
 class FileLine(_Line):
-    """A test file was opened for collection."""
+    """A record that a test file was opened for collection."""
 
     kind: Literal["file"]
     path: str
@@ -43,7 +43,7 @@ class FileLine(_Line):
 
 
 class CollectionErrorLine(_Line):
-    """Something could not be collected."""
+    """A record that a file could not be collected."""
 
     kind: Literal["collection_error"]
     path: str
@@ -51,7 +51,7 @@ class CollectionErrorLine(_Line):
 
 
 class Item(_Line):
-    """A collected test id, whether chosen or not."""
+    """A record of a collected test id, whether selected or not."""
 
     kind: Literal["item"]
     id: str
@@ -63,21 +63,21 @@ class Item(_Line):
 
 
 class Start(_Line):
-    """A test begins; without its `test` line it did not survive."""
+    """A record that a test begins; without a later `test` line the process died in it."""
 
     kind: Literal["start"]
     id: str
 
 
 class Limit(_Line):
-    """A test reached its own time limit."""
+    """A record that a test reached its time limit."""
 
     kind: Literal["limit"]
     id: str
 
 
 class Phase(Value):
-    """One report of one phase; sub-tests and re-runs give several. `sub`: it is a sub-test's, not the test's own."""
+    """A report of one phase of a test; sub-tests and re-runs give several. `sub`: it is of a sub-test."""
 
     when: Literal["setup", "call", "teardown"]
     outcome: Literal["passed", "failed", "skipped", "xfailed", "xpassed", "strict_xpass", "rerun"]
@@ -87,7 +87,7 @@ class Phase(Value):
 
 
 class Finished(_Line):
-    """A test ended; `seconds` is what it took, set-up and tear-down included, and is no evidence."""
+    """A record that a test ended; `seconds` includes set-up and tear-down, and is no evidence."""
 
     kind: Literal["test"]
     id: str
@@ -98,7 +98,7 @@ class Finished(_Line):
 
 
 class Modules(_Line):
-    """The project's modules that are loaded, and the namesakes from elsewhere."""
+    """A record of the project's modules that are loaded, and of their namesakes from elsewhere."""
 
     kind: Literal["modules"]
     own: dict[str, str]
@@ -106,7 +106,7 @@ class Modules(_Line):
 
 
 class SessionEnd(_Line):
-    """The session ended in an orderly way."""
+    """A record that the session ended in order."""
 
     kind: Literal["session_end"]
     exitstatus: int
@@ -121,7 +121,7 @@ _ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discr
 
 @dataclass(frozen=True)
 class Session:
-    """The records of one process, and how that process ended."""
+    """The records of one process, and its exit."""
 
     records: tuple[Record, ...]
     exit_code: int | None
@@ -130,13 +130,13 @@ class Session:
 
     @property
     def ended(self) -> SessionEnd | None:
-        """Return the end record, which is the last one or is missing."""
+        """Return the end record, which is the last one; None if it is missing."""
         last = self.records[-1] if self.records else None
         return last if isinstance(last, SessionEnd) else None
 
     @property
     def contradicted(self) -> str:
-        """Return in words how the process ended otherwise than it had said, or nothing."""
+        """Return in words how the exit code contradicts the end record, empty if it does not."""
         end = self.ended
         if end is None or self.timed_out or end.exitstatus == self.exit_code:
             return ""
@@ -145,7 +145,7 @@ class Session:
 
     @property
     def unfinished(self) -> str | None:
-        """Return the id that was running when the process died or stopped."""
+        """Return the id of the test that was running when the process died or stopped, None if none was."""
         open_id: str | None = None
         for record in self.records:
             if isinstance(record, Start):
@@ -156,7 +156,7 @@ class Session:
 
 
 def read_session(answer: Answer, nonce: str, *, exit_code: int | None, timed_out: bool) -> Session:
-    """Return the records that a process left; a line that is not ours makes the session unusable (`forged`)."""
+    """Return the session that a process recorded; a line that is not ours makes it unusable (`forged`)."""
     records, forged = read_records(answer.data, answer.fault, nonce, _ADAPTER, SessionEnd)
     for place, record in enumerate(records):
         if not forged and isinstance(record, SessionStart) != (place == 0):

@@ -1,4 +1,4 @@
-"""Which files Python means by the dotted name of a module or package."""
+"""Finds the files that a dotted Python name means."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import PurePosixPath
 
 
 def is_module(path: str, module: str) -> bool:
-    """Return whether the file is the module (or the package's `__init__.py`), whatever folder sources are kept in."""
+    """Return whether a file is the module (or the package's `__init__.py`), in whatever source folder."""
     name = module.strip(".")
     return bool(name) and _dotted(path).endswith(f".{name}.")
 
 
 def is_part_of(path: str, module: str) -> bool:
-    """Return whether the file is the module, or lies in the package of that name."""
+    """Return whether a file is the module, or lies in the package of that name."""
     name = module.strip(".")
     return bool(name) and f".{name}." in _dotted(path)
 

@@ -1,4 +1,4 @@
-"""The package to install where pytest does not know an option, a setting or a plugin that the project names."""
+"""Finds the package to install when pytest does not know an option, setting or plugin that the project uses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PACKAGES: Final = {
     "pytest-timeout": ("--timeout", "--session-timeout", "timeout", "pytest_timeout"),
     "pytest-xdist": ("-n", "--numprocesses", "--maxprocesses", "--dist", "xdist"),
 }  # fmt: skip
-"""How the options, settings and modules of the known packages begin."""
+"""Prefixes of the options, settings and modules of known packages."""
 _UNKNOWN: Final = re.compile(
     r"unrecognized arguments: (?P<options>.+)"
     r"|Error importing plugin \"(?P<module>[^\"]+)\": No module named"
@@ -31,7 +31,7 @@ _UNKNOWN: Final = re.compile(
 
 
 def what_to_install(said: str) -> str:
-    """Return which packages to install, as a sentence, by a line that pytest printed; empty where it is about none."""
+    """Return a sentence on which packages to install, by a line of pytest's output; empty if none would help."""
     found = _UNKNOWN.search(said)
     if found is None:
         return ""

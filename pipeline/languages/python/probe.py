@@ -1,4 +1,4 @@
-"""Asks a Python interpreter what its environment holds, without anything of a repository being run.
+"""Asks a Python interpreter about its environment, without running any code of a repository.
 
 An interpreter is started as `-I -S`, in the root, and computes its answer from files (`environment_facts.py`). Which
 interpreter a `pytest` program belongs to is read from its first lines.
@@ -29,7 +29,7 @@ _DROPPED: Final = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA_", "UV_PROJECT", "N
 
 
 class Facts(BaseModel):
-    """What an interpreter says about itself."""
+    """The facts that an interpreter reports about its environment."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -45,7 +45,7 @@ class Facts(BaseModel):
 
 
 def ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | None:
-    """Return what an interpreter says about itself, or None when it does not run.
+    """Return an interpreter's facts, None if it does not run.
 
     Args:
         python: The interpreter, or a version manager's script in its place.
@@ -70,12 +70,12 @@ def ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | Non
 
 
 def cleaned(more: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's environment without what would point Python or uv at another environment, and with *more*."""
+    """Return the user's variables and *more*, without those that point Python or uv at another environment."""
     return {**{name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}, **more}
 
 
 def interpreter_of(script: Path, search_path: str) -> Path | None:
-    """Return the interpreter that a `pytest` program is written for; None where its text does not say so.
+    """Return the interpreter in a `pytest` script's first lines; None if they name none.
 
     Args:
         script: What an installer wrote: `#!/path/python`, or a line for `sh` where that would be too long; or a
@@ -103,7 +103,7 @@ def interpreter_of(script: Path, search_path: str) -> Path | None:
 
 
 def _behind(words: str, script: Path) -> Path | None:
-    """Return the program of `'''exec' /path/python "$0" "$@"`, quoted or not, or relative to the script."""
+    """Return the program in `'''exec' /path/python "$0" "$@"`, quoted or not, or relative to the script."""
     relocatable = _BESIDE.match(words)
     if relocatable:
         return script.resolve().parent / relocatable["name"]

@@ -1,4 +1,4 @@
-"""Reads what the plugin (`plugin`) wrote and makes one `Observation` of it.
+"""Makes one `Observation` from the records of the plugin (`plugin`).
 
 The records decide, never the exit code alone: a session that did not write its end has crashed, whatever number the
 process returned (ADR-R95).
@@ -43,7 +43,7 @@ _CANARIES: Final = {"pass": "passed", "fail": "failed"}
 
 
 def observe(sessions: Sequence[Session], *, command: tuple[str, ...], tail: str) -> Observation:
-    """Return what the sessions of one run showed together; a later one continues after a crash of the one before."""
+    """Return the observation of one run's sessions; a later session continues after a crash of an earlier one."""
     state, detail = _state(sessions, tail)
     everything = [record for session in sessions for record in session.records]
     if state is RunState.UNUSABLE and any(session.forged for session in sessions):
@@ -100,7 +100,7 @@ def _state(sessions: Sequence[Session], tail: str) -> tuple[RunState, str]:
 
 
 def _reason(tail: str) -> str:
-    """Return the line of the output that says why nothing ran, and what to install where that would help."""
+    """Return the line of output that says why no test ran, with what to install where that would help."""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith("=")] or lines  # not the bar with the count of errors
     telling = [line for line in said if _TELLING.search(line)] or said
@@ -148,7 +148,7 @@ _WORST_FIRST: Final = ("failed", "strict_xpass", "skipped", "xfailed", "xpassed"
 
 
 def _ended(test: TestRecord, finished: Finished) -> TestRecord:
-    """Return the record completed by the worst of its phases; the first of equals counts, and re-runs do not.
+    """Return the record completed by its worst phase; of equal ones the first counts, and re-runs do not.
 
     A sub-test that was skipped says nothing of its test, which has a report of its own.
     """

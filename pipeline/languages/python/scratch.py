@@ -1,4 +1,4 @@
-"""The private folder of one measurement with pytest: our plugin, and for each process its caches."""
+"""The private folder of one pytest measurement: our plugin, and caches for each process."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ PLUGIN: Final = "redfirst_evidence"
 """The name under which the plugin is loaded."""
 COMPILED: Final = "pycache"
 TEMPORARY: Final = "temproot"
-"""What there is in the folder of a process before it starts."""
+"""The folder that a process has before it starts."""
 _START: Final = "start.py"
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """The private place of one measurement: our program, and for each process a folder that its tests may fill."""
+    """The private folder of one measurement: our program, and for each process a folder that its tests may write to."""
 
     place: Path
     program: Path
 
     @classmethod
     def under(cls, place: Path) -> Scratch:
-        """Lay our program out; nobody writes there."""
+        """Create the folder with our program, which is read-only for tests."""
         program = place / "program"
         program.mkdir()
         # in a folder of their own: what lies beside the plugin in the package would be importable, too
@@ -43,7 +43,7 @@ class Scratch:
 
     @property
     def start(self) -> Path:
-        """Return the program that starts pytest."""
+        """Return the path of the program that starts pytest."""
         return self.program / _START
 
     def folder(self, number: int, cache: Cache | None, folders: Sequence[Place]) -> BoxFolder:

@@ -15,7 +15,7 @@ import sys
 
 
 def main() -> None:
-    """Become pytest."""
+    """Run pytest as its command would."""
     _import_installed("redfirst_evidence")
     program, *arguments = sys.argv[1:]
     if program == "-m":
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _import_installed(name: str) -> None:
-    """Import a module, and what it imports, with the compiled code that lies beside what is installed, if there is any.
+    """Import a module and what it imports, using bytecode installed beside it if there is any.
 
     The project's own is kept in `PYTHONPYCACHEPREFIX`, where nothing of an earlier measurement is found.
     """

@@ -1,4 +1,4 @@
-"""Reads Python sources for stub passes (see `sources.stub_pass`)."""
+"""Reads Python sources to judge stub passes (see `sources.stub_pass`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _TYPING: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple", "NewType", "namedtuple", "NamedTuple", "TypedDict"})
 _MAKES_FIELDS: Final = frozenset({"field", "Field", "auto", *_TYPING})
-"""Calls that only declare: what they make is a type or a field, and no behaviour."""
+"""Calls that only declare a type or a field, without behaviour."""
 _COMPUTES: Final = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.Await)
 _EXPORTS: Final = "__all__"
 
@@ -27,7 +27,7 @@ _EXPORTS: Final = "__all__"
 def stub_faults(
     before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
 ) -> tuple[StubFault, ...]:
-    """Return what is more, or other, than a stub; see `protocol.Toolchain.stub_faults`."""
+    """Return the changes that are no stubs; see `protocol.Toolchain.stub_faults`."""
     return stub_pass.stub_faults(_RULES, before, after, symbols)
 
 
@@ -67,7 +67,7 @@ def _definitions(body: Sequence[ast.stmt], above: Parts) -> Iterator[Definition]
 
 
 def _others(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """Yield the statements that run when the file is loaded, those of its classes among them."""
+    """Yield the statements that run when a file is loaded, those in its classes included."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _others(node.body)
@@ -88,7 +88,7 @@ def _names(node: ast.stmt) -> tuple[str, ...]:
 
 
 def _is_run(node: ast.stmt) -> bool:
-    """Return whether a statement does something: definitions, imports, text and `pass` do not."""
+    """Return whether a statement does something at import; definitions, imports, strings and `pass` do not."""
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
             return False
@@ -104,7 +104,7 @@ def _signature(node: _Function) -> str:
 
 
 def _body(node: _Function) -> str:
-    """Return the statements of a function, its docstring aside; `ast.dump` gets deeper than `ast.unparse` does."""
+    """Return the statements of a function without its docstring; `ast.dump` can nest deeper than `ast.unparse`."""
     match node.body:
         case [ast.Expr(value=ast.Constant(value=str())), *rest]:
             return "\n".join(map(ast.dump, rest))
@@ -113,7 +113,7 @@ def _body(node: _Function) -> str:
 
 
 def _is_written_down(value: ast.expr) -> bool:
-    """Return whether a value is not computed: literals, names, types, declarations."""
+    """Return whether a value is written down and not computed: literals, names, types, declarations."""
     parts = list(ast.walk(value))
     calls = (part.func for part in parts if isinstance(part, ast.Call))
     names = {one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in calls}

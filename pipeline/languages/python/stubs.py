@@ -19,7 +19,7 @@ _STUB: Final = "raise NotImplementedError"
 
 
 def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-    """Return the files that change, and the symbols that no file defines.
+    """Return the files with stubs, and the symbols that no file defines.
 
     A function loses its body; a class those of all its methods, and gets a raising `__init__` if it has none; a module
     variable gets the value `NotImplemented`. A symbol without a path is looked for in every file.
@@ -28,7 +28,7 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-    """Return what the modules define at their top level that they did not define before; no dunder names."""
+    """Return the names that the modules newly define at their top level, without dunder names."""
     return stubs.introduced(before, after, lambda _, source: _defined(source))
 
 
@@ -92,7 +92,7 @@ def _stub(node: ast.stmt, starts: Sequence[int]) -> Iterator[Edit]:
 
 
 def _without_init(node: ast.ClassDef, starts: Sequence[int]) -> Edit:
-    """Return the insertion of a raising `__init__` as the first statement of a class."""
+    """Return the edit that inserts a raising `__init__` as the first statement of a class."""
     first = node.body[0]
     at = _start(first, starts)
     if first.lineno == node.lineno:  # `class A: pass`
@@ -106,7 +106,7 @@ def _span(first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, starts: Sequenc
 
 
 def _start(node: ast.stmt | ast.expr, starts: Sequence[int]) -> int:
-    """Return where the node begins, its decorators included, which `lineno` leaves out."""
+    """Return where a node begins, including its decorators, which `lineno` leaves out."""
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else []
     line = min([node.lineno, *(decorator.lineno for decorator in decorators)])
     return starts[line - 1] + node.col_offset

@@ -1,4 +1,4 @@
-"""Python projects tested with pytest, and which of their files are tests."""
+"""The toolchain of Python projects tested with pytest, and which of their files are tests."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class PytestToolchain(LazyToolchain):
         )
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
-        """Return whether pytest collects the file, or would if it were new; a text with examples is one."""
+        """Return whether pytest collects a file, or would if it were new; a text with doctests counts."""
         texts = {record.path for record in observation.records.values() if not record.path.endswith(self.sources)}
         places = {(PurePosixPath(text).parent, PurePosixPath(text).suffix) for text in texts}
         beside = (PurePosixPath(path).parent, PurePosixPath(path).suffix) in places
         return super().is_test_path(path, observation) or beside
 
     def is_control_path(self, path: str) -> bool:
-        """Return whether the file controls how tests run or what they import; Python asks for it in lower case."""
+        """Return whether a file controls how tests run or what they import; Python's names are lower case."""
         return any(fnmatchcase(PurePosixPath(path).name, pattern) for pattern in self.control)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of a Python source check: test functions, classes of tests, fixtures, and what serves them."""
+"""Reads the checks of a Python test file: test functions and classes, fixtures, and helpers."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def parsed(source: bytes) -> ast.Module | None:
 
 
 def tests_in(module: ast.Module) -> dict[str, Function]:
-    """Return the tests and fixtures of a file by their names within their classes."""
+    """Return the tests and fixtures of a file by name, qualified by class."""
     return {name: node for name, node in _functions(module, "") if node.name.startswith("test") or _serves(node)}
 
 
 class File:
-    """One Python file of tests, or of what serves them."""
+    """A Python file of tests, or of helpers."""
 
     def __init__(self, module: ast.Module) -> None:
         self.module = module
@@ -61,7 +61,7 @@ class File:
             self._walk.bind(node, self._walk.constants)
 
     def suite(self) -> Suite:
-        """Return its tests and fixtures."""
+        """Return the file's tests and fixtures with their checks."""
         marks = [node for node in self.module.body if isinstance(node, ast.Assign | ast.Expr)]
         skipped = sum(word in _SKIPS for node in marks for word in _RULES.words(node))
         whole = {"the whole file is skipped, or expected to fail": skipped} if skipped else {}
@@ -69,7 +69,7 @@ class File:
         return Suite(tests, {**whole, **dict.fromkeys(self._unasked(), 1)})
 
     def helper_suite(self) -> Suite:
-        """Return what the file has for tests: fixtures, other functions, constants."""
+        """Return the file's fixtures, other functions and constants, as helpers for tests."""
         fixtures = {name: self._test(node) for name, node in self.tests.items() if _serves(node)}
         others = {name: self._test(node) for name, node in self.helpers.items()}
         constants = {
@@ -79,11 +79,11 @@ class File:
         return Suite({**constants, **others, **fixtures})
 
     def for_all(self) -> frozenset[str]:
-        """Return the names of what serves every test unasked."""
+        """Return the names of autouse fixtures."""
         return frozenset(node.name for node in self.tests.values() if _is_autouse(node))
 
     def uses(self) -> dict[str, frozenset[str]]:
-        """Return the names that each function, constant or imported name of the file stands for."""
+        """Return the names that each function, constant or imported name of the file refers to."""
         found = {name: _names(node) for name, node in _functions(self.module, "")}
         for node in ast.walk(self.module):
             match node:
@@ -116,13 +116,13 @@ class File:
         )
 
     def _parts(self, words: Words) -> tuple[str, ...]:
-        """Return what a set-up does and gives; a helper of the file is what it does."""
+        """Return the parts of a set-up, with the file's helpers replaced by their code."""
         helped = (_RULES.words(one) for name, one in self.helpers.items() if name in words)
         made = self._walk.made(words, self._walk.constants, _MOST)
         return tuple(part for some in (made, *helped) for part in parts_of(some))
 
     def _unasked(self) -> Iterator[str]:
-        """Yield what has a part in tests that do not name it."""
+        """Yield sentences on code that takes part in tests without being named by them."""
         for node in self.module.body:
             match node:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name.startswith("pytest_"):
@@ -144,7 +144,7 @@ def _functions(module: ast.Module | ast.ClassDef, above: str) -> Iterator[tuple[
 
 
 def _outside(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield what is in no function and no class, in the order of the text."""
+    """Yield the nodes outside of functions and classes, in the order of the text."""
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield from ast.walk(node)
@@ -170,5 +170,5 @@ def _parameters(function: Function) -> list[str]:
 
 
 def _names(node: ast.AST) -> frozenset[str]:
-    """Return the names in a node; a fixture may be asked for by a text, too."""
+    """Return the names in a node; also in strings, by which a fixture can be requested."""
     return frozenset(word.strip("'\"") for word in _RULES.words(node) if is_name(word) or word[0] in "'\"")

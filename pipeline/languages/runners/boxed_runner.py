@@ -1,4 +1,4 @@
-"""The place of a measurement: a box, a view, and a private folder with our program, which runs the tests there."""
+"""Runs our program for a language in a box: the view, and a private folder with the program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Line = TypeVar("_Line", bound=Line)
 
 @dataclass(frozen=True)
 class BoxedRunner:
-    """What is measured, and our program, by its folder."""
+    """A measurement's request, and the folder of our program."""
 
     asked: Measurement
     program: Path
@@ -45,7 +45,7 @@ class BoxedRunner:
         *mounts: Mount,
         packages: Sequence[Mount] = (),
     ) -> tuple[Session, Completed]:
-        """Run our program with a request, and return what it wrote.
+        """Run our program with a request, and return the records that it wrote.
 
         Args:
             request: What it is asked; the nonce and the limit are added.
@@ -80,7 +80,7 @@ class BoxedRunner:
 
 
 def lay_out(place: Path, language: str, *files: str) -> Path:
-    """Make the folder of our program, which python runs, from files of a language and what all of them use.
+    """Create the folder of our program, from files of a language and common ones.
 
     They lie as in the package, so that they find each other by the same names.
     """

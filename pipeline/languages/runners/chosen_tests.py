@@ -1,4 +1,4 @@
-"""Runs the tests that an agent names by our ids, with each language's own runner, in the folder of its project.
+"""Runs tests that an agent names by our ids, with each language's runner in the folder of its project.
 
 This file is copied into no project and imports nothing of ours: in the box of an agent it runs alone (`python -I -S`).
 What it prints and returns is for the agent; no evidence comes from here. Its first argument says in JSON which runners
@@ -14,14 +14,14 @@ import sys
 from typing import Any, Final
 
 NO_RUNNER: Final = 2
-"""The exit code when a selector belongs to no runner."""
+"""The exit code for a selector that belongs to no runner."""
 
 _LABEL: Final = re.compile(r"lib|doc|(bin|test|example)/[^:]+")
 _GO_NAME: Final = re.compile(r"(Test|Benchmark|Fuzz|Example)\w*(/.*)?")
 
 
 def share(runners: list[dict[str, Any]], selectors: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Return for each runner what is its own, as it is called inside its folder, and what is nobody's.
+    """Return the selectors of each runner, relative to its folder, and those that belong to none.
 
     Args:
         runners: Each with `name`, `folder` (empty for the top), `mark` (what its ids have in front), `sources`.
@@ -42,7 +42,7 @@ def share(runners: list[dict[str, Any]], selectors: list[str]) -> tuple[list[lis
 
 
 def inside(runner: dict[str, Any], selector: str) -> str | None:
-    """Return how the runner calls what is selected, None where that is not its own."""
+    """Return the runner's own name for a selector, None if it is another runner's."""
     for mark in (runner["mark"], f"{runner['folder']}/"):
         if runner["folder"] and selector.startswith(mark):
             return selector[len(mark) :]
@@ -58,7 +58,7 @@ def inside(runner: dict[str, Any], selector: str) -> str | None:
 
 
 def commands(runner: dict[str, Any], chosen: list[str]) -> list[list[str]]:
-    """Return what to start for these tests of one runner; for none, what runs all of them."""
+    """Return the commands that run these tests of one runner; all tests if none is chosen."""
     argv: list[str] = runner["argv"]
     if not chosen:
         return [argv]
@@ -98,7 +98,7 @@ def _cargo(argv: list[str], chosen: list[str]) -> list[list[str]]:
 
 
 def _go(argv: list[str], chosen: list[str]) -> list[list[str]]:
-    """Return a command for each folder with the names of its tests; a subtest runs with the test that makes it."""
+    """Return a command for each folder with the names of its tests; a subtest runs with its whole test."""
     groups: dict[str, list[str]] = {}
     for entry in chosen:
         head, colons, name = entry.partition("::")
@@ -113,7 +113,7 @@ def _go(argv: list[str], chosen: list[str]) -> list[list[str]]:
 
 
 def main(argv: list[str]) -> int:
-    """Run what is asked for, one runner after the other; return the first exit code that is not 0."""
+    """Run the chosen tests, one runner after the other; return the first exit code that is not 0."""
     runners: list[dict[str, Any]] = json.loads(argv[0])
     selectors = argv[1:]
     shares, nobodys = share(runners, selectors)

@@ -1,4 +1,4 @@
-"""How long the tests of each file took in the baseline: it balances shards, and is no evidence.
+"""Stores how long the tests of each file took in the baseline, to balance parts of a run; no evidence.
 
 It lies in the cache of compiled code, which the baseline fills as well: an observation holds nothing that differs from
 one run to the next.
@@ -18,7 +18,7 @@ _NAME: Final = ".seconds.json"
 
 
 def write(cache: Path, seconds: Mapping[str, float]) -> None:
-    """Keep the seconds by test file, over what is there; whatever the tests have put there is replaced."""
+    """Add the seconds by test file to the stored ones; a file that tests put in its place is replaced."""
     place = cache / _NAME
     known = read(cache)
     place.unlink(missing_ok=True)
@@ -26,7 +26,7 @@ def write(cache: Path, seconds: Mapping[str, float]) -> None:
 
 
 def read(cache: Path) -> dict[str, float]:
-    """Return the seconds by test file; empty where nothing is known. Tests could say anything there, so no more."""
+    """Return the seconds by test file, empty if unknown. Tests could write this file, so it is only a hint."""
     place = cache / _NAME
     if place.is_symlink() or not place.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""Starts a process that cannot be replaced by execve, and notices which of its threads ends it.
+"""Starts a process that cannot replace itself by execve, and records which of its threads ends it.
 
 Runners inside the box use it: the standard library only. What a test process says is believed because of what was
 started, so nothing else may say it: execve(2) puts another program in its place, with its number and its streams. The
@@ -43,7 +43,7 @@ class _Program(ctypes.Structure):
 
 
 class Watch:
-    """What a started process has asked for.
+    """The forbidden system calls that a watched process attempted.
 
     `replaced`: to become another program, which was refused; `left_aside`: to end, in another than its first thread.
     `off` says why it was not watched, or is empty.
@@ -57,11 +57,11 @@ class Watch:
         self._process = 0
 
     def facts(self) -> dict[str, Any]:
-        """Return the same for a record."""
+        """Return the attempts as fields of a record."""
         return {"replaced": self.replaced, "left_aside": self.left_aside, "unwatched": self.off}
 
     def listen(self, listener: int) -> None:
-        """Answer until no process is left that could ask; after an error the kernel refuses what is asked."""
+        """Answer the kernel's requests until no watched process is left; after an error all calls are refused."""
         poll = select.poll()
         poll.register(listener, select.POLLIN)
         try:
@@ -94,16 +94,16 @@ class Watch:
 
 
 REPLACED = "the test process asked to become another program, which is refused"
-"""What to tell of `Watch.replaced`."""
+"""The message for `Watch.replaced`."""
 
 UNWATCHED = "it could not be watched whether a test process became another program"
-"""What to tell of `Watch.off`."""
+"""The message for `Watch.off`."""
 
 
 def start(
     argv: list[str], *, watched: bool = True, programs: int = 1, ends: bool = False, **how: Any
 ) -> tuple[subprocess.Popen[bytes], Watch]:
-    """Start a process as `Popen` does, and watch it.
+    """Start a process like `Popen` and watch it.
 
     Args:
         argv: The program, by its path, and its arguments.
@@ -165,7 +165,7 @@ def _ioctl(descriptor: int, request: int, value: bytes | bytearray) -> None:
 
 
 def _install(*, ends: bool) -> int:
-    """Give the filter to this thread and to all that it starts; return where its questions arrive.
+    """Install the filter for this thread and its children; return the descriptor of its requests.
 
     Raises:
         OSError: it is not to be had.

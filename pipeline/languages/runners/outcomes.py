@@ -1,4 +1,4 @@
-"""What a run of compiled tests came to as a whole, from the records of our programs."""
+"""Judges a run of compiled tests as a whole, from the records of our programs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pipeline.process import Completed
 
 TAIL: Final = 8_000
-"""Characters that are kept of what was printed, for people."""
+"""The most characters of output that are kept for people."""
 COMPILING: Final = "compiling the tests reached the time limit"
 _SHOWN: Final = 20
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """Why there is nothing to run. `errors` are there if the project itself is at fault."""
+    """The reason why no test can be run. `errors` are set if the project itself is at fault."""
 
     state: RunState
     detail: str
@@ -32,7 +32,7 @@ class Unusable:
 
 
 def nothing(why: Unusable, completed: Completed, *, command: tuple[str, ...], tail: str) -> Observation:
-    """Return the observation of a project of which no test could be run."""
+    """Return the observation of a project none of whose tests could be run."""
     said = tail or completed.stderr.decode("utf-8", "replace")
     return Observation(
         state=why.state, detail=why.detail, collection_errors=why.errors, command=command, tail=said[-TAIL:]
@@ -40,13 +40,13 @@ def nothing(why: Unusable, completed: Completed, *, command: tuple[str, ...], ta
 
 
 def unfinished(session: Session, completed: Completed, detail: str = COMPILING) -> Unusable:
-    """Return why a session did not come to what was asked of it; `detail` where it does not say so itself."""
+    """Return why a session did not complete; `detail` is used if the session has no reason."""
     state = RunState.TIMED_OUT if completed.timed_out or session.is_late else RunState.UNUSABLE
     return Unusable(state, session.fault or detail)
 
 
 def state_of(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
-    """Return whether a run of tests may be believed, and why not; `timed_out` if the box ended it."""
+    """Return the state of a run of tests, and why it cannot be used; `timed_out` if the box ended it."""
     if session.fault:
         return RunState.UNUSABLE, session.fault
     if timed_out or session.is_late:
@@ -57,7 +57,7 @@ def state_of(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
 
 
 def with_the_last(records: dict[str, TestRecord], session: Session, state: RunState) -> dict[str, TestRecord]:
-    """Return the records with the end of the test during which the run as a whole ended."""
+    """Return the records, with the run's own end added to the test that was running then."""
     started = [line.id for line in session.of(Start) if line.id in records]
     if state not in {RunState.CRASHED, RunState.TIMED_OUT} or not started or records[started[-1]].outcome is not None:
         return records
@@ -71,6 +71,6 @@ def unwatched(reasons: Iterable[str]) -> list[str]:
 
 
 def shortened(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the first words of a long list, and how many there are more."""
+    """Return the first words of a long list, and the number of the others."""
     rest = () if len(words) <= _SHOWN else (f"... and {len(words) - _SHOWN} more",)
     return (*words[:_SHOWN], *rest)

@@ -1,4 +1,4 @@
-"""Processes inside the box: started, limited in time and output, and told of in records.
+"""Starts processes inside the box, limits their time and output, and describes them in records.
 
 Runners inside the box use it: the standard library only. Streams are read while a process runs, so that what prints
 without end fills neither memory nor disk.
@@ -17,14 +17,14 @@ from typing import Any
 from pipeline.languages.runners.exec_guard import Watch, start
 
 WHOLE = 64_000_000
-"""Bytes that are kept of the answer of a tool."""
+"""The most bytes that are kept of a tool's answer."""
 READ_AT_ONCE = 64_000
 
 _WAIT_S = 0.25
 
 
 class Tail:
-    """The end of a stream, `limit` bytes of it; `is_cut` if that is not all."""
+    """The last `limit` bytes of a stream; `is_cut` if there were more."""
 
     def __init__(self, limit: int) -> None:
         self.is_cut = False
@@ -32,33 +32,33 @@ class Tail:
         self._kept = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the stream's next bytes."""
         self._kept += data
         self.is_cut = self.is_cut or len(self._kept) > self._limit
         if len(self._kept) > 2 * self._limit:
             del self._kept[: -self._limit]
 
     def text(self) -> str:
-        """Return what is kept."""
+        """Return the kept bytes as text."""
         return self._whole().decode("utf-8", "replace")
 
     def _whole(self) -> bytes:
         return bytes(self._kept[-self._limit :])
 
     def is_stuck(self, now: float) -> bool:  # noqa: ARG002  (of those that know better)
-        """Return whether what is printed says that nothing goes on any more."""
+        """Return whether the output shows that the process is stuck."""
         return False
 
 
 class Ends(Tail):
-    """The beginning and the end of a stream, `limit` bytes of each, with a mark where something is left out."""
+    """The first and last `limit` bytes of a stream, with a mark where bytes are left out."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         self._head = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the stream's next bytes."""
         room = max(self._limit - len(self._head), 0)
         self._head += data[:room]
         super().feed(data[room:])
@@ -68,7 +68,7 @@ class Ends(Tail):
 
 
 class Ended:
-    """How one process ended, with what is kept of its output; a code below 0 is a signal."""
+    """How a process ended, with its kept output; a code below 0 is a signal."""
 
     def __init__(self, code: int, out: Tail, err: Tail, *, timed_out: bool, watch: Watch) -> None:
         self.code = code
@@ -78,7 +78,7 @@ class Ended:
         self.watch = watch
 
     def facts(self) -> dict[str, Any]:
-        """Return the same for a record."""
+        """Return the facts as fields of a record."""
         said = {"code": self.code, "stdout": self.stdout, "stderr": self.stderr, "timed_out": self.timed_out}
         return {**said, **self.watch.facts()}
 
@@ -94,7 +94,7 @@ def run(
     watched: bool = False,
     ends: bool = False,
 ) -> Ended:
-    """Run to the end or to the limit; its whole process group is dead on return, whoever holds its streams.
+    """Run a process until it ends or meets its limit; its whole process group is dead on return.
 
     Args:
         argv: The program and its arguments.
@@ -141,7 +141,7 @@ def run(
 
 
 def pump(selector: selectors.BaseSelector, wait_s: float) -> bool:
-    """Read once from each stream that has something; return whether any had. An ended process wakes no selector."""
+    """Read once from each stream that has data; return whether any had."""
     if not selector.get_map():
         time.sleep(max(min(wait_s, 0.01), 0))
         return False

@@ -1,4 +1,4 @@
-"""How the programs of ours that run in the box are asked, and what they write down: over the socket of their command.
+"""The channel of our programs in the box: they read a request from a socket and write records to it.
 
 Runners inside the box use it: the standard library only. Standard streams would not do: the init of the box has them
 too, and a pipe can be opened by name through its folder in `/proc`, by whatever a test has left running.
@@ -16,7 +16,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def begin() -> tuple[dict[str, Any], Records]:
-    """Return the request, and where the records go; from here on no other process sees into this one."""
+    """Return the request and the writer of records; from now on no other process can inspect this one."""
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     descriptor = int(os.environ.pop("REDFIRST_SOCKET"))
     os.set_inheritable(descriptor, False)
@@ -28,7 +28,7 @@ def begin() -> tuple[dict[str, Any], Records]:
 
 
 class Records:
-    """The lines that leave the box: each with the nonce and its number. Several threads may write them."""
+    """Writes numbered records with the nonce to the socket. Several threads may write."""
 
     def __init__(self, descriptor: int, nonce: str) -> None:
         self._descriptor = descriptor
@@ -37,7 +37,7 @@ class Records:
         self._lock = threading.Lock()
 
     def write(self, kind: str, **facts: Any) -> None:
-        """Write one record, at once."""
+        """Write one record at once."""
         with self._lock:
             line = {**facts, "kind": kind, "nonce": self._nonce, "n": self._count}
             self._count += 1

@@ -1,4 +1,4 @@
-"""What the programs of ours in the box write, read line by line, up to the first line that they cannot have written."""
+"""Reads the records of our programs in the box line by line, up to the first line that is not theirs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 class Said(BaseModel):
-    """A frozen value; keys that it does not know are left out: compilers and runners say more from year to year."""
+    """The base of frozen values in which unknown keys are ignored: compilers and runners add some every year."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Line(Said):
-    """A record: `nonce` is what its program was told, `n` its place among the records, from 0."""
+    """A record: `nonce` is its program's secret, `n` its number, from 0."""
 
     nonce: str
     n: int
 
 
 class ProcessLine(Line):
-    """How a process ended, and what it printed."""
+    """A record of a process that ended, with its output."""
 
     code: int
     stdout: str = ""
@@ -35,20 +35,20 @@ class ProcessLine(Line):
 
 
 class Start(Line):
-    """A test begins."""
+    """A record that a test begins."""
 
     kind: Literal["start"]
     id: str
 
 
 class OutOfTime(Line):
-    """The time for everything together is used up."""
+    """A record that the time for all tests is used up."""
 
     kind: Literal["out_of_time"]
 
 
 class End(Line):
-    """The program came to its end."""
+    """A record that the program ended in order."""
 
     kind: Literal["end"]
 
@@ -58,7 +58,7 @@ _Line = TypeVar("_Line", bound=Line)
 
 @dataclass(frozen=True)
 class Session:
-    """The records of one run of a program. `fault` says why they cannot be believed, or is empty."""
+    """The records of one run of a program. `fault` says why they cannot be used, or is empty."""
 
     records: tuple[Line, ...]
     fault: str = ""
@@ -68,12 +68,12 @@ class Session:
         return [record for record in self.records if isinstance(record, kind)]
 
     def first(self, kind: type[_Line]) -> _Line | None:
-        """Return the first record of a kind, None where there is none."""
+        """Return the first record of a kind, None if there is none."""
         return next(iter(self.of(kind)), None)
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the program came to its end."""
+        """Return whether the program ended in order."""
         return bool(self.records) and isinstance(self.records[-1], End)
 
     @property
@@ -83,23 +83,23 @@ class Session:
 
     @property
     def last(self) -> Session:
-        """Return the session with its last record alone, for what no test was run after."""
+        """Return the session reduced to its last record, for a run in which no test ran."""
         return Session(self.records[-1:])
 
     def then(self, following: Session) -> Session:
-        """Return it with the records of a later run of the program."""
+        """Return the session with the records of a later run of the program added."""
         return Session((*self.records, *following.records), self.fault or following.fault)
 
 
 def read_session(answer: Answer, nonce: str, adapter: TypeAdapter[_Line]) -> Session:
-    """Return the records that came; a line that is not ours makes the session unusable."""
+    """Return the session in an answer; a line that is not ours makes it unusable."""
     return Session(*read_records(answer.data, answer.fault, nonce, adapter, End))
 
 
 def read_records(
     data: bytes, fault: str, nonce: str, adapter: TypeAdapter[_Line], last: type[Line]
 ) -> tuple[tuple[_Line, ...], str]:
-    """Return the records, and why they cannot be believed, or nothing.
+    """Return the records in *data*, and why they cannot be used (empty if they can).
 
     The last line may be torn, when the program was killed while it wrote; it is no record then.
 

@@ -1,1 +1,1 @@
-"""Rust projects: built and tested with cargo; start reading with `toolchain`."""
+"""How are Rust projects built and tested with cargo? Start reading with `toolchain`."""

@@ -1,4 +1,4 @@
-"""Rust for `suite_walk`: macros of the standard library, of approx, insta and their like."""
+"""Reads Rust for `suite_walk`: macros of the standard library, of approx, insta and the like."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ _UNEQUAL: Final = re.compile(r"(?:debug_|prop_)?assert_ne")
 _TRUE: Final = re.compile(r"(?:debug_|prop_)?assert")
 _FAILS: Final = frozenset({"panic", "unreachable"})
 TAKES_OUT: Final = {"unwrap": PRESENCE, "expect": PRESENCE, "unwrap_err": RELATION, "expect_err": RELATION}
-"""What takes a value out of its wrapping, and fails where there is none."""
+"""The strength of methods that unwrap a value and fail if there is none."""
 
 
 class Rust(Trees):
-    """Rust, for `suite_walk`."""
+    """The implementation of Rust for `suite_walk`."""
 
     atoms = frozenset({"string_literal", "raw_string_literal", "char_literal", "lifetime"})
     branch = "if_expression"
 
     def children(self, node: Node) -> Iterable[Node]:
-        """Return the nodes below a node, functions in functions aside."""
+        """Return the child nodes of a node, without nested functions."""
         return [child for child in node.named_children if child.type != "function_item"]
 
     def bindings(self, node: Node) -> Iterator[tuple[Sequence[str], Words]]:
-        """Yield the names of a `let` or a constant."""
+        """Yield the names that a `let` or a constant binds, with the tokens of their values."""
         value = node.child_by_field_name("value") if node.type in _BINDS else None
         if value is not None:
             yield _names(node.child_by_field_name(_BINDS[node.type])), self.words(value)
 
     def loop(self, node: Node) -> tuple[Sequence[str], Words] | None:
-        """Return the names of a `for`, and what it goes through."""
+        """Return the names that a `for` binds, and the tokens of what it iterates over; None for other nodes."""
         if node.type != "for_expression":
             return None
         return _names(node.child_by_field_name("pattern")), self.words(node.child_by_field_name("value"))
 
     def checks(self, node: Node, made: Callable[[Words], Words]) -> Iterator[Check]:
-        """Yield what an assertion macro checks, a failure, or a value that is only taken out."""
+        """Yield the checks of an assertion macro, of a statement that fails, or of an unwrapped value."""
         if node.type == "macro_invocation":
             words = self.words(node)
             at = words.index("!") if "!" in words else 0
@@ -68,13 +68,13 @@ class Rust(Trees):
                 yield Check(bare(made(words)), name or "?", TAKES_OUT.get(name, PRESENCE), line=line_of(node))
 
     def marks(self, node: Node) -> Iterator[str]:
-        """Yield that a panic below a node would be caught."""
+        """Yield a sentence if a panic below a node would be caught."""
         if node.type == "call_expression" and text(node.child_by_field_name("function")).endswith("catch_unwind"):
             yield "a failing assertion is swallowed"
 
 
 def bare(words: Words) -> Words:
-    """Return a piece of source without what only takes a value out of its wrapping, or refers to it."""
+    """Return tokens without calls that only unwrap a value, and without references."""
     kept: list[str] = []
     at = 0
     while at < len(words):

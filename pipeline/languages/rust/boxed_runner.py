@@ -1,4 +1,4 @@
-"""Where a Rust measurement is made: the box, the view, and a private folder for what is compiled.
+"""Runs our program for Rust in a box: the view, and a private folder for compiled files.
 
 Compiled files of a measurement are its own: cargo tells fresh from stale by file times, which say nothing where trees
 are moved about. What the baseline compiled of other people's crates is copied, so that it is compiled once.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.process import Completed
 
 TARGET: Final = Path("/redfirst-target")
-"""Where a box shows the compiled files: at one path, which is part of what cargo compares."""
+"""The path of compiled files in the box; it is constant, since cargo compares it."""
 
 _KEPT: Final = "target"
 _TEMPORARY: Final = "tmp"
@@ -33,14 +33,14 @@ _TEMPORARY: Final = "tmp"
 
 @dataclass(frozen=True)
 class BoxedRunner(boxed_runner.BoxedRunner):
-    """Where one measurement is made: `compiled` is cargo's folder, `temporary` the one that integration tests fill."""
+    """The place of one measurement: `compiled` is cargo's folder, `temporary` the one for integration tests."""
 
     compiled: BoxFolder
     temporary: BoxFolder
 
     @classmethod
     def under(cls, place: Path, asked: Measurement) -> BoxedRunner:
-        """Lay the place out: our program, the folder of compiled files, and the one that integration tests may fill."""
+        """Create the place: our program, the folder of compiled files, and the one for integration tests."""
         compiled, temporary = BoxFolder.made(place, "target"), BoxFolder.made(place, _TEMPORARY)
         if asked.cache is not None and not asked.cache.warm:
             compiled.fill(asked.cache.folder / _KEPT)
@@ -50,13 +50,13 @@ class BoxedRunner(boxed_runner.BoxedRunner):
 
     @property
     def target(self) -> Path:
-        """Return where the box shows what is compiled."""
+        """Return the path of the compiled files in the box."""
         return self.asked.box.inside(self.compiled.path, TARGET)
 
     async def run(
         self, request: Mapping[str, object], limit_s: float, *, frozen: bool = False
     ) -> tuple[Session, Completed]:
-        """Run our program; `frozen` if what was compiled is not to be changed by what runs now."""
+        """Run our program; if `frozen`, it cannot change the compiled files."""
         folders = [self.compiled.mount(self.target, writable=not frozen)]
         if self.asked.box.maps_paths:  # integration tests are given this folder to write into
             folders.append(self.temporary.mount(self.target / _TEMPORARY))
@@ -65,7 +65,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
 
     @property
     def variables(self) -> dict[str, str]:
-        """Return the environment of cargo and of the tests."""
+        """Return the environment variables of cargo and the tests."""
         rust = self.asked.env.prefix / "bin"
         return {
             "PATH": f"{rust}:/usr/local/bin:/usr/bin:/bin",
@@ -80,7 +80,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         }
 
     def asked_of(self, test: Test) -> dict[str, object]:
-        """Return how one test is started: as cargo would, in the folder of its package."""
+        """Return the request to start one test as cargo would, in the folder of its package."""
         package, libraries = test.unit.package, f"{Path(test.unit.executable).parent}:{self.asked.env.prefix}/lib"
         chosen = () if test.unit.own_harness else ("--exact", test.name, "--nocapture")
         return {
@@ -97,7 +97,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         }
 
     def examples(self, doctests: Sequence[Doctest], project: Project) -> list[dict[str, object]]:
-        """Return how the examples of the packages are started: all of each, as rustdoc takes no name with blanks.
+        """Return the requests to run the examples of packages: all of each, as rustdoc accepts no name with blanks.
 
         `names` are those that are wanted, `whole` says whether the package has no others.
         """
@@ -112,7 +112,7 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         ]
 
     def keep(self, project: Project) -> None:
-        """Keep what the baseline compiled of other people's crates; what is the project's own is compiled again."""
+        """Keep what the baseline compiled of other people's crates; the project's own code is compiled again."""
         if self.asked.cache is None or not self.asked.cache.warm:
             return
         own = {unit.package.name for unit in project.units} | {unit.target.name for unit in project.units}

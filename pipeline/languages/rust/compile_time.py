@@ -1,4 +1,4 @@
-"""Which Rust sources run while tests are compiled: build scripts, procedural macros, and the packages they use.
+"""Finds Rust sources that run while tests are compiled: build scripts, procedural macros, and the packages they use.
 
 Such code has what is compiled in its hands while it runs, so no measurement can tell what it plants there: whoever
 reads a change is told of it, whatever it is (see `forgery`).
@@ -22,7 +22,7 @@ _SCRIPT: Final = "a build script, or what one uses"
 
 
 def notes(path: str, manifests: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return a sentence if a changed file runs while tests are compiled, else nothing.
+    """Return a sentence if a changed file runs while tests are compiled, else an empty tuple.
 
     Args:
         path: Of the changed file.
@@ -37,7 +37,7 @@ def notes(path: str, manifests: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def manifests_above(path: str) -> tuple[str, ...]:
-    """Return where the manifests of a file's own package and of its workspace may be."""
+    """Return the possible paths of manifests above a file, of its package and its workspace."""
     return tuple(posixpath.join(folder, _MANIFEST) for folder in _upwards(path))
 
 
@@ -57,7 +57,7 @@ def _why(path: str, folder: str, packages: Mapping[str, _Table]) -> str:
 
 
 def _used(folders: Iterable[str], packages: Mapping[str, _Table]) -> set[str]:
-    """Return packages with all that they use, directly or not."""
+    """Return the folders of packages that some packages depend on, directly or not, with their own."""
     waiting, found = list(folders), set[str]()
     while waiting:
         folder = waiting.pop()
@@ -68,7 +68,7 @@ def _used(folders: Iterable[str], packages: Mapping[str, _Table]) -> set[str]:
 
 
 def _dependencies(folder: str, packages: Mapping[str, _Table], kind: str) -> Iterator[str]:
-    """Yield the folders of the packages that one depends on by a path."""
+    """Yield the folders of the packages that a package depends on by path."""
     table = packages[folder]
     targets = _table(table, "target")
     root = next(
@@ -96,7 +96,7 @@ def _table(table: _Table, name: str) -> _Table:
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """Yield the folders that a file is in, the nearest first."""
+    """Yield the folders that contain a file, the nearest first."""
     folder = posixpath.dirname(path)
     while folder:
         yield folder

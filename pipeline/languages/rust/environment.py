@@ -30,7 +30,7 @@ _FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
 
 
 async def find_environment(lookup: Lookup) -> Environment | Missing:
-    """Return how the project's tests are run, or why that is not known.
+    """Return the environment of the project's tests, or why it is missing.
 
     What comes before `cargo` in a configured command is run here (`nix develop -c cargo test`); what comes after
     `test` is given to it.
@@ -71,7 +71,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
 
 
 def cargo_home() -> Path:
-    """Return the folder in which the user's cargo keeps what it fetched."""
+    """Return the folder of the user's cargo with the fetched packages."""
     return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
 
 
@@ -80,12 +80,12 @@ def _is_cargo_test(words: Sequence[str]) -> bool:
 
 
 def _registry() -> tuple[Mount, ...]:
-    """Return what was fetched before, never the folder itself: it holds the credentials of registries as well."""
+    """Return mounts of fetched packages, but not of the whole cargo folder, which has registry credentials as well."""
     places = [cargo_home() / name for name in ("registry", "git")]
     return tuple(Mount(place.resolve(), place) for place in places if place.is_dir())
 
 
 async def _ask(argv: tuple[str, ...], pinned: str | None, search_path: str) -> str | None:
-    """Return what a program prints, None if it does not run; a toolchain that is not there is not fetched."""
+    """Return a program's output, None if it does not run; a missing toolchain is not fetched."""
     environ = {"RUSTUP_AUTO_INSTALL": "0", **_FIXED, **({} if pinned is None else {"RUSTUP_TOOLCHAIN": pinned})}
     return await devshell.ask(argv, search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)

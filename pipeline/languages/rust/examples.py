@@ -1,4 +1,4 @@
-"""The examples in Rust documentation, which rustdoc runs as tests: by the item that they document."""
+"""Reads the examples in Rust documentation, which rustdoc runs as tests, by the item that they document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RUST: Final = frozenset({"rust", "edition2015", "edition2018", "edition2021", "
 
 
 def examples(source: bytes, checks: Callable[[str], tuple[Check, ...]]) -> dict[str, Test]:
-    """Return the examples of a source that are code, run or not, by what they document; *checks* reads their code."""
+    """Return the code examples of a source by documented item; *checks* reads their code."""
     found: dict[str, Test] = {}
     count: Counter[str] = Counter()
     for item, line, marks, code in _examples(source.decode("utf-8", "replace").splitlines()):
@@ -56,7 +56,7 @@ def _examples(lines: list[str]) -> Iterator[tuple[str, int, list[str], list[str]
 
 
 def _fenced(comment: list[str]) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Yield the blocks of code that rustdoc takes for Rust: where, what is said of them, and their lines."""
+    """Yield the code blocks that rustdoc takes for Rust: line, attributes, and code lines."""
     at = 0
     while at < len(comment):
         opening = _FENCE.match(comment[at].strip())

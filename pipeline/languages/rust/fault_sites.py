@@ -1,4 +1,4 @@
-"""Rust: which nodes of a syntax tree a small fault may change. Test regions, types, patterns and macros stay.
+"""Selects nodes of a Rust syntax tree for small faults. Test regions, types, patterns and macros are left alone.
 
 A statement that is left out stays in the text, behind `if false`: without it a variable would be unused, or not moved,
 and the change would say nothing.
@@ -57,12 +57,12 @@ _NO_VALUES: Final = frozenset({b"None", b"false", b"()", b"String::new()", b"Def
 
 
 def grammar(path: str) -> Grammar:  # noqa: ARG001  (all languages are asked alike)
-    """Return what has to be known of Rust."""
+    """Return the fault grammar of Rust."""
     return _GRAMMAR
 
 
 def _returned(node: Node, function: Node) -> Iterator[Edit]:
-    """Return the plainest value of the type; where that is no value of it the change does not compile, and says so."""
+    """Yield the edit that returns the type's default value instead; if there is none, it does not compile."""
     result = function.child_by_field_name("return_type")
     kind = source_of(result) if result is not None and function.type == "function_item" else b""
     if kind and not kind.startswith((b"!", b"impl", b"dyn", b"&mut")) and source_of(node) not in _NO_VALUES:

@@ -1,4 +1,4 @@
-"""Makes a `Fault`, why a test failed, of what the test printed or the compiler said.
+"""Makes a `Fault` from the output of a failed test or from a compiler error.
 
 Kinds are Rust's own words; `bases` say in the vocabulary of `pipeline.evidence` what they amount to. The innermost
 frame in the workspace decides there, so places are those of the backtrace; a place in a test region of a production
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.languages.rust.panics import Panics
 
 REGION: Final = "#tests"
-"""Follows the path of a production file where its test regions are meant."""
+"""The suffix to a production file's path that means its test regions."""
 
 _MESSAGE_LIMIT: Final = 2000
 _FRAME_LIMIT: Final = 60
@@ -42,8 +42,8 @@ _PANICS: Final[Sequence[tuple[re.Pattern[str], str, str]]] = (
     (re.compile(r"assertion failed"), "assert!", "AssertionError"),
     (re.compile(r"called `\w+::\w+\(\)` on an? `\w+` value"), "unwrap", "AssertionError"),
 )
-"""How a panic begins -> what made it, and what that is for the judges. A value that was not `Ok` failed a test's
-expectation like an assertion does."""
+"""Panic messages by pattern, with their origin and exception class. A value that is not `Ok` fails a test's expectation
+like an assertion."""
 
 _SAID: Final = re.compile(r"\b(?:panic|unreachable)!")
 _UNWRAPPED: Final = re.compile(r"::(?:unwrap_failed|expect_failed)\b")
@@ -67,7 +67,7 @@ _MISSING_CRATE: Final = frozenset({"E0432", "E0433", "E0463"})
 
 @dataclass(frozen=True)
 class Sources:
-    """How places are named.
+    """The functions that resolve places in sources for a `Fault`.
 
     Args:
         relative: From a file as the compiler or a backtrace names it (in the folder given) to its path in the
@@ -83,7 +83,7 @@ class Sources:
     line: Callable[[str, int], str]
 
     def frame(self, file: str, folder: str, line: int, function: str = "") -> Frame:
-        """Return a frame, its path empty outside the workspace."""
+        """Return a traceback frame; its path is empty outside the workspace."""
         path = self.relative(file, folder)
         shown = f"{path}{REGION}" if path and self.is_region(path, line) else path
         return Frame(path=shown, module=function.rpartition(".")[0], line=line if path else 0, function=function)
@@ -91,7 +91,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a failing test printed, and where it ran.
+    """The output of a failing test, and where it ran.
 
     Args:
         name: The test, as libtest calls it; its thread has this name.
@@ -109,17 +109,17 @@ class Printed:
 
     @cached_property
     def panics(self) -> Panics:
-        """Return the panics among it."""
+        """Return the panics in the output."""
         return read_panics(self.stderr)
 
     def reached(self, sources: Sources) -> tuple[Frame, ...]:
-        """Return the frames of everything that panicked, whatever became of that and in whichever thread."""
+        """Return the frames of all panics of the test, in any thread, whether they were caught or not."""
         raised = self.panics.raised(self.name)
         return tuple(frame for panic in raised for frame in _frames(panic.stack, sources, self.cwd))
 
 
 def of_panic(printed: Printed, sources: Sources, *, at: Frame) -> Fault:
-    """Return why a test failed.
+    """Return the fault of a failed test by its output.
 
     Args:
         printed: What it printed.
@@ -149,7 +149,7 @@ def of_panic(printed: Printed, sources: Sources, *, at: Frame) -> Fault:
 
 
 def of_diagnostic(error: Diagnostic, sources: Sources, *, root: str, crates: frozenset[str]) -> Fault:
-    """Return what the compiler refused; `crates` are the names of the workspace's own libraries."""
+    """Return the fault of a compiler error; `crates` are the names of the workspace's own libraries."""
     span = next((span for span in error.spans if span.is_primary), None)
     frames = (sources.frame(span.file_name, root, span.line_start),) if span is not None else ()
     if error.code is None:
@@ -186,7 +186,7 @@ def _kind(message: str, stack: str, source: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _frames(stack: str, sources: Sources, cwd: str) -> tuple[Frame, ...]:
-    """Return the frames of a backtrace, outermost first as everywhere here; the closure that libtest calls is none."""
+    """Return the frames of a backtrace, outermost first, without the closure that libtest calls."""
     found = [
         sources.frame(match["file"], cwd, int(match["line"]), _function(match["name"]))
         for match in _FRAME.finditer(stack)
@@ -213,7 +213,7 @@ def _cut(message: str) -> str:
 
 
 def relative_to(workspace: str) -> Callable[[str, str], str]:
-    """Return how files are named below the folder in which the box shows the workspace."""
+    """Return a function that gives files' paths relative to the workspace's folder in the box."""
 
     def relative(file: str, folder: str) -> str:
         path = posixpath.normpath(posixpath.join(folder, file))
@@ -223,5 +223,5 @@ def relative_to(workspace: str) -> Callable[[str, str], str]:
 
 
 def crate_names(packages: Mapping[str, str]) -> frozenset[str]:
-    """Return how sources write the names of packages."""
+    """Return the names of packages as sources write them, with `_` for `-`."""
     return frozenset(name.replace("-", "_") for name in packages)

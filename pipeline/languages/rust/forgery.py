@@ -1,4 +1,4 @@
-"""Words of Rust code that looks at its own tests, or ends them: see `sources.forgery`."""
+"""Words of Rust code that detects or ends its own tests: see `sources.forgery`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Rust files use of their own workspace: declared modules, and the modules that paths lead to.
+"""Reads which files of their own workspace Rust files use: declared modules, and modules that paths lead to.
 
 Each target (library, binary, integration test ...) is a tree of modules that begins at its root file; `Cargo.toml` says
 what a crate is called, and where its roots are. A name that a module only passes on (`pub use`) leads to its origin.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _DEPTH: Final = 32
 _STEPS: Final = 256
-"""So many re-exports are followed for one path: a source can make them go round."""
+"""The most re-exports that are followed for one path: they can form a cycle."""
 _TARGETS: Final = ("src/bin", "tests", "benches", "examples")
 _LISTED: Final = ("bin", "test", "bench", "example")
 _OWN: Final = frozenset({"lib.rs", "main.rs", "mod.rs"})
@@ -27,12 +27,12 @@ _OWN: Final = frozenset({"lib.rs", "main.rs", "mod.rs"})
 
 @dataclass
 class _Tree:
-    """The modules of one target by path; the root is the empty path."""
+    """The modules of one target by module path; the root is the empty path."""
 
     files: dict[Path, str] = field(default_factory=dict[Path, str])
 
     def find(self, path: Path) -> tuple[Path, str]:
-        """Return the innermost module on the way that is a file, and that file."""
+        """Return the innermost module of a path that has its own file, and that file."""
         for end in range(len(path), 0, -1):
             if path[:end] in self.files:
                 return path[:end], self.files[path[:end]]
@@ -49,7 +49,7 @@ def read(sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _table(manifest: Mapping[str, object], name: str) -> dict[str, str]:
-    """Return the texts of a table; an agent may have written anything there."""
+    """Return the entries of a manifest's table that are texts; an agent may have written anything there."""
     table = manifest.get(name)
     entries: dict[str, object] = table if isinstance(table, dict) else {}  # pyright: ignore[reportUnknownVariableType]  of TOML
     return {key: value for key, value in entries.items() if isinstance(value, str)}
@@ -68,7 +68,7 @@ class _Workspace:
                 self._grow(path)
 
     def used(self, path: str, said: Facts) -> set[str]:
-        """Return the files that a file's modules and paths lead to."""
+        """Return the files that a file's module declarations and paths lead to."""
         found: set[str] = set()
         for tree, module in self._places[path]:
             for declared in said.declared:
@@ -104,7 +104,7 @@ class _Workspace:
                     yield str(path)
 
     def _grow(self, root: str) -> _Tree | None:
-        """Return the tree of modules below a root file, None where there is no such file."""
+        """Return the module tree below a root file, None if the file is unknown."""
         if root not in self._known:
             return None
         tree = _Tree()
@@ -133,7 +133,7 @@ class _Workspace:
         return next((found for found in (normpath(str(each)) for each in candidates) if found in self._known), None)
 
     def _led(self, tree: _Tree, module: Path, written: Path) -> set[str]:
-        """Return the files that a path leads to: the module that it names, and where that one has the rest from."""
+        """Return the files that a path leads to: that of the module, and the sources of its re-exports."""
         found: set[str] = set()
         waiting = [(tree, module, written)]
         passed: set[tuple[int, Path, Path]] = set()
@@ -153,7 +153,7 @@ class _Workspace:
         return found
 
     def _start(self, tree: _Tree, module: Path, written: Path) -> tuple[_Tree, Path] | None:
-        """Return the tree and the whole path that a written path means; None for what is from elsewhere."""
+        """Return the tree and the full path that a written path means; None for other crates."""
         first, rest = written[0], written[1:]
         if first == "crate":
             return tree, rest

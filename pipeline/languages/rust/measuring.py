@@ -1,4 +1,4 @@
-"""Rust tests, measured: compiled in the box, listed by libtest, each test run as a process of its own.
+"""Measures Rust tests: compiled in the box, listed by libtest, each run in a process of its own.
 
 cargo says what there is and what does not compile; which file a test stands in, and its bytes, are read from the
 sources.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def run_tests(asked: Measurement) -> Observation:
-    """Compile, run the selected tests, and return what was observed.
+    """Compile and run the selected tests, and return the observation.
 
     The limit for each test is, for an example in the documentation, how long one may take after the one before it;
     compiling it is part of that. The cache holds the dependencies that the baseline compiled.
@@ -78,7 +78,7 @@ async def run_tests(asked: Measurement) -> Observation:
 
 
 async def check_types(asked: Measurement) -> Observation:
-    """Return what does not compile, tests included, as collection errors; no program is made and nothing runs.
+    """Return the compile errors, tests included, as collection errors; no executable is built and nothing runs.
 
     Raises:
         BoxError: the box did not work.
@@ -104,6 +104,6 @@ def _left(deadline: float) -> float:
 
 
 def _shown(asked: Measurement) -> tuple[str, ...]:
-    """Return the command a person would type for the same tests; long lists are cut."""
+    """Return the command that a person would type for the same tests; long lists are cut."""
     names = sorted({entry.split("::", 2)[-1] for entry in (asked.selection and asked.selection.ids) or ()})
     return ("cargo", *asked.env.command[1:], "--workspace", *(("--", "--exact", *shortened(names)) if names else ()))

@@ -1,4 +1,4 @@
-"""What cargo, libtest and our runner write, as values: checked where it comes in, unknown keys left out."""
+"""The records of cargo, libtest and our runner, as validated values; unknown keys are ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Target(Said):
-    """Something that cargo compiles: a library, a program, an integration test."""
+    """A target that cargo compiles: a library, a program, an integration test."""
 
     kind: tuple[str, ...]
     name: str
@@ -24,12 +24,12 @@ class Target(Said):
 
     @property
     def is_test(self) -> bool:
-        """Return whether it consists of tests as a whole."""
+        """Return whether the whole target is tests."""
         return self.kind[0] in {"test", "bench"}
 
     @property
     def label(self) -> str:
-        """Return the part of an id that tells the targets of one package apart; a package has one library."""
+        """Return the part of a test id that distinguishes a package's targets; the library is `lib`."""
         return f"{self.kind[0]}/{self.name}" if self.kind[0] in {"bin", "test", "example", "bench"} else "lib"
 
 
@@ -43,7 +43,7 @@ class Package(Said):
 
 
 class Metadata(Said):
-    """The workspace."""
+    """The workspace and its packages."""
 
     packages: tuple[Package, ...]
     workspace_root: str
@@ -59,13 +59,13 @@ class Span(Said):
 
 
 class Code(Said):
-    """The number of a compiler error, such as `E0432`."""
+    """The code of a compiler error, such as `E0432`."""
 
     code: str
 
 
 class Diagnostic(Said):
-    """One error of the compiler."""
+    """A compiler error."""
 
     message: str
     code: Code | None = None
@@ -74,7 +74,7 @@ class Diagnostic(Said):
 
 
 class CompilerMessage(Said):
-    """An error, and the target in which it stands."""
+    """A compiler error with the target that it is in."""
 
     manifest_path: str
     target: Target
@@ -90,40 +90,40 @@ class Artifact(Said):
 
 
 class MetadataLine(ProcessLine):
-    """What `cargo metadata` said."""
+    """The output of `cargo metadata`."""
 
     kind: Literal["metadata"]
 
 
 class ArtifactLine(Line):
-    """A test executable was compiled."""
+    """A record that a test executable was compiled."""
 
     kind: Literal["artifact"]
     message: Artifact
 
 
 class ErrorLine(Line):
-    """The compiler refused something."""
+    """A record of a compiler error."""
 
     kind: Literal["error"]
     message: CompilerMessage
 
 
 class Built(ProcessLine):
-    """The compilation is over."""
+    """A record that the compilation ended."""
 
     kind: Literal["built"]
 
 
 class Documented(Line):
-    """The packages that may have examples in their documentation."""
+    """A record of the packages that may have examples in their documentation."""
 
     kind: Literal["documented"]
     packages: tuple[str, ...]
 
 
 class Listed(Line):
-    """What a test executable holds; no `names` where a harness of the project's own answers otherwise than libtest."""
+    """The tests in an executable; no `names` where the project's own harness does not list like libtest."""
 
     kind: Literal["listed"]
     executable: str
@@ -132,7 +132,7 @@ class Listed(Line):
 
 
 class DoctestsListed(Line):
-    """The examples in a package's documentation."""
+    """A record of the examples in a package's documentation."""
 
     kind: Literal["doctests_listed"]
     package: str
@@ -140,7 +140,7 @@ class DoctestsListed(Line):
 
 
 class TooMany(Line):
-    """An executable or package names more tests than are taken of a workspace, `names` or `size` bytes."""
+    """A record that an executable or package lists more tests than `names`, or more than `size` bytes of names."""
 
     kind: Literal["too_many"]
     where: str
@@ -149,7 +149,7 @@ class TooMany(Line):
 
 
 class Ended(ProcessLine):
-    """A test is over; see `exec_guard.Watch` for what its process asked for."""
+    """A record that a test ended; see `exec_guard.Watch` for the calls that its process attempted."""
 
     kind: Literal["ended"]
     id: str
@@ -159,7 +159,7 @@ class Ended(ProcessLine):
 
 
 class DoctestsRan(ProcessLine):
-    """A run of a package's examples is over; what is `hung` did not end within the limit for one test."""
+    """A record that a run of a package's examples ended; `hung` ones did not end within the limit for one test."""
 
     kind: Literal["doctests_ran"]
     package: str
@@ -185,12 +185,12 @@ ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discri
 
 
 def is_done(session: Session) -> bool:
-    """Return whether our runner can be believed, came to its end, and did all that it was asked."""
+    """Return whether our runner's records are valid and complete, and no limit of time or size was exceeded."""
     return not session.fault and session.is_whole and not session.is_late and not session.of(TooMany)
 
 
 def excess(session: Session) -> str:
-    """Return what is to be told where there are more tests than are taken, or nothing."""
+    """Return a message if there are more tests than are read, else an empty text."""
     found = session.first(TooMany)
     if found is None:
         return ""
@@ -199,7 +199,7 @@ def excess(session: Session) -> str:
 
 
 def read_metadata(line: MetadataLine) -> Metadata | None:
-    """Return the workspace, None where cargo could not say."""
+    """Return the workspace in cargo's output, None if cargo failed."""
     try:
         return Metadata.model_validate(json.loads(line.stdout)) if line.code == 0 else None
     except (ValueError, RecursionError):

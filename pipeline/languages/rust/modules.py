@@ -1,15 +1,15 @@
-"""Which files Rust means by the path of a module within its crate."""
+"""Finds the files that a Rust module path means within its crate."""
 
 from __future__ import annotations
 
 
 def is_module(path: str, module: str) -> bool:  # noqa: ARG001  (every language has it)
-    """Return False: of a file alone nothing is said, since a name may be that of an item in it."""
+    """Return False: a file alone does not tell, since a name may be that of an item in it."""
     return False
 
 
 def is_part_of(path: str, module: str) -> bool:
-    """Return whether the file is the module, or of a module in it; the name may begin with that of the crate."""
+    """Return whether a file is the module, or of a module in it; the name may begin with the crate's."""
     *folders, name = path.removesuffix(".rs").split("/")
     if "src" not in folders or name in {"lib", "main"}:
         return False

@@ -1,4 +1,4 @@
-"""The panics in what a test printed: each with its thread, and the one that the test failed by.
+"""Finds the panics in a test's output, each with its thread, and the one by which the test failed.
 
 A panic is text on stderr, between whatever else the test prints there. The one that decides is the last of the test's
 own thread, so nothing printed before it takes its place. The others say which code a test got to that a caught panic,
@@ -41,35 +41,35 @@ class Panic:
 
     @cached_property
     def message(self) -> str:
-        """Return what it said."""
+        """Return the panic's message."""
         ends = [found.start() for found in (_STACK.search(self.body), _NOTE.search(self.body)) if found is not None]
         return (self.body[: min(ends)] if ends else self.body).strip()
 
     @cached_property
     def stack(self) -> str:
-        """Return its backtrace, empty where it has none."""
+        """Return the panic's backtrace, empty if it has none."""
         found = _STACK.search(self.body)
         return self.body[found.end() :] if found is not None else ""
 
     @property
     def is_raised(self) -> bool:
-        """Return whether its backtrace begins where the runtime makes it."""
+        """Return whether the backtrace begins in the runtime's panic code."""
         return _RUNTIME.match(self.stack) is not None
 
     @property
     def passes_on(self) -> bool:
-        """Return whether it only says that a thread of `std::thread::scope` has panicked."""
+        """Return whether the panic only reports that a thread of `std::thread::scope` has panicked."""
         return self.message == _SCOPED and _SCOPE.search(self.stack) is not None
 
 
 @dataclass(frozen=True)
 class Panics:
-    """The panics of one test, in the order in which they were printed."""
+    """The panics of one test, in the order of the output."""
 
     all: tuple[Panic, ...]
 
     def decisive(self, test: str) -> Panic | None:
-        """Return the one that the test failed by, None where nothing panicked.
+        """Return the panic by which the test failed, None if there is none.
 
         Args:
             test: The name of the test's thread.
@@ -82,7 +82,7 @@ class Panics:
         return next((panic for panic in others if not _is_same_thread(panic, last)), last)
 
     def raised(self, test: str) -> tuple[Panic, ...]:
-        """Return those that were raised as far as text can show it; caught ones and other threads' among them.
+        """Return the panics that were really raised, as far as text can show; caught ones and other threads' included.
 
         Args:
             test: The name of the test's thread.
@@ -111,7 +111,7 @@ def _is_same_thread(panic: Panic, other: Panic) -> bool:
 
 
 def _fits(panic: Panic, last: Panic) -> bool:
-    """Return whether its thread and number go together, as those of the panic that decides do."""
+    """Return whether a panic's thread name and number are consistent with those of the last panic."""
     if bool(panic.number) != bool(last.number):
         return False
     return not last.number or (panic.thread == last.thread) == (panic.number == last.number)

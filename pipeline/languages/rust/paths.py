@@ -1,4 +1,4 @@
-"""The paths that a Rust file writes down: of `use`, of expressions, and inside of macros, where nothing is parsed.
+"""Reads the paths that a Rust file contains: in `use`, in expressions, and in macros, where nothing is parsed.
 
 Importing this module loads the parser.
 """
@@ -24,7 +24,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Declared:
-    """A module in a file of its own: where it is declared, its name, and what `#[path]` says."""
+    """A module declared for a file of its own: where, its name, and the file in `#[path]`."""
 
     inside: Path
     name: str
@@ -33,7 +33,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a file says. `inside` of a path are the modules in the same file around it.
+    """The module declarations and paths in a file. `inside` of a path are the modules in the same file around it.
 
     Args:
         declared: `mod name;`.
@@ -47,7 +47,7 @@ class Facts:
 
 
 def facts(source: str) -> Facts | None:
-    """Return what a Rust source says of modules and paths, None where it cannot be parsed."""
+    """Return the module declarations and paths in a Rust source, None if it cannot be parsed."""
     root = parse(source.encode())
     if root.has_error:
         return None
@@ -80,7 +80,7 @@ def facts(source: str) -> Facts | None:
 
 
 def _used(node: Node, before: Path) -> Iterator[tuple[str, Path]]:
-    """Yield (name, path) for everything that one `use` brings in."""
+    """Yield (name, path) for everything that a `use` imports."""
     match node.type:
         case "use_list":
             for child in node.named_children:
@@ -104,7 +104,7 @@ def _used(node: Node, before: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _segments(node: Node) -> Path:
-    """Return the names of a path, generic arguments left out."""
+    """Return the names in a path, without generic arguments."""
     if node.type in _NAMES:
         return (text(node),)
     if node.type in _PATHS:

@@ -1,4 +1,4 @@
-"""Which toolchain a Rust project asks rustup for: read here, since rustup would also take a path of the project's."""
+"""Reads which toolchain a Rust project asks rustup for; rustup itself would also accept a path in the project."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAMES: Final = ("rust-toolchain", "rust-toolchain.toml")
-"""In the order in which rustup takes them."""
+"""The files that name a toolchain, in rustup's order."""
 
 
 def pinned_toolchain(folder: Path) -> str | Missing | None:
-    """Return the name of the toolchain that counts in a folder, None for rustup's own default.
+    """Return the name of a folder's toolchain, None for rustup's default.
 
     As rustup decides: the user's variable, then from the folder upwards the user's override and the project's file.
     A file that does not name a toolchain plainly is a reason to run none: to rustup it may mean something else.
@@ -63,7 +63,7 @@ def _refused(file: Path, why: str) -> Missing:
 
 
 def _overrides() -> Mapping[str, str]:
-    """Return what the user chose with `rustup override set`, by folder."""
+    """Return the toolchains set by the user's `rustup override set`, by folder."""
     home = Path(os.environ.get("RUSTUP_HOME") or Path.home() / ".rustup")
     try:
         found: Any = tomllib.loads((home / "settings.toml").read_text(encoding="utf-8")).get("overrides", {})

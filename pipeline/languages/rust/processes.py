@@ -1,4 +1,4 @@
-"""Processes of Rust tests inside the box: what of their output says that they go on, and none left when they are over.
+"""Runs processes of Rust tests in the box: detects from output whether tests still end, and ends what they leave.
 
 `rust.runner` uses it there: the standard library only.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from pipeline.languages.runners.processes import Ended, Tail, run
 
 TEXT_LIMIT = 64_000
-"""Bytes that are kept of what a process prints."""
+"""The most bytes that are kept of a process's output."""
 
 _SET_CHILD_SUBREAPER = 36
 # what libtest prints when it begins, for each example that has ended, and at the end
@@ -24,7 +24,7 @@ _STEP = re.compile(rb"(?:running \d+ tests?|test (?P<over>result): .*|test .+ \.
 
 
 class Steps(Tail):
-    """The end of what libtest prints, and how long ago one more of its tests has ended.
+    """The end of libtest's output, and the time since one of its tests last ended.
 
     `stall_s` is how long one may take after the one before it, None for as long as it likes.
     """
@@ -36,14 +36,14 @@ class Steps(Tail):
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes of output."""
         super().feed(data)
         *lines, self._rest = (self._rest[-TEXT_LIMIT:] + data).split(b"\n")
         for step in filter(None, map(_STEP.fullmatch, lines)):
             self._since = time.monotonic() if step["over"] is None else None
 
     def is_stuck(self, now: float) -> bool:
-        """Return whether a test runs for too long."""
+        """Return whether one test has been running for too long."""
         return self._stall_s is not None and self._since is not None and now - self._since >= self._stall_s
 
 
@@ -57,7 +57,7 @@ def alone(
     stall_s: float | None = None,
     watched: bool = False,
 ) -> Ended:
-    """Run a program to its end or to the limit; when this returns, nothing runs any more of what was started.
+    """Run a program until it ends or meets the limit; none of its processes is left on return.
 
     With `stall_s` the limit is also that long without the end of one more of the tests that it runs.
     """
@@ -68,12 +68,12 @@ def alone(
 
 
 def adopt() -> None:
-    """Become the parent of whatever a process of ours leaves behind, in whichever group or session it is."""
+    """Make this process the parent of all processes that our own ones leave behind."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_the_rest() -> None:
-    """End all that is left below this process, which has adopted it; none of it runs on return."""
+    """Kill all descendants of this process and wait until they have ended."""
     while True:
         for child in children():
             with contextlib.suppress(ProcessLookupError):
@@ -85,7 +85,7 @@ def end_the_rest() -> None:
 
 
 def children() -> list[int]:
-    """Return the processes whose parent this one is, those that have ended and were not waited for among them."""
+    """Return this process's children, including those that have ended and were not waited for."""
     found: list[int] = []
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():

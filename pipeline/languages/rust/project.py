@@ -1,4 +1,4 @@
-"""What a workspace holds after it was compiled: its tests with their ids, and what did not compile.
+"""A compiled Rust workspace: its tests with their ids, and what did not compile.
 
 An id is `package::target::module::test`, with the target `lib`, `bin/NAME`, `test/NAME` or `example/NAME`: it says
 nothing of files and lines, and no two of a workspace share one. Examples in documentation are
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _DOCTEST: Final = re.compile(r"(?P<file>\S+\.\w+) - (?P<item>.*?)\s*\(line (?P<line>\d+)\)(?P<how>.*)")
 _MACHINE: Final = ("linker `", "couldn't create a temp dir", "failed to write")
-"""Errors of the compiler that are about this machine, not about the sources."""
+"""Compiler errors that are caused by this machine and not by the sources."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Unit:
     own_harness: bool
 
     def id_of(self, name: str) -> str:
-        """Return the id of one of its tests."""
+        """Return the id of a test of this target."""
         return f"{self.package.name}::{self.target.label}::{name}"
 
 
 @dataclass(frozen=True)
 class Test:
-    """One test. `name` is what its executable calls it, `function` the id without parameters."""
+    """A test. `name` is its name in the executable, `function` the id without parameters."""
 
     __test__ = False
 
@@ -67,13 +67,13 @@ class Test:
 
     @property
     def is_ignored(self) -> bool:
-        """Return whether it does not run by itself."""
+        """Return whether the test is not run unless asked for."""
         return self.name in self.unit.ignored
 
 
 @dataclass(frozen=True)
 class Doctest:
-    """One example in the documentation; `name` is what rustdoc calls it today."""
+    """An example in the documentation; `name` is rustdoc's present name for it."""
 
     id: str
     name: str
@@ -85,7 +85,7 @@ class Doctest:
 
 @dataclass(frozen=True)
 class Project:
-    """A compiled workspace. `measured` are its files, `workspace` is where the box shows them.
+    """A compiled workspace. `measured` are its files, `workspace` is its path in the box.
 
     `folders` are those of its packages. `hidden` are tests that the sources show in a target that did not compile.
     """
@@ -101,7 +101,7 @@ class Project:
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """Return the digest of each file with tests: of all its bytes, or of what is test code in it."""
+        """Return the digest of each file with tests: of all its bytes, or of its test code."""
         found: dict[str, str] = {}
         for unit in sorted(self.units, key=lambda unit: unit.target.is_test):
             found |= unit.crate.digests
@@ -109,7 +109,7 @@ class Project:
 
     @cached_property
     def layout(self) -> Layout:
-        """Return which files are tests; a test region of a production file is one beside that file."""
+        """Return the layout of tests; a production file's test regions count as a file beside it."""
         whole = {path for unit in self.units for path in unit.crate.whole}
         folders = {posixpath.join(unit.folder, name) for unit in self.units for name in ("tests", "benches")}
         collected = {path if path in whole else f"{path}{faults.REGION}" for path in self.files}
@@ -117,7 +117,7 @@ class Project:
 
     @cached_property
     def sources(self) -> faults.Sources:
-        """Return how places in it are named."""
+        """Return the functions that resolve places in its sources."""
         whole = {path for unit in self.units for path in unit.crate.whole}
         regions: dict[str, list[tuple[int, int]]] = {}
         bare: set[tuple[str, int]] = set()
@@ -140,7 +140,7 @@ class Project:
 
 
 def read_project(session: Session, measured: Files, workspace: str) -> Project | Unusable:
-    """Return what was compiled, or why nothing was.
+    """Return the compiled project, or why there is none.
 
     Args:
         session: The records of the compilation.
@@ -180,7 +180,7 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
 
 
 def with_examples(project: Project, session: Session) -> Project:
-    """Return the project with the examples in its documentation, which are listed when its tests have run."""
+    """Return the project with the examples of its documentation, which are listed after its tests have run."""
     listed = session.of(cargo_messages.DoctestsListed)
     found = (found for line in listed for found in _doctests(line, project.folders[line.package], project))
     return replace(project, doctests={one.id: one for one in found})
@@ -199,7 +199,7 @@ def _no_metadata(described: cargo_messages.MetadataLine | None) -> Unusable:
 
 
 def _said(stderr: str) -> str:
-    """Return the line in which cargo says what is wrong, with what it says about the reason."""
+    """Return the line in which cargo reports an error, with the reason that it gives."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     first = next((number for number, line in enumerate(lines) if line.startswith("error")), max(len(lines) - 1, 0))
     return "; ".join(lines[first : first + 4])[:500] or "cargo printed nothing"
@@ -247,7 +247,7 @@ def _tests(unit: Unit, names: tuple[str, ...]) -> Iterator[Test]:
 def _errors(
     project: Project, messages: list[cargo_messages.CompilerMessage], metadata: cargo_messages.Metadata
 ) -> tuple[CollectionError, ...]:
-    """Return one error for each file; the first one of rustc, which the others often follow from."""
+    """Return one error for each file: the first one of rustc, which others often follow from."""
     crates = faults.crate_names({package.name: "" for package in metadata.packages})
     found: dict[str, CollectionError] = {}
     for message in messages:
@@ -279,7 +279,7 @@ def _doctests(line: cargo_messages.DoctestsListed, folder: str, project: Project
 
 
 def _example_sha256(source: bytes, line: int) -> str:
-    """Return the digest of the example that begins on a line: what stands between its fences."""
+    """Return the digest of the documentation example that begins on a line, without its fences."""
     marks = re.compile(rb"^\s*(?://[/!]|\*)?\s?")
     lines = [marks.sub(b"", found) for found in source.split(b"\n")[line - 1 :]]
     end = next((number for number, found in enumerate(lines[1:], 1) if found.strip().startswith(b"```")), len(lines))

@@ -1,4 +1,4 @@
-"""From the records of a run of tests to one `Observation`. The records decide, never an exit code alone."""
+"""Makes one `Observation` from the records of a test run. The records decide, never an exit code alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNTED: Final = re.compile(r"(?:^|\n)test result: FAILED\. ")
 _DOCTEST_RESULT: Final = re.compile(r"^test (?P<name>.+?) \.\.\. (?P<said>ok|FAILED|ignored)", re.MULTILINE)
 _STACK: Final = re.compile(r"^stack backtrace:\n(?: +.*\n)+(?:note: Some details.*\n)?", re.MULTILINE)
 _REDACTED: Final = re.compile(r"(thread '.*') \(\d+\)( panicked at )(?:/.*/rustdoctest\w+/)?")
-"""What differs from run to run: the thread's number, and the folder in which an example was compiled."""
+"""Text that differs from run to run: the thread's number, and the folder in which an example was compiled."""
 
 
 def observe(
@@ -43,7 +43,7 @@ def observe(
     command: tuple[str, ...],
     tail: str,
 ) -> Observation:
-    """Return what a run of chosen tests showed.
+    """Return the observation of a run of chosen tests.
 
     Args:
         project: What was compiled.
@@ -134,7 +134,7 @@ def _outcome(test: Test, line: messages.Ended) -> Ended:
 
 
 def _is_last_word(test: Test, stdout: str) -> bool:
-    """Return whether the output ends as libtest ends it when exactly this test has passed; others can only guess."""
+    """Return whether the output ends as libtest's does when exactly this test passed; other code can only guess it."""
     others = len(test.unit.names or ()) - 1
     name = rf"test {re.escape(test.name)}(?: - should panic)? \.\.\. "
     result = rf"test result: ok\. 1 passed; 0 failed; 0 ignored; 0 measured; {others} filtered out; "
@@ -169,7 +169,7 @@ def _fault(project: Project, test: Test, line: messages.Ended, printed: faults.P
 
 
 def _reach(project: Project, test: Test, fault: Fault, printed: faults.Printed) -> Reach:
-    """Return what is known: production on the way to all that panicked, and the names that the test's code mentions."""
+    """Return the known reach of a test: production frames of its panics, and names in its code."""
     own = [frame for frame in (*fault.frames, *printed.reached(project.sources)) if frame.path]
     entered = [f"{frame.path}::{frame.function}" for frame in own if not project.layout.is_test_side(frame.path)]
     mentioned: set[str] = set(test.source.mentions) if test.source is not None else set()
@@ -185,7 +185,7 @@ def _reach(project: Project, test: Test, fault: Fault, printed: faults.Printed) 
 
 
 def _production(project: Project) -> Mapping[str, str]:
-    """Return the names that production defines, the libraries' own names among them, with their files."""
+    """Return the names that production defines, library names included, with their files."""
     found: dict[str, str] = {}
     for unit in project.units:
         if not unit.target.is_test:
@@ -212,7 +212,7 @@ def _doctests(project: Project, line: messages.DoctestsRan, records: Mapping[str
 
 
 def _untold(project: Project, session: Session, records: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
-    """Return the examples that rustdoc was to run and of which it said nothing, with the reason why."""
+    """Return records for the examples that rustdoc should have run but did not report, with the reason."""
     last = {line.package: line for line in session.of(messages.DoctestsRan)}
     found: dict[str, TestRecord] = {}
     for test in project.doctests.values():

@@ -1,4 +1,4 @@
-"""Where the test regions of a Rust source are: inline modules whose attribute is exactly `#[cfg(test)]`.
+"""Finds the test regions of a Rust source: inline modules with exactly the attribute `#[cfg(test)]`.
 
 They count at the top level and in inline modules that carry attributes of the compiler only. Without `--test` rustc
 drops such a module before anything in it means anything. Regions are found in tokens that all editions agree on
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CFG_TEST: Final = (b"cfg", b"(", b"test", b")")
 
 _LINTS: Final = frozenset({b"allow", b"deny", b"expect", b"warn"})
-"""Attributes that may stand beside `#[cfg(test)]`. One that is a macro would be given the region in every build."""
+"""Attributes that may stand beside `#[cfg(test)]`. An attribute macro would get the region in every build."""
 
 _COMPILERS: Final = _LINTS | {b"cfg", b"deprecated", b"doc", b"forbid", b"macro_use", b"path"}
 """Attributes that a production module around a region may have, for the same reason."""
@@ -30,18 +30,18 @@ _BEYOND: Final = frozenset(
         b"linkage", b"macro_export", b"no_main", b"no_mangle", b"panic_handler", b"path", b"used",
     }
 )  # fmt: skip
-"""Attributes that reach beyond the module that they stand in: symbols, the linker, other files, the whole crate."""
+"""Attributes that affect more than their module: symbols, the linker, other files, the whole crate."""
 
 _MACROS: Final = frozenset({b"asm", b"global_asm", b"include", b"naked_asm"})
-"""Macros that bring in code which is no Rust or is not in this file; `include_str` and `include_bytes` bring data."""
+"""Macros that insert code which is no Rust or is not in this file; `include_str` and `include_bytes` insert data."""
 
 _SHOWN: Final = 40
-"""So many tokens of what reaches beyond a region are repeated."""
+"""The most tokens that are quoted of code that reaches beyond a region."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """One test region, as indices of tokens: the first of its attributes, and its braces.
+    """A test region, as indices of tokens: the first of its attributes, and its braces.
 
     Args:
         is_bare: It is `#[cfg(test)] mod name {`, without another attribute, documentation or `pub`.
@@ -67,7 +67,7 @@ class Around:
 
 @dataclass(frozen=True)
 class RustFile:
-    """A source with its tokens, its regions in order, and the production modules that were looked into for them."""
+    """A source with its tokens, its regions in order, and the production modules that were searched for them."""
 
     source: bytes
     tokens: Tokens
@@ -75,29 +75,29 @@ class RustFile:
     around: tuple[Around, ...] = ()
 
     def inside(self, region: Region) -> tuple[int, int]:
-        """Return where the inside of a region starts and ends, in bytes."""
+        """Return the start and end of a region's inside, in bytes."""
         return self.tokens.all[region.opening].end, self.tokens.all[region.closing].start
 
     def start(self, region: Region) -> int:
-        """Return where a region starts, in bytes."""
+        """Return the start of a region, in bytes."""
         return self.tokens.all[region.first].start
 
     def outside(self) -> list[bytes]:
-        """Return the source without the insides of its regions: one piece more than there are regions."""
+        """Return the source in pieces without the insides of its regions: one piece more than there are regions."""
         insides = [self.inside(region) for region in self.regions]
         starts = [0, *(end for _, end in insides)]
         ends = [*(start for start, _ in insides), len(self.source)]
         return [self.source[start:end] for start, end in zip(starts, ends, strict=True)]
 
     def is_before_inner(self, region: Region) -> bool:
-        """Return whether attributes or documentation of the module around it follow: no item may come before these."""
+        """Return whether inner attributes or documentation follow the region: no item may come before these."""
         behind = region.closing + 1
         if behind < len(self.tokens.all) and self.tokens.all[behind].kind is TokenKind.INNER_DOC:
             return True
         return self.tokens.text(behind) == b"#" and self.tokens.text(behind + 1) == b"!"
 
     def code(self, *, without: Region | None = None) -> list[bytes]:
-        """Return the tokens without those inside of regions, and without any of the region `without`."""
+        """Return the tokens without the insides of regions, and without the whole of region `without`."""
         left_out = [
             (region.first, region.closing + 1) if region is without else (region.opening + 1, region.closing)
             for region in self.regions
@@ -108,7 +108,7 @@ class RustFile:
         return [token.text for tokens in kept for token in tokens]
 
     def reaches(self) -> Iterator[tuple[str, int]]:
-        """Yield what in a region reaches beyond it, as it is written, and where, in bytes."""
+        """Yield the code in regions that affects more than the region, with its place in bytes."""
         for region in self.regions:
             for index in range(region.opening + 1, region.closing):
                 if what := _reach(self.tokens, index):
@@ -116,7 +116,7 @@ class RustFile:
 
 
 def read_rust(source: bytes) -> RustFile | SourceFault:
-    """Return a source with its regions, or why it is not certain where they are."""
+    """Return a source with its regions, or why they are uncertain."""
     tokens = read_tokens(source)
     if isinstance(tokens, SourceFault):
         return tokens
@@ -141,7 +141,7 @@ def read_rust(source: bytes) -> RustFile | SourceFault:
 
 @dataclass(frozen=True)
 class _Head:
-    """What an item begins with: attributes, documentation, `pub`; `opening` is the brace of `mod name {`, if it is one.
+    """The beginning of an item: attributes, documentation, `pub`; `opening` is the brace of `mod name {`, if it is one.
 
     `next` is the first token that was not read.
     """
@@ -203,17 +203,17 @@ def _head(tokens: Tokens, index: int) -> _Head:
 
 
 def _behind(tokens: Tokens, index: int) -> int:
-    """Return the index behind a token, or behind the whole group that it opens."""
+    """Return the index after a token, or after the whole group that it opens."""
     return max(index, tokens.partner[index] if index < len(tokens.all) else index) + 1
 
 
 def _name(attribute: tuple[bytes, ...]) -> bytes:
-    """Return the name of an attribute, nothing for one whose name is a path."""
+    """Return the name of an attribute, empty if the name is a path."""
     return attribute[0] if attribute and attribute[1:2] != (b":",) else b""
 
 
 def _reach(tokens: Tokens, index: int) -> str | None:
-    """Return what reaches beyond the region in which the token stands and begins with it, or None."""
+    """Return the code at a token that affects more than the region it is in, None if it does not."""
     here, after = _plain(tokens.text(index)), tokens.text(index + 1)
     if here == b"#" and after == b"!" and tokens.text(index + 2) == b"[":
         return _written(tokens, index, tokens.partner[index + 2])

@@ -1,4 +1,4 @@
-"""Runs cargo and test executables inside the box, and writes down what happened, as JSON lines on its socket.
+"""Our program in the box that runs cargo and test executables, and records the results as JSON lines on its socket.
 
 This file is copied out of the package (with `processes` and what all runners use) and runs alone (`python -I -S`): the
 standard library only. It records facts; `cargo.records` makes an observation of them. Each test is a process of its
@@ -29,7 +29,7 @@ _BEGUN = re.compile(r"^test (?P<name>.+?) \.\.\. \Z", re.MULTILINE)
 
 
 class TooManyError(Exception):
-    """What is listed at `where` is more than is taken."""
+    """The tests listed at `where` are more than are read."""
 
     def __init__(self, where: str) -> None:
         super().__init__(where)
@@ -37,14 +37,14 @@ class TooManyError(Exception):
 
 
 class Room:
-    """How many more names of tests are taken in one listing, and how many bytes of them as they are sent."""
+    """The number and bytes of test names that a listing may still have."""
 
     def __init__(self) -> None:
         self._names = _NAMES
         self._bytes = _NAMES_BYTES
 
     def take(self, listed: Ended, where: str) -> list[str]:
-        """Return the names that are listed, once each.
+        """Return the names in a listing, each once.
 
         rustdoc also says there how long compiling took, from edition 2024 on.
 
@@ -61,7 +61,7 @@ class Room:
 
 
 def build(request: dict[str, Any], records: Records) -> None:
-    """Ask what there is, and compile every test target; with `check`, look for errors only."""
+    """Describe the workspace and compile every test target; with `check`, only look for errors."""
     cargo: list[str] = request["cargo"]
     deadline = time.monotonic() + request["timeout_s"]
     ask = [*cargo[: cargo.index("test")], "metadata", "--no-deps", "--format-version=1"]
@@ -75,7 +75,7 @@ def build(request: dict[str, Any], records: Records) -> None:
 
 
 def list_tests(request: dict[str, Any], records: Records) -> None:
-    """List what the test executables hold: each is started, so nothing that was compiled may be writable.
+    """List the tests of executables: each is started, so compiled files must be read-only.
 
     Raises:
         TooManyError: they hold more than is taken.
@@ -94,14 +94,14 @@ def list_tests(request: dict[str, Any], records: Records) -> None:
 
 
 def is_listing(listed: Ended) -> bool:
-    """Return whether it answers `--list --format terse`; a harness of the project's own may do otherwise."""
+    """Return whether an executable answers `--list --format terse`; a harness of the project's own may not."""
     lines = [line for line in listed.stdout.splitlines() if line.strip()]
     whole = lines[1:] if listed.is_cut else lines  # the first is torn then
     return not listed.code and all(line.rpartition(": ")[2] in _KINDS for line in whole)
 
 
 def list_examples(request: dict[str, Any], records: Records) -> None:
-    """List the examples in the documentation of packages; from edition 2024 on this compiles and starts them.
+    """List the examples in packages' documentation; from edition 2024 on this compiles and starts them.
 
     Raises:
         TooManyError: there are more than are taken.
@@ -118,7 +118,7 @@ def list_examples(request: dict[str, Any], records: Records) -> None:
 
 
 def is_late(deadline: float, records: Records) -> bool:
-    """Return whether the time is used up, and write it down."""
+    """Return whether the time is used up, and record it."""
     late = time.monotonic() >= deadline
     if late:
         records.write("out_of_time")
@@ -126,7 +126,7 @@ def is_late(deadline: float, records: Records) -> bool:
 
 
 def compile_tests(cargo: list[str], how: str, records: Records, limit_s: float) -> None:
-    """Compile (or only `check`), and record errors and the executables that hold tests."""
+    """Compile (or only `check`), and record errors and test executables."""
     at = cargo.index("test")
     whole = [] if "--workspace" in cargo else ["--workspace"]
     # what `cargo test --no-run` compiles; but what one target lacks says nothing about the others
@@ -144,7 +144,7 @@ def compile_tests(cargo: list[str], how: str, records: Records, limit_s: float) 
 
 
 def json_of(line: str) -> dict[str, Any]:
-    """Return the message on a line; what is none (a build script that prints there) is nothing."""
+    """Return the JSON object on a line, empty for other output such as a build script's."""
     try:
         message: dict[str, Any] | str | float | None = json.loads(line)
     except ValueError:
@@ -153,7 +153,7 @@ def json_of(line: str) -> dict[str, Any]:
 
 
 def shortened(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a compiler message without the compiler's textbook."""
+    """Return a compiler message without its long explanation."""
     said: dict[str, Any] = message["message"]
     code, rendered = said.get("code"), said.get("rendered") or ""
     short: dict[str, Any] = {"code": code and {"code": code["code"]}, "children": [], "rendered": rendered[:_RENDERED]}
@@ -172,7 +172,7 @@ def documented(metadata: dict[str, Any]) -> list[str]:
 
 
 def run_tests(request: dict[str, Any], records: Records) -> None:
-    """Run the chosen tests, each in a process of its own, and the chosen examples of each package in one."""
+    """Run the chosen tests, each in a process of its own, and the chosen examples of each package in one process."""
     deadline = time.monotonic() + request["timeout_s"]
     limit_s: float = request["per_test_s"] or request["timeout_s"]
     for test in request["tests"]:
@@ -189,7 +189,7 @@ def run_tests(request: dict[str, Any], records: Records) -> None:
 
 
 def run_examples(asked: dict[str, Any], limit_s: float | None, deadline: float, records: Records) -> None:
-    """Run the examples of a package, each with a limit if there is one.
+    """Run the examples of a package, each with the time limit for one test, if there is one.
 
     rustdoc gives them none, and says only which have ended. Where none ends for as long as the limit, all that run had
     that long; what has not ended is run again one by one, when libtest prints a name before its test runs. Compiling an
@@ -214,7 +214,7 @@ def run_examples(asked: dict[str, Any], limit_s: float | None, deadline: float, 
 
 
 def stuck(ended: Ended, left: list[str], *, serial: bool, whole: bool) -> list[str]:
-    """Return the example that did not come to an end, if one can be named."""
+    """Return the example that did not end, if it can be identified."""
     if not ended.timed_out:
         return []
     begun = _BEGUN.search(ended.stdout) if serial else None
@@ -224,12 +224,12 @@ def stuck(ended: Ended, left: list[str], *, serial: bool, whole: bool) -> list[s
 
 
 def line_of(name: str) -> str:
-    """Return the last word of where an example stands, `12)`; others may have the same, and share its lot."""
+    """Return the end of an example's name, `12)`; several may have the same."""
     return name.rpartition("(line ")[2].partition(")")[0] + ")"
 
 
 def main() -> None:
-    """Do what is asked for."""
+    """Carry out the request."""
     request, records = begin()
     adopt()
     work = {"build": build, "check": build, "list": list_tests, "examples": list_examples, "test": run_tests}

@@ -1,4 +1,4 @@
-"""Where the tests of a Rust project are, read from its sources: names, places, bytes.
+"""Finds the tests of a Rust project in its sources: names, places, bytes.
 
 libtest says only names, and nothing at all about what does not compile. The modules of a crate are followed from its
 root file as the compiler does; attributes and nesting come from tree-sitter. What a macro makes is not seen here.
@@ -30,7 +30,7 @@ _PATH: Final = re.compile(r'path\s*=\s*"([^"]*)"')
 
 @dataclass(frozen=True)
 class TestFunction:
-    """A test as it is written.
+    """A test function as written in its source.
 
     `name` is what libtest calls it; `mentions` every name in it, resolved or not; `bare` are the lines that state
     failure without looking at anything: `panic!()` as a statement of its own, an assertion about literals.
@@ -51,7 +51,7 @@ class TestFunction:
 
 @dataclass
 class Crate:
-    """What one target is made of: its tests by name, and the file of each module.
+    """The content of one target: its tests by name, and the file of each module.
 
     `regions` are the lines of a file that are compiled for tests only, `files` the bytes of them; a file that is a test
     as a whole has one region, all of it. `helpers` are the functions of the test side with what they mention, `defined`
@@ -70,7 +70,7 @@ class Crate:
     unread: set[str] = field(default_factory=set[str])
 
     def add(self, other: Crate) -> None:
-        """Take what another file of it has."""
+        """Add the content of another file."""
         self.tests |= other.tests
         self.modules |= other.modules
         self.regions |= other.regions
@@ -81,7 +81,7 @@ class Crate:
         self.unread |= other.unread
 
     def file_of(self, name: str) -> str:
-        """Return the file of a test, by the innermost known module of its name."""
+        """Return the file of a test, by the innermost known module in its name."""
         if name in self.tests:
             return self.tests[name].path
         module = name.rpartition("::")[0]
@@ -91,7 +91,7 @@ class Crate:
 
 
 def read_crate(files: Files, source: str, *, is_test: bool) -> Crate:
-    """Return what a target is made of.
+    """Return the content of a target.
 
     Args:
         files: Those of the project.
@@ -124,13 +124,13 @@ def _part(text: bytes, place: Place) -> Part:
 
 
 def text_of(files: Files, path: str) -> bytes | None:
-    """Return a regular file's bytes, None for anything else: tested code may have put a link or a FIFO there."""
+    """Return a regular file's bytes, None for anything else: tested code may have created a link or a FIFO."""
     return files.read(path, MAX_BYTES)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an item stands: file, module, the folder that its modules' files are in, and whether it is test code."""
+    """The place of an item: file, module, the folder of its modules' files, and whether it is test code."""
 
     path: str
     module: str
@@ -140,14 +140,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Part:
-    """What one file has of a crate, and where the files of its modules may be."""
+    """A file's share of a crate, and the possible files of its modules."""
 
     crate: Crate
     files: tuple[Place, ...]
 
 
 def read_file(source: bytes, place: Place) -> Part:
-    """Return what a file has."""
+    """Return a file's share of its crate."""
     reader = _Reader(Crate(place.path))
     reader.file(source, place)
     return Part(reader.crate, tuple(reader.files))
@@ -173,7 +173,7 @@ class _Reader:
             self.crate.digests[path] = hashlib.sha256(b"\0".join(pieces)).hexdigest()
 
     def items(self, body: Node, place: Place, pieces: list[bytes]) -> None:
-        """Read the items of a body; `pieces` collects the bytes of what is test code among production."""
+        """Read the items of a body; `pieces` collects the bytes of test code among production."""
         for item, attributes, start in syntax.items(body):
             is_region = not place.is_test and any(syntax.is_for_tests(words) for words in attributes)
             if is_region:

@@ -1,4 +1,4 @@
-"""The production code of one Rust source with the test regions of another: tests beside the code share its file.
+"""Combines the production code of one Rust source with the test regions of another.
 
 A region is known by the names of the modules around it and its own; of several with one name the first is the first.
 What comes out is read again before it counts: its code outside of the regions must be the one source's, token by token,
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pipeline.languages.rust.regions import RustFile
 
 Key = tuple[tuple[bytes, ...], int]
-"""The names of the modules down to this one, and how many of that name came before."""
+"""The names of the modules down to a region, and the number of earlier modules with that name."""
 
 _BLANKS: Final = b" \t\r\n"
 _MOST: Final = 1000
-"""Above so many regions and modules nothing is put together: the work grows with the square; people write fewer."""
+"""The most regions and modules that are spliced: the work grows with the square, and people write fewer."""
 
 
 def splice(tests_from: bytes, production_from: bytes) -> bytes | Unspliced:
@@ -73,7 +73,7 @@ def _name(key: Key) -> str:
 
 @dataclass(frozen=True)
 class _Edit:
-    """A piece of the production file that is replaced; it sorts before others that begin where it begins and ends."""
+    """A replacement in the production file; it sorts before others that begin where it begins and ends."""
 
     start: int
     end: int
@@ -82,7 +82,7 @@ class _Edit:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A source with its regions and modules by their keys."""
+    """A source with its regions and modules by key."""
 
     file: RustFile
 
@@ -104,7 +104,7 @@ class _Plan:
 
     @cached_property
     def parents(self) -> dict[int, Key | None]:
-        """Return the innermost module around each region and module, None at the top level, by its first token."""
+        """Return the innermost module around each region and module (None at the top level), by its first token."""
         found: dict[int, Key | None] = {}
         around: list[tuple[Key, Around]] = []
         for module, key in sorted(
@@ -120,7 +120,7 @@ class _Plan:
 
     @cached_property
     def landmarks(self) -> dict[Key | None, list[tuple[frozenset[Key], tuple[int, int]]]]:
-        """Return what lies directly in each module: the regions that each thing is or holds, and where it stands."""
+        """Return the direct content of each module: the regions that each entry is or contains, and its place."""
         found: dict[Key | None, list[tuple[frozenset[Key], tuple[int, int]]]] = defaultdict(list)
         for key, region in self.regions.items():
             found[self.parents[region.first]].append((frozenset({key}), self.span(region)))
@@ -135,7 +135,7 @@ class _Plan:
         return line if not line.strip(_BLANKS) else b""
 
     def production(self) -> list[bytes]:
-        """Return the tokens outside of the regions, attributes of the regions not among them."""
+        """Return the tokens outside of regions and their attributes."""
         inside = {at for region in self.file.regions for at in range(region.first, region.closing + 1)}
         return [token.text for at, token in enumerate(self.file.tokens.all) if at not in inside]
 
@@ -166,7 +166,7 @@ def _edits(source: _Plan, target: _Plan) -> list[_Edit] | Unspliced:
 
 
 def _removal(text: bytes, start: int, end: int) -> _Edit:
-    """Return the edit that takes a region away, and the blank lines before it where it has lines of its own."""
+    """Return the edit that removes a region, with the blank lines before it if it has lines of its own."""
     behind = text[end:].lstrip(b" \t")
     if behind and not behind.startswith((b"\n", b"\r\n")):
         return _Edit(start, end, b"")
@@ -177,7 +177,7 @@ def _removal(text: bytes, start: int, end: int) -> _Edit:
 def _insertion(
     source: _Plan, target: _Plan, key: Key, parent: Key | None, around: tuple[frozenset[Key], frozenset[Key]]
 ) -> _Edit:
-    """Return the edit that brings a region; `around` are the regions before and behind it in its own file."""
+    """Return the edit that inserts a region; `around` are the regions before and after it in its own file."""
     before, behind = around
     landmarks = target.landmarks.get(parent, [])
     text, indentation = source.texts[key], source.indentation(source.regions[key])
@@ -205,7 +205,7 @@ def _applied(text: bytes, edits: list[_Edit]) -> bytes:
 
 
 def _holds(result: bytes, source: _Plan, target: _Plan) -> bool:
-    """Return whether the result has the regions of the one and the production of the other."""
+    """Return whether the result has the regions of *source* and the production of *target*."""
     file = read_rust(result)
     if isinstance(file, SourceFault):
         return False

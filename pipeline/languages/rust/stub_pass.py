@@ -1,4 +1,4 @@
-"""Reads Rust sources, so that `sources.stub_pass` can say whether @make scaffolded stubs and nothing else.
+"""Reads Rust sources to judge stub passes (see `sources.stub_pass`).
 
 All `impl` blocks of a type are one scope; two traits of it may have functions of one name. Test regions are not
 production; that a stub pass leaves them alone is the gate's to see.
@@ -32,7 +32,7 @@ _COMPUTES: Final = frozenset({"call_expression", "macro_invocation", "block", "c
 def stub_faults(
     before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
 ) -> tuple[StubFault, ...]:
-    """Return what is more, or other, than a stub; see `protocol.Toolchain.stub_faults`."""
+    """Return the changes that are no stubs; see `protocol.Toolchain.stub_faults`."""
     return stub_pass.stub_faults(_RULES, before, after, symbols)
 
 
@@ -73,7 +73,7 @@ def _is_computed(item: Node) -> bool:
 
 
 def _others(top: Node) -> Iterator[tuple[str, int]]:
-    """Yield what stands at the top of a file and is neither a definition nor a declaration: macros, mostly."""
+    """Yield the code at a file's top that is no definition and no declaration, mostly macros."""
     for node, attributes, _ in items(top):
         is_known = node.type in _DECLARES or node.type == "impl_item" or field_text(node, "name")
         if not is_known and not any(map(is_for_tests, attributes)):

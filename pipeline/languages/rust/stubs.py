@@ -1,4 +1,4 @@
-"""Replaces the bodies of named symbols by `todo!()`, leaving every other byte of a file alone.
+"""Replaces the bodies of named Rust symbols by `todo!()` and keeps every other byte of a file.
 
 Test regions are no production: nothing in them is stubbed or introduced.
 """
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pipeline.languages.sources.stubs import Edit, Stubbed
 
 _BODY: Final = "{ #![allow(unused)] todo!() }"
-"""The stub may not fail to compile where the project denies unused parameters."""
+"""The stub; it compiles even where the project denies unused parameters."""
 
 _OWNERS: Final = frozenset({"impl_item", "trait_item", "mod_item"})
 _VALUES: Final = frozenset({"const_item", "static_item"})
 
 
 def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-    """Return the files that change, and the symbols that no file defines.
+    """Return the files with stubs, and the symbols that no file defines.
 
     A function loses its body; a type or trait those of all its functions, wherever they are implemented; a module those
     of everything in it.
@@ -38,7 +38,7 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-    """Return what the files define outside of test regions that they did not define before; methods are dotted."""
+    """Return the symbols newly defined outside of test regions; methods are dotted."""
     return stubs.introduced(before, after, lambda _, source: _definitions(parse(source.encode())))
 
 
@@ -63,7 +63,7 @@ def _definitions(body: Node) -> Iterator[str]:
 
 
 def _named(body: Node, parts: Sequence[str]) -> Iterator[Node]:
-    """Yield the items that a dotted name means; the leading names of modules and the crate may be left out."""
+    """Yield the items that a dotted name means; leading names of modules and of the crate may be missing."""
     for item in items_of(body):
         inside = item.child_by_field_name("body")
         names = _all_names(item) | {trait_of(item)}

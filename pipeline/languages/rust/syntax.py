@@ -1,4 +1,4 @@
-"""Rust source as tree-sitter reads it: items with their attributes, names, statements that only fail.
+"""Reads Rust syntax trees of tree-sitter: items with their attributes, names, statements that only fail.
 
 Importing this module, or one that does, loads the parser; `cargo` does so when a Rust project is measured.
 """
@@ -25,21 +25,21 @@ _CFG_TEST: Final = re.compile(r"cfg\((?:test|all\((?:.*,)?test(?:,.*)?\))\)")
 _REASON: Final = re.compile(r'ignore\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAYS: Final = frozenset({"panic", "unreachable"})
 MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier", "shorthand_field_identifier"})
-"""The nodes that are names; arguments of macros have them, too."""
+"""The types of nodes that are names; macro arguments contain them, too."""
 
 
 def parse(source: bytes) -> Node:
-    """Return the syntax of a whole file, which may have errors in it."""
+    """Return the syntax tree of a whole file, which may contain errors."""
     return Parser(_RUST).parse(source).root_node
 
 
 def items_of(body: Node) -> Iterator[Node]:
-    """Yield the items of a file or body that are not compiled for tests only."""
+    """Yield the items of a file or body that are not only compiled for tests."""
     return (item for item, attributes, _ in items(body) if not any(is_for_tests(words) for words in attributes))
 
 
 def items(body: Node) -> Iterator[tuple[Node, list[str], Node]]:
-    """Yield each item with its attributes, blanks left out, and the node that it starts with."""
+    """Yield each item with its attributes, without blanks, and the node at which it begins."""
     attributes: list[str] = []
     start: Node | None = None
     for child in body.named_children:
@@ -52,7 +52,7 @@ def items(body: Node) -> Iterator[tuple[Node, list[str], Node]]:
 
 
 def is_file_for_tests(top: Node) -> bool:
-    """Return whether a whole file is compiled for tests only, by an attribute at its top."""
+    """Return whether an attribute at a file's top says that it is only compiled for tests."""
     inner = (child for child in top.named_children if child.type == "inner_attribute_item")
     return any(_CFG_TEST.search(_squeezed(child).replace(" ", "")) for child in inner)
 
@@ -62,7 +62,7 @@ def _squeezed(node: Node) -> str:
 
 
 def is_for_tests(attribute: str) -> bool:
-    """Return whether an attribute says that the item is compiled for tests only."""
+    """Return whether an attribute says that its item is only compiled for tests."""
     return is_test(attribute) or _CFG_TEST.fullmatch(attribute.replace(" ", "")) is not None
 
 
@@ -78,13 +78,13 @@ def word(attribute: str) -> str:
 
 
 def ignored(attribute: str) -> str:
-    """Return why an attribute says that a test is not run."""
+    """Return the reason in an `ignore` attribute."""
     found = _REASON.match(attribute)
     return found[1] if found is not None else "ignored"
 
 
 def bare_lines(function: Node) -> Iterator[int]:
-    """Yield the lines of a test that state failure without looking at anything."""
+    """Yield the lines of a test that fail unconditionally, without looking at any value."""
     for found in below(function):
         if found.type != "macro_invocation":
             continue
@@ -98,12 +98,12 @@ def bare_lines(function: Node) -> Iterator[int]:
 
 
 def owner_of(item: Node) -> str:
-    """Return the name of the type that an impl is for, without its path and its arguments."""
+    """Return the name of an impl's type, without path and arguments."""
     return _bare(item.child_by_field_name("type"))
 
 
 def trait_of(item: Node) -> str:
-    """Return the name of the trait that an impl is of, empty if it is of none."""
+    """Return the name of an impl's trait, without path and arguments; empty if it has none."""
     return _bare(item.child_by_field_name("trait"))
 
 
@@ -114,7 +114,7 @@ def _bare(kind: Node | None) -> str:
 
 
 def names_in(item: Node) -> Iterator[str]:
-    """Yield what an item defines: its name, its variants and fields aside, and the functions in an impl or trait."""
+    """Yield the names that an item defines (without variants and fields), and the functions in an impl or trait."""
     name = field_text(item, "name").removeprefix("r#")
     if name:
         yield name

@@ -1,4 +1,4 @@
-"""Where cargo looks for tests: below `tests/`, and in modules below `src/` for their `#[cfg(test)]` part."""
+"""Recognises paths at which cargo finds tests: below `tests/`, and in `#[cfg(test)]` modules below `src/`."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ def is_plausible(path: str) -> bool:
 
 
 def why_overlooked(path: str) -> str | None:
-    """Return why no test at `path` would be run, None where it would."""
+    """Return why a test at `path` would not be run, None if it would."""
     return "cargo does not look into src/tests/; use tests/ or the module" if "/src/tests/" in f"/{path}" else None

@@ -1,4 +1,4 @@
-"""What @test may change in a Rust production file: the insides of its test regions, and nothing else.
+"""Checks that @test changes only the insides of test regions in a Rust production file.
 
 Two files with the same bytes and tokens outside of their regions are the same production code (architecture 6, Policy;
 ADR-8 of the founding document). Only line numbers may move, as with every edit. Other languages have no such regions.
@@ -28,7 +28,7 @@ def only_test_regions(path: str, old: bytes, new: bytes) -> bool:
 
 
 def region_fault(path: str, old: bytes, new: bytes) -> str | None:
-    """Return a sentence on what else differs, with the line in the new file, or None.
+    """Return a sentence on the first other difference, with its line in the new file; None if there is none.
 
     Allowed are edits inside regions that both files have, and one whole new region: blanks, then
     `#[cfg(test)] mod name { ... }`, then blanks, put in at one place between two items.
@@ -45,7 +45,7 @@ def region_fault(path: str, old: bytes, new: bytes) -> str | None:
 
 
 def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
-    """Return what @check should know about an edit that `region_fault` accepts: clauses, without the path."""
+    """Return notes for @check about an edit that `region_fault` accepts: clauses, without the path."""
     before, after = _contents(old), _contents(new)
     gone = sorted(before.tests - after.tests)
     silenced = sorted((after.ignored - before.ignored) & before.tests)
@@ -58,7 +58,7 @@ def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
 
 
 def _difference(before: RustFile, after: RustFile) -> SourceFault | None:
-    """Return where something differs outside of the regions."""
+    """Return the first difference outside of the regions, None if there is none."""
     old, new = before.outside(), after.outside()
     if old == new or _has_one_more_region(before, after):
         return None
@@ -72,7 +72,7 @@ def _difference(before: RustFile, after: RustFile) -> SourceFault | None:
 
 
 def _has_one_more_region(before: RustFile, after: RustFile) -> bool:
-    """Return whether one bare region put in between two items is all that differs outside of the regions."""
+    """Return whether the only difference outside of regions is a new, bare region between two items."""
     old, new = before.outside(), after.outside()
     place = next((number for number, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), 0)
     if len(new) != len(old) + 1 or old[place + 1 :] != new[place + 2 :]:
@@ -88,7 +88,7 @@ def _has_one_more_region(before: RustFile, after: RustFile) -> bool:
 
 
 def _is_inserted(old: bytes, left: bytes, right: bytes) -> bool:
-    """Return whether, but for blanks put in at one place, `old` is `left` and `right`."""
+    """Return whether `old` equals `left` and `right` together, but for blanks at one place."""
     start, end = len(left.rstrip(_BLANKS)), len(old) - len(right.lstrip(_BLANKS))
     if start > end or old[:start] != left[:start] or not right.endswith(old[end:]):
         return False
@@ -99,7 +99,7 @@ def _is_inserted(old: bytes, left: bytes, right: bytes) -> bool:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """Return the length of what both begin with."""
+    """Return the length of the common beginning."""
     return next(
         (index for index, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
         min(len(one), len(other)),
@@ -107,7 +107,7 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 def _first_difference(old: list[bytes], after: RustFile) -> int:
-    """Return the first place in the new file, in bytes, that differs outside of the regions."""
+    """Return the place, in bytes of the new file, of the first difference outside of regions."""
     starts = [0, *(after.inside(region)[1] for region in after.regions)]
     new = after.outside()
     for start, one, other in zip(starts, old, new, strict=False):
@@ -117,7 +117,7 @@ def _first_difference(old: list[bytes], after: RustFile) -> int:
 
 
 def _new_reach(before: RustFile, after: RustFile) -> SourceFault | None:
-    """Return what reaches out of a region; what was there before this edit stays allowed."""
+    """Return new code that reaches beyond a region, None if there is none; earlier code stays allowed."""
     known = Counter(what for what, _ in before.reaches())
     for what, at in after.reaches():
         if not known[what]:
@@ -127,7 +127,7 @@ def _new_reach(before: RustFile, after: RustFile) -> SourceFault | None:
 
 
 def _contents(source: bytes) -> Inside:
-    """Return what stands in the regions of a source, nothing if they are uncertain."""
+    """Return the tests and impls in a source's regions, empty if these are uncertain."""
     from pipeline.languages.rust import syntax, tree  # noqa: PLC0415  (a shared library that only Rust projects need)
 
     file = read_rust(source)

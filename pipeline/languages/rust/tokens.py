@@ -1,4 +1,4 @@
-"""Rust source as tokens with matched delimiters: the part of Rust's lexical rules that every edition agrees on.
+"""Splits Rust source into tokens with matched delimiters, by the lexical rules that all editions share.
 
 Where a string or a comment ends decides which code is compiled. tree-sitter reads some ends otherwise than rustc (that
 of a literal with a suffix), and rustc itself ends a raw C string elsewhere in edition 2018 than in 2021. What could be
@@ -15,10 +15,11 @@ from typing import Final
 from pipeline.policy.characters import HIDDEN, escaped
 
 MAX_BYTES: Final = 256 * 1024
-"""Above this size no source is read: people write smaller files, and the parser needs seconds for more nonsense."""
+"""The largest source that is read, in bytes: people write smaller files, and larger nonsense takes the parser
+seconds."""
 
 MAX_DEPTH: Final = 200
-"""Above this depth of delimiters no source is read; it keeps every later pass linear."""
+"""The deepest nesting of delimiters that is read; it keeps every later pass linear."""
 
 _WHITE: Final = "\t\n\r"
 _CLOSERS: Final = {b"(": b")", b"[": b"]", b"{": b"}"}
@@ -46,7 +47,7 @@ _RAW_OPENING: Final = re.compile(rb'#*+"')
 
 
 class TokenKind(StrEnum):
-    """What a token is; comments that document are attributes to the compiler, others are no tokens."""
+    """The kind of a token; documentation comments count as attributes, other comments are no tokens."""
 
     WORD = "word"
     MARK = "mark"
@@ -58,7 +59,7 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: its text as written, and where it starts and ends, in bytes."""
+    """A token: its text as written, and its start and end in bytes."""
 
     kind: TokenKind
     text: bytes
@@ -68,7 +69,7 @@ class Token:
 
 @dataclass(frozen=True)
 class SourceFault:
-    """Why a source is not read: the place in bytes, and the end of a sentence that begins with the line."""
+    """The reason why a source is not read: the place in bytes, and the end of a sentence that begins with the line."""
 
     at: int
     why: str
@@ -76,22 +77,22 @@ class SourceFault:
 
 @dataclass(frozen=True)
 class Tokens:
-    """A whole source. `partner[i]` is the index of the delimiter that closes or opens token `i`, -1 for others."""
+    """The tokens of a source. `partner[i]` is the index of token `i`'s matching delimiter, -1 for others."""
 
     all: tuple[Token, ...]
     partner: tuple[int, ...]
 
     def text(self, index: int) -> bytes:
-        """Return the text of a token, empty behind the last one."""
+        """Return the text of a token, empty after the last one."""
         return self.all[index].text if index < len(self.all) else b""
 
     def has_word(self, index: int) -> bool:
-        """Return whether there is a token that is a word."""
+        """Return whether the token at an index exists and is a word."""
         return index < len(self.all) and self.all[index].kind is TokenKind.WORD
 
 
 def read_tokens(source: bytes) -> Tokens | SourceFault:
-    """Return the tokens of a Rust source, or what makes its reading doubtful. Never raises."""
+    """Return the tokens of a Rust source, or the fault that makes it uncertain. Never raises."""
     if fault := _unreadable(source):
         return fault
     found: list[Token] = []
@@ -117,7 +118,7 @@ def read_tokens(source: bytes) -> Tokens | SourceFault:
 
 
 def line_of(source: bytes, at: int) -> int:
-    """Return the line, counted from 1, on which the byte at `at` stands."""
+    """Return the number of the line, from 1, that contains the byte at `at`."""
     return source.count(b"\n", 0, at) + 1
 
 

@@ -1,4 +1,4 @@
-"""Rust projects tested with cargo."""
+"""The toolchain of Rust projects tested with cargo."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CargoToolchain(LazyToolchain):
     control_folders = frozenset({".cargo"})
 
     def is_test_path(self, path: str, observation: Observation) -> bool:
-        """Return whether tests are written at a path: a test file, or a source that may have test modules."""
+        """Return whether a path is a test file, or a source that may have test modules."""
         return super().is_test_path(path, observation) or (path.endswith(".rs") and not self.is_control_path(path))
 
 

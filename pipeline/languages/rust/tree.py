@@ -1,4 +1,4 @@
-"""Finds modules in Rust source, and what stands in test modules that deserves a note.
+"""Finds modules in Rust source, and notable content of test modules.
 
 Importing this module loads the parser; `pipeline.languages.rust.test_regions` does so only when a Rust file is judged.
 """
@@ -21,7 +21,7 @@ _TYPES: Final = frozenset({"struct_item", "enum_item", "union_item", "trait_item
 
 @dataclass(frozen=True)
 class Inside:
-    """What stands inside test modules.
+    """The content of test modules.
 
     Args:
         tests: Test functions by their path from the test module on, such as `tests::deep::it`.
@@ -35,7 +35,7 @@ class Inside:
 
 
 def modules(top: Node) -> dict[tuple[int, int], Node]:
-    """Return the modules with a body, at the top level and in each other, by the first and last byte of the inside."""
+    """Return the modules with a body, nested ones included, by the first and last byte of their inside."""
     found: dict[tuple[int, int], Node] = {}
     bodies = [top]
     while bodies:
@@ -48,7 +48,7 @@ def modules(top: Node) -> dict[tuple[int, int], Node]:
 
 
 def look_inside(insides: Iterable[Node]) -> Inside:
-    """Return what stands inside some modules, each one of `modules`."""
+    """Return the content of some modules, each one of `modules`."""
     tests: dict[str, bool] = {}
     foreign: set[str] = set()
     for module in insides:
@@ -75,13 +75,13 @@ def _tests(module: Node) -> Iterator[tuple[str, bool]]:
 
 
 def _head(impl: Node) -> str:
-    """Return `impl Trait for Type` of an impl, generics of the impl itself left out."""
+    """Return `impl Trait for Type` of an impl, without its generics."""
     trait, kind = impl.child_by_field_name("trait"), impl.child_by_field_name("type")
     parts = ["impl", *([text(trait), "for"] if trait is not None else []), text(kind) if kind is not None else "?"]
     return " ".join(" ".join(parts).split())
 
 
 def _named(impl: Node, field: str) -> str:
-    """Return the type or trait of an impl, without its arguments."""
+    """Return the type or trait of an impl, without arguments."""
     kind = impl.child_by_field_name(field)
     return text(kind.child_by_field_name("type") if kind is not None and kind.type == "generic_type" else kind)

@@ -1,4 +1,4 @@
-"""What the tests of a Rust source check: test functions and fixtures, in modules and beside the code, and examples.
+"""Reads the checks of a Rust source: test functions and fixtures, in modules and beside code, and examples.
 
 Importing this module loads the parser.
 """
@@ -33,14 +33,14 @@ _RULES: Final = Rust()
 
 
 def read(source: bytes, path: str) -> Suite:
-    """Return the tests, fixtures and examples of a source; what has errors in it is read as far as it goes."""
+    """Return the tests, fixtures and examples of a source; one with errors is read as far as possible."""
     reader = _Reader()
     reader.collect(parse(source), "", (), is_test=_TEST_PLACES.fullmatch(path) is not None)
     return Suite({**{found.name: reader.test(found) for found in reader.found}, **examples(source, _checks_of)})
 
 
 def _checks_of(code: str) -> tuple[Check, ...]:
-    """Return what an example checks."""
+    """Return the checks of an example."""
     function = parse(f"fn main() {{\n{code}\n}}".encode()).children[0]
     return tuple(Walk(_RULES, {}).read(function).checks)
 
@@ -63,7 +63,7 @@ class _Reader:
         self.walk.helpers = self.helpers
 
     def collect(self, body: Node, above: str, marks: tuple[str, ...], *, is_test: bool) -> None:
-        """Take in the items of a file or module; `marks` are conditions on the modules around it."""
+        """Collect the items of a file or module; `marks` are conditions on the modules around it."""
         for item, attributes in _items(body):
             inside = item.child_by_field_name("body")
             name = text(item.child_by_field_name("name")).removeprefix("r#")
@@ -83,7 +83,7 @@ class _Reader:
                 self.helpers[name] = Helper(_parameters(item), inside)
 
     def test(self, found: _Found) -> Test:
-        """Return a function that was collected, read."""
+        """Return a collected function with its checks."""
         body = found.node.child_by_field_name("body") or found.node
         words, read = _RULES.words(body), self.walk.read(body)
         is_fixture = any(_word(words) == "fixture" for words in found.attributes)
@@ -145,7 +145,7 @@ def _panics(found: _Found) -> Iterator[Check]:
 
 
 def _listed(function: Node) -> int:
-    """Return how many cases the `#[values(...)]` of a test's parameters make."""
+    """Return the number of cases from the `#[values(...)]` of a test's parameters."""
     words = _RULES.words(function.child_by_field_name("parameters"))
     at = words.index("values") + 1 if "values" in words else 0
     return max(1, words[at : words.index(")", at)].count(",") + 1) if at and ")" in words[at:] else 1

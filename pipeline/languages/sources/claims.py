@@ -1,4 +1,4 @@
-"""What an assertion claims, read from its tokens: how strictly, with what tolerance, and whether it can fail at all.
+"""Reads an assertion's tokens: how strict it is, its tolerance, and whether it can fail at all.
 
 The same for every language: a language says which tokens are an assertion, and what its assertions are called.
 """
@@ -41,39 +41,39 @@ _DEVIATIONS: Final = frozenset(
 _DIGITS: Final = frozenset({"places", "decimal", "significant"})
 _RANGE: Final = 1_000
 _LARGEST: Final = 300
-"""More digits than a float has; an exponent beyond is no number."""
+"""The most digits of a number that is read; no float has more."""
 
 
 def strengths(*, exact: str = "", part: str = "", relation: str = "", presence: str = "") -> dict[str, int]:
-    """Return how strict assertions are, by their names."""
+    """Return the strength of assertions by name."""
     named = {EXACT: exact, PART: part, RELATION: relation, PRESENCE: presence}
     return {name: strength for strength, names in named.items() for name in names.split()}
 
 
 def is_literal(word: str) -> bool:
-    """Return whether a token is a value that is written down."""
+    """Return whether a token is a literal."""
     return word in _KEYWORDS or _LITERAL.match(word) is not None
 
 
 def is_name(word: str) -> bool:
-    """Return whether a token is the name of something."""
+    """Return whether a token is an identifier."""
     return (word[0].isalpha() or word[0] in "_$") and word not in _NO_NAMES and not is_literal(word)
 
 
 def values_in(words: Words) -> frozenset[str]:
-    """Return the values that are written down in some tokens; which quotes a text has is no part of it."""
+    """Return the literal values in tokens; a text counts without its quotes."""
     if words[:2] == ("range", "("):
         return frozenset(map(str, range(min(size(words) or 0, _RANGE))))
     return frozenset(word.strip("'\"`") for word in words if is_literal(word))
 
 
 def called_in(words: Words) -> list[str]:
-    """Return the names of what some tokens call."""
+    """Return the names of the functions that tokens call."""
     return [word for word, after in pairwise(words) if after == "(" and is_name(word)]
 
 
 def split(words: Words, *separators: str) -> list[Words]:
-    """Return what stands between separators that are in no brackets; nothing is left out but what is empty."""
+    """Return the parts of tokens between separators outside of brackets; empty parts are left out."""
     parts: list[list[str]] = [[]]
     for at, word in _at_top(words):
         if word in separators:
@@ -84,18 +84,18 @@ def split(words: Words, *separators: str) -> list[Words]:
 
 
 def joined(parts: Sequence[Words]) -> list[Words]:
-    """Return several arguments as one, none as none."""
+    """Return several arguments joined to one; an empty list for none."""
     words = [word for part in parts for word in (",", *part)]
     return [tuple(words[1:])] if words else []
 
 
 def group(words: Words, at: int) -> Words:
-    """Return what is inside of the brackets that open at a place."""
+    """Return the tokens inside the brackets that open at index `at`."""
     return words[at + 1 : _behind(words, at) - 1]
 
 
 def size(words: Words) -> int | None:
-    """Return how many elements the first list in some tokens has, None where none is written down."""
+    """Return the number of elements of the first list literal in tokens, None if there is none."""
     if words[:2] == ("range", "(") and len(words) == len(("range", "(", "n", ")")) and words[2].isdigit():
         return int(words[2])
     for at, word in enumerate(words):
@@ -105,7 +105,7 @@ def size(words: Words) -> int | None:
 
 
 def conditions(words: Words, asked: Mapping[str, int], line: int, *, must: bool = True) -> Iterator[Check]:
-    """Yield what is checked where a condition has to hold (*must*), or has to fail.
+    """Yield the checks of a condition that must hold (*must*) or must fail.
 
     Args:
         words: The condition.
@@ -135,7 +135,7 @@ def conditions(words: Words, asked: Mapping[str, int], line: int, *, must: bool 
 
 
 def compared(left: Words, kind: str, right: Words, strength: int, line: int) -> Check:
-    """Return the check that two values are in some relation; the distance of two is compared with a tolerance."""
+    """Return the check of a relation between two values; a bound on their distance is equality with a tolerance."""
     small, large = (left, right) if kind in {"<", "<="} else (right, left)
     if strength == RELATION and kind in {"<", "<=", ">", ">="} and not _DISTANCES.isdisjoint(called_in(small)):
         return Check(small, "==", EXACT, number(large), line)
@@ -147,7 +147,7 @@ def compared(left: Words, kind: str, right: Words, strength: int, line: int) -> 
 def said(
     given: Sequence[Words], kind: str, strength: int, line: int, third: Literal["digits", "deviation"] | None = None
 ) -> Check:
-    """Return the check that a call makes with the values that it is given.
+    """Return the check that an assertion call makes, by its arguments.
 
     Args:
         given: Its arguments, of which two are compared.
@@ -168,7 +168,7 @@ def said(
 
 
 def number(words: Words) -> float | None:
-    """Return the number that some tokens are, without underscores and suffixes of its type; None for anything else."""
+    """Return the number in tokens, without underscores and type suffixes; None if it is no number."""
     found = re.match(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?", "".join(words).replace("_", ""))
     return float(found[0]) if found is not None else None
 
@@ -188,7 +188,7 @@ def _asked(words: Words, asked: Mapping[str, int], line: int, *, must: bool) -> 
 
 
 def _without_tolerance(words: Words) -> tuple[Words, float | None]:
-    """Return an argument without what is said of tolerances in it by name, and the largest of these."""
+    """Return an argument without named tolerances, and the largest of these."""
     found: list[float] = []
     kept: list[str] = []
     at = 0
@@ -211,7 +211,7 @@ def _by_digits(digits: float) -> float:
 
 
 def _at_top(words: Words) -> Iterator[tuple[int, str]]:
-    """Yield the tokens that are in no brackets, and each opening bracket among them."""
+    """Yield index and text of tokens outside of brackets, opening brackets included."""
     at = 0
     while at < len(words):
         yield at, words[at]
@@ -219,7 +219,7 @@ def _at_top(words: Words) -> Iterator[tuple[int, str]]:
 
 
 def _behind(words: Words, at: int) -> int:
-    """Return the place behind a token; behind its closing bracket for an opening one."""
+    """Return the index after a token; for an opening bracket, after its closing one."""
     if words[at] not in _OPENING:
         return at + 1
     depth = 0

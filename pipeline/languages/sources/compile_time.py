@@ -1,4 +1,4 @@
-"""Sources that run while tests are compiled, where a language has such: told, since no test run shows it."""
+"""Finds sources that run while tests are compiled, for languages that have such; a test run does not show them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class _Reader(Protocol):
-    """A language's module `compile_time`."""
+    """The protocol of a language's module `compile_time`."""
 
     def notes(self, path: str, manifests: Mapping[str, bytes]) -> tuple[str, ...]: ...
     def manifests_above(self, path: str) -> tuple[str, ...]: ...
 
 
 def notes(path: str, manifests: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return a sentence if a changed file runs while tests are compiled, else nothing.
+    """Return a sentence if a changed file runs while tests are compiled, else an empty tuple.
 
     Args:
         path: Of the changed file.
@@ -30,11 +30,11 @@ def notes(path: str, manifests: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def manifests_above(path: str) -> tuple[str, ...]:
-    """Return where the manifests that decide it for a file may be; none where nothing of its language runs then."""
+    """Return the paths of manifests that decide whether a file runs then; none for other languages."""
     part = part_for(path, "compile_time")
     return cast("_Reader", part).manifests_above(path) if part is not None else ()
 
 
 def is_manifest(path: str) -> bool:
-    """Return whether a file is one of these manifests."""
+    """Return whether a file is a manifest of such a language."""
     return any(basename(path) in one.manifests for one in LANGUAGES.values() if "compile_time" in one.parts)

@@ -1,4 +1,4 @@
-"""Examples in documentation that are tests: they lie in production files, which nobody asks for leave to change."""
+"""Finds removed examples in documentation, which are tests inside production files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 80
 
 
 def lost(changes: Collection[tuple[str, bytes | None, bytes | None]], run: Collection[str]) -> tuple[str, ...]:
-    """Return a sentence for each example that stands nowhere any more as it was.
+    """Return a sentence for each example that no longer exists unchanged in any file.
 
     Args:
         changes: Files that are no tests, with their contents before and after, None where there is none.

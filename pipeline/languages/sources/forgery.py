@@ -1,4 +1,4 @@
-"""Words with which production code reaches for its tests: notes for @check on what a change brings (ADR-R41).
+"""Finds words by which production code could forge test results, as notes for @check on a change (ADR-R41).
 
 Code under test shares the process with the test runner, so a forged result cannot be excluded by measuring. What can be
 done is to show a reviewer the means of forgery wherever a change brings one in. A note refuses nothing: honest code
@@ -34,7 +34,7 @@ _SHOWN: Final = 60
 
 @dataclass(frozen=True)
 class Words:
-    """What code of a language says when it reaches for its tests: `WORDS` of its module `forgery`.
+    """The words of one language that detect or influence tests: `WORDS` of its module `forgery`.
 
     Args:
         comment: How a line begins that is a comment, as a pattern.
@@ -55,7 +55,7 @@ class Words:
     regions: Callable[[bytes], dict[str, bytes] | Unspliced] | None = None
 
     def in_source(self, source: bytes) -> dict[str, int]:
-        """Return what a source has of it, as sentences without a subject, with the first line of each."""
+        """Return the suspicious findings in a source, as sentences without a subject, with the first line of each."""
         text = self._production(source)
         first: dict[str, int] = {}
         for at, what in sorted(self._found(text)):
@@ -63,7 +63,7 @@ class Words:
         return first
 
     def _production(self, source: bytes) -> str:
-        """Return the text without tests and comments, each line in its place; `a["b"]` is `a.b`."""
+        """Return the source without tests and comments, line numbers kept; `a["b"]` becomes `a.b`."""
         regions = self.regions(source) if self.regions is not None else {}
         for region in () if isinstance(regions, Unspliced) else regions.values():
             source = source.replace(region, b"\n" * region.count(b"\n"))
@@ -95,13 +95,13 @@ class Words:
 
 
 def _any_of(names: Iterable[str]) -> str:
-    """Return a pattern for any of these names where it stands for itself."""
+    """Return a pattern that matches any of these names as whole words."""
     patterns = (re.escape(name).replace(r"\*", r"\w*") for name in names)
     return rf"(?<!\w)(?:{'|'.join(patterns) or '(?!)'})(?!(?<=\w)\w)"
 
 
 def notes(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
-    """Return one sentence for each means of forging test results that `new` has and `old` has not.
+    """Return a sentence for each means of forging test results that is in `new` and not in `old`.
 
     Args:
         path: Where the file is; its ending tells the language. Of one that is not known there are no notes.

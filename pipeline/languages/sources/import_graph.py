@@ -1,4 +1,4 @@
-"""Which file of a project uses which: read from the imports of its sources, language by language.
+"""Builds the import graph of a project's files from its sources, language by language.
 
 It says what would be loaded, and rather too much than too little. Parsers of languages that are not Python are loaded
 when a source of that language is read.
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """Reads the files of one language."""
+    """The protocol of a reader of one language's imports."""
 
     def __call__(self, sources: Mapping[str, str]) -> Iterator[tuple[str, frozenset[str]]]:
-        """Yield each source of the language that can be read, with the files that it uses.
+        """Yield each readable source of the language with the files that it imports.
 
         Args:
             sources: All files of the project that are known, those of other languages and the manifests included.
@@ -30,12 +30,12 @@ class Reader(Protocol):
 
 
 def is_read(path: str) -> bool:
-    """Return whether the text of a file at this path says anything about imports."""
+    """Return whether a file at this path can contain or affect imports."""
     return has_part(path, "import_graph") or PurePosixPath(path).name in _manifests()
 
 
 def import_graph(sources: Mapping[str, str]) -> Graph:
-    """Return the graph of the project's files, given their texts by path."""
+    """Return the import graph of the project's files, given as texts by path."""
     return {path: used - {path} for reader in _readers(tuple(sources)) for path, used in reader(sources)}
 
 

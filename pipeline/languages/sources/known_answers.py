@@ -1,4 +1,4 @@
-"""Finds production code that has the answers of the tests in it: notes for @check on values that both share.
+"""Finds production code that contains the tests' expected values, as notes for @check.
 
 Read word by word, for all languages alike. Honest code has such values, too (a limit that the issue gives is in its
 words, and no note); a reader decides. Several values of one test side by side are told in any case: an issue gives
@@ -37,13 +37,13 @@ _MOST_NOTES: Final = 12
 
 
 def added(old: str, new: str) -> Lines:
-    """Return number, from 1, and text of the lines of *new* that *old* has nowhere."""
+    """Return the lines of *new* that *old* does not have, with their numbers from 1."""
     before = set(old.split("\n"))
     return tuple((number, line) for number, line in enumerate(new.split("\n"), 1) if line not in before)
 
 
 def notes(production: Mapping[str, Lines], tests: Collection[str], known: Collection[str]) -> tuple[str, ...]:
-    """Return one sentence for each place of production that knows what the new tests ask or expect.
+    """Return a sentence for each place in production that contains inputs or results of the new tests.
 
     Args:
         production: The added lines of each file, from `added`.
@@ -64,7 +64,7 @@ def notes(production: Mapping[str, Lines], tests: Collection[str], known: Collec
 
 
 def unused(criteria: Mapping[str, str], tests: Collection[str]) -> tuple[str, ...]:
-    """Return one sentence for each text in quotes of a criterion that no test has; none where there is no test.
+    """Return a sentence for each quoted text of a criterion that no test contains; none if there are no tests.
 
     Args:
         criteria: By task and id.
@@ -90,7 +90,7 @@ def _compared(lines: Lines, only: set[str], cases: Iterable[frozenset[str]]) -> 
 
 
 def _by_table(lines: Lines, only: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield a table of results that only the new tests have. One such entry is a word like any other."""
+    """Yield production's table of results if several of its entries are values that only the new tests have."""
     first: dict[str, int] = {}
     for number, line in lines:
         for entry in () if _COMPARES.search(line) else _ENTRY.findall(line):
@@ -101,7 +101,7 @@ def _by_table(lines: Lines, only: set[str]) -> Iterator[tuple[int, str]]:
 
 
 def _by_one_example(lines: Lines, tests: str) -> Iterator[tuple[int, str]]:
-    """Yield each new function that the tests always call with the same literals: a constant would do (ADR-R111)."""
+    """Yield new functions that the tests always call with the same literals: a constant would do (ADR-R111)."""
     for number, line in lines:
         defined = _DEFINES.match(line)
         if defined is not None:
@@ -118,7 +118,7 @@ def _values(text: str) -> list[str]:
 
 
 def _spelling(value: str) -> str:
-    """Return a value as it is compared: numbers without underscores, strings in double quotes."""
+    """Return a value for comparison: numbers without underscores, strings in double quotes."""
     return value.replace("_", "") if value[0].isdigit() else value.replace("'", '"')
 
 

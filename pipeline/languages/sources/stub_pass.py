@@ -1,4 +1,4 @@
-"""Finds changes that are no stubs in what @make scaffolded (ADR-7): two texts are compared by what they define and run.
+"""Finds changes of @make's stub pass that are no stubs (ADR-7), by comparing definitions and statements of two texts.
 
 Each language reads its files into one shape, `Content`; how they are compared is the same for all.
 """
@@ -24,7 +24,7 @@ _OTHER: Final = "a statement, a macro or a directive"
 
 @dataclass(frozen=True)
 class Definition:
-    """One definition of a file; code is written as its tokens, without comments and layout.
+    """A definition in a file; its code is kept as tokens, without comments and layout.
 
     Args:
         place: Its name, below those of what it is a member of.
@@ -47,7 +47,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Content:
-    """What a file defines, and what else stands in it, with its lines: statements that run, macros, directives.
+    """The content of a file: its definitions, and other code with its lines (statements, macros, directives).
 
     Where `error` says why it cannot be read, nothing else is known. `package` is what all of it belongs to.
     """
@@ -61,7 +61,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Rules:
-    """What stubs are in one language.
+    """The stubs of one language, and how it is read.
 
     Args:
         read: Reads a file, given its path and its text; an empty text is that of a file that is not there.
@@ -79,7 +79,7 @@ class Rules:
 def stub_faults(
     rules: Rules, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
 ) -> tuple[StubFault, ...]:
-    """Return what is more, or other, than a stub; see `protocol.Toolchain.stub_faults`."""
+    """Return the changes that are no stubs; see `protocol.Toolchain.stub_faults`."""
     faults = [StubFault(path, 0, "is gone") for path in before if path not in after]
     defined: dict[str, frozenset[Parts]] = {}
     for path, source in after.items():
@@ -100,7 +100,7 @@ def stub_faults(
 def _definitions(
     rules: Rules, wanted: Wanted, old: Sequence[Definition], new: Sequence[Definition]
 ) -> Iterator[StubFault]:
-    """Yield what differs; definitions of one name, as overloads are, are each held against its own."""
+    """Yield faults of definitions; several of one name, such as overloads, are compared one by one."""
     rest: dict[Parts, list[Definition]] = {}
     for one in old:
         rest.setdefault(one.place, []).append(one)
@@ -117,7 +117,7 @@ def _definitions(
 
 
 def _taken(rest: list[Definition], one: Definition) -> bool:
-    """Take out the definition that is as *one* is, if there is one."""
+    """Remove and return the definition that equals *one*, None if there is none."""
     same = next((old for old in rest if (old.around, old.head, old.body) == (one.around, one.head, one.body)), None)
     if same is not None:
         rest.remove(same)
@@ -125,7 +125,7 @@ def _taken(rest: list[Definition], one: Definition) -> bool:
 
 
 def _nearest(rest: list[Definition], one: Definition) -> Definition | None:
-    """Take out the definition that *one* was most likely before."""
+    """Remove and return the definition that is most similar to *one*, None if there is none."""
     if not rest:
         return None
     was = max(rest, key=lambda old: (old.head == one.head and old.body == one.body, old.around == one.around))
@@ -134,7 +134,7 @@ def _nearest(rest: list[Definition], one: Definition) -> Definition | None:
 
 
 def _fault(rules: Rules, was: Definition | None, one: Definition, *, is_named: bool) -> str:
-    """Return what is wrong with a definition that is new, or is not what it was; empty if nothing is."""
+    """Return the fault of a new or changed definition; empty if there is none."""
     if was is None and one.is_free:
         return ""
     if was is not None and (was.head, was.body) == (one.head, one.body):
@@ -148,7 +148,7 @@ def _fault(rules: Rules, was: Definition | None, one: Definition, *, is_named: b
 
 
 def _others(path: str, old: Iterable[tuple[str, int]], new: Iterable[tuple[str, int]]) -> Iterator[StubFault]:
-    """Yield what else of a file came or went."""
+    """Yield faults for other code that was added or removed."""
     rest = Counter(code for code, _ in old)
     for code, line in new:
         if not rest[code]:

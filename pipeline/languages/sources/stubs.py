@@ -1,4 +1,4 @@
-"""Replaces the bodies of named symbols by stubs, leaving every other byte of a file alone.
+"""Replaces the bodies of named symbols by stubs and keeps every other byte of a file.
 
 A test in a new file may be RED because its import fails, which says nothing about its assertions. After GREEN the
 task's symbols are stubbed, and every such test must fail then (matrix 5). Each language says where the
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Edit = tuple[int, int, str]
-"""Where a replacement starts and ends, in bytes, and what takes the place."""
+"""The start and end of a replacement, in bytes, and the new text."""
 
 
 @dataclass(frozen=True)
 class Stubbed:
-    """The changed files of a stubbing, and the symbols that were not found."""
+    """The stubbed files, and the symbols that were not found."""
 
     files: Mapping[str, str]
     unknown: tuple[Symbol, ...]
@@ -29,7 +29,7 @@ class Stubbed:
 
 @dataclass(frozen=True)
 class StubFault:
-    """Something in a stub pass that is more, or other, than a stub. `line` is in the new text, 0 for the file."""
+    """A change of a stub pass that is no stub. `line` is in the new text, 0 for the whole file."""
 
     path: str
     line: int
@@ -42,7 +42,7 @@ class StubFault:
 
 @dataclass(frozen=True)
 class Target:
-    """A definition that a symbol means, with the edits that stub it: of bodies, and of values."""
+    """A definition of a symbol, with the edits that stub it: of bodies, and of values."""
 
     path: str
     bodies: Iterable[Edit] = ()
@@ -52,7 +52,7 @@ class Target:
 def stubbed(
     files: Mapping[str, str], symbols: Sequence[Symbol], targets: Callable[[Symbol], Iterable[Target]]
 ) -> Stubbed:
-    """Return the files that change, and the symbols that no file defines.
+    """Return the files with stubs, and the symbols that no file defines.
 
     A value has nothing to fail later: it is replaced only where no function was.
     """
@@ -72,7 +72,7 @@ def stubbed(
 def introduced(
     before: Mapping[str, str], after: Mapping[str, str], defined: Callable[[str, str], Iterable[str]]
 ) -> tuple[Symbol, ...]:
-    """Return what the files define that they did not define before; *defined* is asked about a path and its text."""
+    """Return the symbols that the files newly define; *defined* lists those of a path and its text."""
     symbols: list[Symbol] = []
     for path, source in after.items():
         known = set(defined(path, before.get(path, "")))

@@ -1,4 +1,4 @@
-"""What a change of a file of tests loosens, in words: two `Suite`s compared, whatever their language.
+"""Describes what a change of a test file loosens, by comparing two `Suite`s of any language.
 
 Nothing here says that a change is wrong: a behaviour may have changed. It says what the tests no longer notice.
 """
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _WRAPPING: Final = frozenset({"Ok", "Err", "Some", "unwrap", "expect", "unwrap_err", "expect_err", "String"})
-"""What a value is put into or taken out of: `f().unwrap() == 1` and `f() == Ok(1)` say the same."""
+"""Wrappers that a comparison ignores: `f().unwrap() == 1` and `f() == Ok(1)` check the same."""
 
 
 def compare(old: Suite, new: Suite, elsewhere: Iterable[Test] = ()) -> Iterator[Weakening]:
-    """Yield what the new file no longer notices; what is only in the new one loosens nothing.
+    """Yield the weakenings of the new file against the old one; additions loosen nothing.
 
     Args:
         old: The file as it was.
@@ -40,7 +40,7 @@ def compare(old: Suite, new: Suite, elsewhere: Iterable[Test] = ()) -> Iterator[
 
 
 def _renamed(test: Test, fresh: Sequence[Test]) -> Test | None:
-    """Return the new test that is this one under another name: the same body, or as strict about the same things."""
+    """Return the new test that is an old one renamed, by the same body or equally strict checks; else None."""
     alike = [other for other in fresh if other.what == test.what]
     same = next((other for other in alike if other.body == test.body), None)
     strict = (o for o in alike if test.counting and o.counting and not [*_loosened("", test, o, Counter())])
@@ -48,7 +48,7 @@ def _renamed(test: Test, fresh: Sequence[Test]) -> Test | None:
 
 
 def _takes(pool: Counter[Check], test: Test) -> bool:
-    """Return whether all checks of a test are made elsewhere; then they are out of the pool."""
+    """Return whether all checks of a test are in the pool of new checks, and remove them from it."""
     needed = Counter(test.counting)
     if not needed or needed - pool:
         return False
@@ -71,7 +71,7 @@ def _loosened(name: str, old: Test, new: Test, pool: Counter[Check]) -> Iterator
 
 
 def _lesser(old: Test, new: Test) -> Iterator[str]:
-    """Yield what is gone of a set-up or a constant; what a set-up does otherwise is no loss."""
+    """Yield the lost parts of a set-up or a constant; changed parts are no loss."""
     gone = list((Counter(old.parts) - Counter(new.parts)).elements())
     come = list((Counter(new.parts) - Counter(old.parts)).elements())
     if old.parts and not new.parts:
@@ -83,7 +83,7 @@ def _lesser(old: Test, new: Test) -> Iterator[str]:
 
 
 def _not_moved(checks: Sequence[Check], new: Test, pool: Counter[Check]) -> list[Check]:
-    """Return the checks of the old test that no other test, which is new, makes in its place."""
+    """Return the old test's checks that no other, new test makes."""
     here = Counter(new.checks)
     left: list[Check] = []
     for check in checks:
@@ -98,7 +98,7 @@ def _not_moved(checks: Sequence[Check], new: Test, pool: Counter[Check]) -> list
 
 
 def _dropped(old: Test, new: Test, here: Sequence[Check]) -> str | None:
-    """Return how many assertions are gone, each counted for each case; None if there are as many or more."""
+    """Return the loss of assertions in words, counted for each case; None if there are as many or more."""
     differ = old.cases is not None and new.cases is not None and old.cases != new.cases
     cases = (old.cases or 0, new.cases or 0) if differ else (1, 1)
     before = cases[0] * sum(check.times for check in here)
@@ -110,7 +110,7 @@ def _dropped(old: Test, new: Test, here: Sequence[Check]) -> str | None:
 
 
 def _paired(here: Sequence[Check], new: Test) -> tuple[list[tuple[Check, Check]], list[Check]]:
-    """Return each old check with the same new one or else the one most like it, and those that have none."""
+    """Return each old check with its equal or most similar new one, and the old ones without any."""
     left = list(new.checks)
     pairs = [(check, left.pop(left.index(check))) for check in here if check in left]
     rest = list((Counter(here) - Counter(check for check, _ in pairs)).elements())
@@ -136,7 +136,7 @@ def _difference(old: Check, new: Check) -> str | None:
 
 
 def _other_value(old: Words, new: Words) -> str | None:
-    """Return which value is another one, where nothing else differs."""
+    """Return the changed value in words if nothing else differs, else None."""
     differing = [(one, other) for one, other in zip(old, new, strict=False) if values_in((one,)) != values_in((other,))]
     if len(old) != len(new) or not differing or not all(is_literal(word) for pair in differing for word in pair):
         return None
@@ -147,7 +147,7 @@ def _other_value(old: Words, new: Words) -> str | None:
 
 
 def _about_else(here: Sequence[Check], old: Test, new: Test) -> Iterator[str]:
-    """Yield what is called, or compared with, in no assertion any more."""
+    """Yield calls and values that no assertion uses any more."""
     before, after = ([*dict.fromkeys(w for check in checks for w in check.words)] for checks in (here, new.checks))
     calls = {name for check in here for name in called_in(check.words)} - _WRAPPING
     unseen = [word for word in before if word in calls and word not in after]

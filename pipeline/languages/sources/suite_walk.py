@@ -1,4 +1,4 @@
-"""Walks through the syntax tree of a test: what its locals are made of, which helpers it calls, what it checks.
+"""Walks through a test's syntax tree: resolves local names and helper calls, and collects checks.
 
 So that renaming a local, naming a value, or moving assertions into a helper of the same file is no change, a local is
 written as what it was made of, and a helper's assertions count where it is called. That is read from the text, in its
@@ -27,13 +27,13 @@ N = TypeVar("N", contravariant=True)  # noqa: PLC0105  (the node of a syntax tre
 M = TypeVar("M")
 
 Names = dict[str, "Words"]
-"""What locals are made of, by name."""
+"""The expressions of local variables, by name."""
 
 _DEPTH: Final = 4
 _STEPS: Final = 50_000
-"""So many nodes of helpers are read for one file, again for each call; further calls are not followed."""
+"""The most nodes of helpers that are read for one file, over all calls; further calls are not followed."""
 _WORDS: Final = 2_000_000
-"""So many tokens are written for one file; behind that, names stay names."""
+"""The most tokens written for one file; after that, names are not replaced by their values."""
 _CHECKS: Final = 2_000
 _TIMES: Final = 10_000
 _MOST: Final = 400
@@ -42,7 +42,7 @@ ENDS: Final = "it may end before its assertions"
 
 @dataclass(frozen=True)
 class Call:
-    """A call by a plain name; arguments that are given by name have it."""
+    """A call by a plain name; named arguments keep their names."""
 
     name: str
     arguments: Sequence[tuple[str, Words]]
@@ -57,7 +57,7 @@ class Helper(Generic[M]):
 
 
 class Language(Protocol[N]):
-    """What has to be known of a language; every method is asked about one node."""
+    """The protocol of a language for the walk; every method takes one node."""
 
     def words(self, node: N) -> Words:
         """Return the tokens of a node, without comments."""
@@ -68,27 +68,27 @@ class Language(Protocol[N]):
         ...
 
     def guarded(self, node: N) -> Collection[Any]:
-        """Return those of its children that are reached on a condition only."""
+        """Return the children that are executed only on a condition."""
         ...
 
     def bindings(self, node: N) -> Iterable[tuple[Sequence[str], Words]]:
-        """Return the names that a node binds, with what they are made of."""
+        """Return the names that a node assigns, with the tokens of their values."""
         ...
 
     def loop(self, node: N) -> tuple[Sequence[str], Words] | None:
-        """Return the names that a loop binds, and what it goes through."""
+        """Return the names that a loop assigns, and the tokens of what it iterates over; None if it is no loop."""
         ...
 
     def checks(self, node: N, made: Callable[[Words], Words]) -> Iterable[Check]:
-        """Return the assertions that a node is; *made* writes names as what they are made of."""
+        """Return the checks that a node makes; *made* replaces names by their values."""
         ...
 
     def call(self, node: N) -> Call | None:
-        """Return the call that a node is, if it may be one of a helper."""
+        """Return the call that a node is, None if it cannot be one of a helper."""
         ...
 
     def ends(self, node: N) -> bool:
-        """Return whether a test may end here although nothing was found wrong."""
+        """Return whether a test may end at this node without a failure."""
         ...
 
     def marks(self, node: N) -> Iterable[str]:
@@ -98,7 +98,7 @@ class Language(Protocol[N]):
 
 @dataclass
 class Read:
-    """What a body checks, and what is said of that; see `suites.Test`."""
+    """The checks of a body, and remarks on them; see `suites.Test`."""
 
     checks: list[Check] = field(default_factory=list["Check"])
     values: set[str] = field(default_factory=set[str])
@@ -107,7 +107,7 @@ class Read:
 
 @dataclass
 class Walk(Generic[M]):
-    """One file's bodies, walked with a bound on the work for all of them together."""
+    """A walk through one file's bodies, with one limit on the work for all of them."""
 
     language: Language[M]
     helpers: Mapping[str, Helper[M]]
@@ -116,7 +116,7 @@ class Walk(Generic[M]):
     written: int = 0
 
     def read(self, body: M, names: Mapping[str, Words] | None = None) -> Read:
-        """Return what a body checks, and what keeps that from failing.
+        """Return the checks of a body, and what keeps them from failing.
 
         Args:
             body: Of a test, or of what serves tests.
@@ -127,7 +127,7 @@ class Walk(Generic[M]):
         return found
 
     def made(self, words: Words, names: Mapping[str, Words], most: int = _MOST) -> Words:
-        """Return tokens with each name written as what it is made of; what is cut off is still told apart."""
+        """Return tokens with each name replaced by its value; longer results are cut but stay distinct."""
         made = words
         if self.written < _WORDS and not names.keys().isdisjoint(words):
             made = tuple(part for at, word in enumerate(words) for part in _part(words, at, names.get(word)))
@@ -135,7 +135,7 @@ class Walk(Generic[M]):
         return made if len(made) <= most else (*made[:most], hashlib.sha256(" ".join(made).encode()).hexdigest()[:12])
 
     def bind(self, node: M, names: Names) -> None:
-        """Take in the names that a node binds."""
+        """Add the names that a node assigns to *names*."""
         for targets, words in list(self.language.bindings(node)):
             names |= _bound(targets, self.made(words, names, _WORDS))
 
@@ -182,24 +182,24 @@ class Walk(Generic[M]):
 
 
 def parts_of(words: Words) -> tuple[str, ...]:
-    """Return the values that are written down in some tokens, and the names of what they call."""
+    """Return the literal values in tokens, and the names of the functions that they call."""
     called = called_in(words)
     return (*(word for word in words if is_literal(word) and word not in EMPTY), *called)
 
 
 def digest(words: Words) -> str:
-    """Return a digest of some tokens."""
+    """Return a digest of tokens."""
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:20]
 
 
 class Trees:
-    """What the languages have in common that tree-sitter reads."""
+    """The base of languages that tree-sitter parses."""
 
     atoms: frozenset[str]
-    """Nodes that are one token: strings, and whatever has meaning in its blanks."""
+    """The types of nodes that form one token, such as strings."""
     branch: str
     failures: re.Pattern[str] = re.compile(r"(?!)")
-    """What a test says where it fails, and may end."""
+    """A pattern for a statement that makes a test fail and may end it."""
 
     def words(self, node: Node | None) -> Words:
         """Return the tokens of a node, without comments and trailing commas."""
@@ -239,19 +239,19 @@ class Trees:
         return Call(text(function).rpartition("::")[2], [("", argument) for argument in self.arguments(node)])
 
     def ends(self, node: Node) -> bool:
-        """Return whether it is a plain `return` that does not follow a failure."""
+        """Return whether a node is a plain `return` that does not follow a failure."""
         is_plain = node.type in {"return_statement", "return_expression"} and not node.named_children
         return is_plain and self.failures.search(text(node.prev_named_sibling)) is None
 
 
 def marked(words: Words, skips: Collection[str], standin: re.Pattern[str]) -> Iterator[str]:
-    """Yield what a test says of itself: what keeps it from running, what is replaced in it."""
+    """Yield the marks of a test: what keeps it from running, and what is replaced by stand-ins."""
     yield from (f"{word} is added" for word in words if word in skips)
     yield from ("something more is replaced by a stand-in" for word in words if standin.fullmatch(word))
 
 
 def _bound(targets: Sequence[str], value: Words) -> Names:
-    """Return what each of some names is: all of a value, or a part of it."""
+    """Return the value of each assigned name: the whole value for one name, a part of it for several."""
     if len(targets) == 1:
         return {targets[0]: value}
     return {name: (*value, ".", str(at)) for at, name in enumerate(targets)}

@@ -1,4 +1,4 @@
-"""What a file of tests checks, in one shape for every language; `suite_changes` compares two of them.
+"""The checks of a test file, in one form for all languages; `suite_changes` compares two of them.
 
 Readers of the languages fill these values from syntax trees, so that reordering and reformatting are no change. Nothing
 here performs I/O.
@@ -16,15 +16,15 @@ Words = tuple[str, ...]
 """A piece of source as tokens, without comments and layout."""
 
 EXACT: Final = 4
-"""A check for one value."""
+"""The strength of a check for exactly one value."""
 PART: Final = 3
-"""A check for a part of a value, for one of several, or for one sort of failure."""
+"""The strength of a check for part of a value, for one of several, or for one kind of failure."""
 RELATION: Final = 2
-"""A check that leaves most values open: another one, a larger one."""
+"""The strength of a check that leaves most values open: a different one, a larger one."""
 PRESENCE: Final = 1
-"""A check that there is something, or that something is true."""
+"""The strength of a check that something exists or is true."""
 NOTHING: Final = 0
-"""Can never fail."""
+"""The strength of a check that can never fail."""
 
 _SHOWN: Final = 60
 _MOST_NAMED: Final = 3
@@ -32,7 +32,7 @@ _MOST_NAMED: Final = 3
 
 @dataclass(frozen=True)
 class Check:
-    """One assertion, without its place.
+    """An assertion without its place.
 
     Args:
         words: What it compares; locals and constants of the file are written as what they are made of.
@@ -55,7 +55,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Test:
-    """One test of a file, or what serves tests there.
+    """A test of a file, or a fixture or helper that serves tests.
 
     Args:
         line: Where it begins.
@@ -87,7 +87,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Suite:
-    """A file: its tests and fixtures by name, and sentences that hold for all of it, with how often each is said."""
+    """The tests and fixtures of a file by name, and counted sentences that hold for the whole file."""
 
     tests: Mapping[str, Test]
     whole: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -95,7 +95,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Weakening:
-    """One thing that the tests would no longer notice.
+    """A check that the tests lost, in words.
 
     Args:
         test: The test's name within the file; empty for the file as a whole.
@@ -113,7 +113,7 @@ class Weakening:
 
 
 def lines_of(path: str, weakenings: Iterable[Weakening]) -> Iterator[str]:
-    """Yield a line for each thing that the tests of a file no longer notice, with all tests that it is said of."""
+    """Yield a line for each weakening in a file, with all tests that it concerns."""
     by_what: dict[str, list[Weakening]] = {}
     for one in weakenings:
         by_what.setdefault(one.what, []).append(one)
@@ -122,12 +122,12 @@ def lines_of(path: str, weakenings: Iterable[Weakening]) -> Iterator[str]:
 
 
 def shown(text: str) -> str:
-    """Return a piece of source, cut to what a line can take."""
+    """Return a piece of source, shortened to fit a line."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
 
 def listed(tests: Collection[str]) -> str:
-    """Return the names of tests, of many the first ones and how many more there are."""
+    """Return the names of tests in words; of many, the first ones and the number of the others."""
     names = list(tests)
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"{', '.join(names[:_MOST_NAMED])}{more}"

@@ -1,4 +1,4 @@
-"""Reads syntax trees of tree-sitter: nodes, their texts and places. No parser is loaded here."""
+"""Reads tree-sitter syntax trees: nodes with their texts and places. Imports no parser."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def below(top: Node) -> Iterator[Node]:
 
 
 def text(node: Node | None) -> str:
-    """Return the source of a node, empty for none."""
+    """Return the source text of a node, empty for None."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
 
 
 def field_text(node: Node, name: str) -> str:
-    """Return the source of a field of a node, empty if there is none."""
+    """Return the source text of a node's field, empty if there is none."""
     return text(node.child_by_field_name(name))
 
 
 def named_children(node: Node | None) -> tuple[Node, ...]:
-    """Return what is directly in a node, comments aside."""
+    """Return the direct children of a node without comments."""
     return tuple(child for child in node.named_children if "comment" not in child.type) if node is not None else ()
 
 
@@ -45,12 +45,12 @@ def names_below(top: Node, kinds: Collection[str]) -> frozenset[str]:
 
 
 def first_error(top: Node) -> Node | None:
-    """Return the first piece of a file that could not be parsed, or that had to be made up."""
+    """Return the first node with a syntax error, None if there is none."""
     return next((node for node in below(top) if node.is_error or node.is_missing), None) if top.has_error else None
 
 
 def code_of(top: Node, *, without: Node | None = None, ignored: str = "") -> str:
-    """Return the tokens of a node with blanks between them; comments are left out, all quotes are double ones.
+    """Return the tokens of a node separated by blanks, without comments and with double quotes only.
 
     Args:
         top: The node.

@@ -1,4 +1,4 @@
-"""What comes of taking apart tests and production code that stand in one file, as a value."""
+"""The error for sources whose tests and production code cannot be told apart."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Unspliced:
-    """Why two sources cannot be put together; `why` is a sentence without the path."""
+    """The reason why two sources cannot be spliced; `why` is a sentence without the path."""
 
     why: str

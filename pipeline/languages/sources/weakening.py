@@ -1,4 +1,4 @@
-"""What a change of tests would loosen, in words (issue "freeze"): shown to @check, who decides.
+"""Finds what a change of tests loosens, in words, for @check to judge.
 
 Nothing here says that a change is wrong: a behaviour may have changed. It says what the tests no longer notice. A test
 is known by its name within its file; what it checks is read from its syntax tree, so that reordering, reformatting,
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES: Final = 512 * 1024
-"""Above this size no file is read; people write smaller ones."""
+"""The largest file that is read, in bytes; people write smaller ones."""
 
 
 class _Reader(Protocol):
-    """A language's module `weakening`."""
+    """The protocol of a language's module `weakening`."""
 
     def read(self, source: bytes, path: str) -> Suite | None: ...
 
 
 def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test] = ()) -> tuple[Weakening, ...]:
-    """Return what the new text of a test file loosens; what is only in the new one loosens nothing.
+    """Return what a test file's new text loosens; tests that only it has loosen nothing.
 
     Args:
         path: The file; its ending tells the language. Of a language that is not known nothing is said.
@@ -47,20 +47,20 @@ def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test]
 
 
 def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
-    """Return the tests that only the new text has: tests of another file may have moved there."""
+    """Return the tests that only the new text has; they may have moved there from another file."""
     old, new = suite_of(path, before), suite_of(path, after)
     known: Mapping[str, Test] = old.tests if old is not None else {}
     return tuple(test for name, test in new.tests.items() if name not in known) if new is not None else ()
 
 
 def suite_of(path: str, source: bytes) -> Suite | None:
-    """Return what a file of tests checks; None where its language is not known, or it cannot be read."""
+    """Return the tests of a file with their checks; None if its language is unknown or it is unreadable."""
     part = part_for(path, "weakening") if len(source) <= MAX_BYTES else None
     return cast("_Reader", part).read(source, path) if part is not None else None
 
 
 def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
-    """Return the old tests that are what they were, byte for byte or nearly, and notice less all the same.
+    """Return the old tests that are (nearly) unchanged and check less nevertheless.
 
     A constant, a table or a helper of their file changed. They go by their names within the file.
     """
@@ -73,5 +73,5 @@ def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...]:
 
 
 def is_read(path: str) -> bool:
-    """Return whether files of this language are read."""
+    """Return whether the tests of a file's language can be read."""
     return has_part(path, "weakening")

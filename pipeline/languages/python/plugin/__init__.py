@@ -1,4 +1,4 @@
-"""The harness's own pytest plugin: writes down what happened, as JSON lines, and changes nothing (architecture 7).
+"""Our pytest plugin: records a session as JSON lines and changes nothing (architecture 7).
 
 This folder is copied out of the package as `redfirst_evidence` and runs alone in the interpreter of the measured
 project: Python 3.8 syntax, pytest 6 and later, no import of ours but of its own modules, which are all loaded with it.
@@ -17,6 +17,6 @@ _WAITING = read_request()  # as early as this: whoever is imported later finds n
 
 
 def pytest_addoption(pluginmanager: Any) -> None:
-    """Register the recorder at the earliest moment; a second pytest in the same process finds no request."""
+    """Register the recorder as early as possible; a second pytest in the same process finds no request."""
     if _WAITING:
         pluginmanager.register(Recorder(*_WAITING.pop()), "redfirst-recorder")

@@ -1,4 +1,4 @@
-"""Two checks of our own, which show whether the session reports what happens."""
+"""Two tests of our own, which show whether the session reports outcomes correctly."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 
 def canary_outcomes(session: Any) -> dict[str, str]:
-    """Return how this session would report a test that passes and one that fails, unseen by the project's hooks."""
+    """Return the outcomes that this session reports for a passing and a failing test, unseen by the project's hooks."""
     from _pytest.reports import TestReport
     from _pytest.runner import CallInfo
 
     class Canary(pytest.Item):
         def runtest(self) -> None:
-            """Do nothing: `from_call` is given the body directly."""
+            """Do nothing: `from_call` gets the body directly."""
 
         def reportinfo(self) -> tuple[str, int, str]:
             return "", 0, self.name

@@ -1,4 +1,4 @@
-"""Which values a parametrised test has, and whether they are written in its file."""
+"""Reads the values of a parametrised test, and whether they are written in its file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STEADY = {
 
 
 class Cases:
-    """Says what the values of a parametrised test are: ids need not show them, and other ones would be another test."""
+    """Hashes the values of parametrised tests: ids need not show them, and other values make another test."""
 
     def __init__(self, workspace: Workspace, faults: Faults) -> None:
         self._workspace = workspace
@@ -35,7 +35,7 @@ class Cases:
         self._names: dict[str, _Names] = {}
 
     def of(self, item: Any, parts: list[Part]) -> dict[str, Any] | None:
-        """Return the hash of the values and whether all of them are written down; None unless they are plain data."""
+        """Return the hash of a test's values and whether its file spells them all; None unless they are plain data."""
         callspec = getattr(item, "callspec", None)
         values = {**getattr(callspec, "funcargs", {}), **getattr(callspec, "params", {})}  # pytest 7 had two places
         if not values:
@@ -52,7 +52,7 @@ class Cases:
         }
 
     def _plain(self, value: Any, budget: list[int]) -> Iterator[str]:
-        """Yield the value as text: the same for the same plain data, and for nothing else."""
+        """Yield the value as text that is equal only for equal plain data."""
         kind = _kind(value)
         budget[0] -= 1
         inner: list[Any] = []
@@ -75,7 +75,7 @@ class Cases:
             yield from self._plain(part, budget)
 
     def _names_written(self, parts: list[Part]) -> set[str]:
-        """Return the parameters of a test whose values a decorator gives, made of nothing but what its file says."""
+        """Return a test's parameters whose values a decorator gives as literals of its file."""
         key = tuple(id(node) for _, node, _ in parts)
         if key not in self._written:
             for path in {path for path, _, _ in parts} - self._names.keys():
@@ -87,16 +87,16 @@ class Cases:
 
 
 def _kind(value: object) -> Any:
-    """Return the class itself: what derives from a plain one may behave otherwise."""
+    """Return the exact class of a value: a derived class may behave differently."""
     return type(value)
 
 
 class _NotPlainError(Exception):
-    """A value is an object, or there is too much of it."""
+    """A value is no plain data, or too large."""
 
 
 def _given(decorator: Any) -> tuple[list[str], Any]:
-    """Return the names and the expression of the values of a `parametrize`."""
+    """Return the names and the expression of the values of a `parametrize` decorator."""
     if not isinstance(decorator, ast.Call) or getattr(decorator.func, "attr", "") != "parametrize":
         return [], None
     given = dict(enumerate(decorator.args))
@@ -108,7 +108,7 @@ def _given(decorator: Any) -> tuple[list[str], Any]:
 
 
 class _Names:
-    """What the names of a test file stand for, where that can be read off it. In doubt nothing is written down."""
+    """Resolves the names of a test file that have constant values. In doubt a value is not constant."""
 
     def __init__(self, tree: ast.Module | None) -> None:
         self._values: dict[str, ast.expr] = {}
@@ -126,7 +126,7 @@ class _Names:
                 self._touched.update(part.id for part in ast.walk(statement) if isinstance(part, ast.Name))
 
     def is_written(self, value: ast.expr | None, depth: int = _NAME_DEPTH) -> bool:
-        """Return whether a value is made of literals, of such names, and of functions that are always the same."""
+        """Return whether a value consists of literals, of constant names, and of deterministic functions."""
         if value is None or not depth or not self._is_steady(value):
             return False
         parts = [part for part in ast.walk(value) if isinstance(part, ast.Name)]
@@ -141,7 +141,7 @@ class _Names:
 
     @staticmethod
     def _is_steady(value: ast.expr) -> bool:
-        """Return whether an expression calls nothing but functions of that kind; what its names are is not asked."""
+        """Return whether an expression calls only deterministic functions; its names are not checked."""
         methods = {id(part.func) for part in ast.walk(value) if isinstance(part, ast.Call)}
         for part in ast.walk(value):
             if isinstance(part, (ast.Set, ast.SetComp, ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
@@ -156,7 +156,7 @@ class _Names:
 
 
 def _bound(part: ast.AST) -> list[str]:
-    """Return the names that a part of a file gives a meaning to."""
+    """Return the names that a statement or expression binds."""
     if isinstance(part, ast.Name):
         return [] if isinstance(part.ctx, ast.Load) else [part.id]
     if isinstance(part, (ast.Import, ast.ImportFrom)):

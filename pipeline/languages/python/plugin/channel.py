@@ -1,4 +1,4 @@
-"""The socket over which the request comes and the records go: nobody can open it by name, or read what was written."""
+"""The socket for the request and the records: it has no path, so that nobody can open it or read records back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOCKET_VARIABLE = "REDFIRST_SOCKET"
 
 
 def read_request() -> list[tuple[int, dict[str, Any]]]:
-    """Return the socket and the request that came over it, once; nothing in a process that has none."""
+    """Return the socket and the request received from it, once; empty in a process that has none."""
     number = os.environ.pop(SOCKET_VARIABLE, None)
     os.environ.pop("PY_IGNORE_IMPORTMISMATCH", None)  # a module in the place of another is what is looked for
     if number is None:
@@ -25,7 +25,7 @@ def read_request() -> list[tuple[int, dict[str, Any]]]:
 
 
 class Records:
-    """The way out: one line per record, each with the nonce and the next number."""
+    """Writes records to the socket, one line each, with the nonce and a running number."""
 
     def __init__(self, descriptor: int, nonce: str) -> None:
         # a raw descriptor: a file object would warn when the interpreter dies with it, which some projects make fatal

@@ -1,4 +1,4 @@
-"""Records what pytest collects: test files, tests, and files that could not be collected."""
+"""Records pytest's collection: test files, tests, and files that could not be collected."""
 
 # hooks are named, and explained, by pytest
 # ruff: noqa: D102
@@ -28,15 +28,15 @@ _BEGAN_NS = time.time_ns()
 
 
 class _WrittenMeanwhileError(Exception):
-    """A file of tests that what is tested has made or changed."""
+    """Tested code created or changed a test file."""
 
 
 class _OtherModuleError(Exception):
-    """A module that is not the file of tests is in its place."""
+    """Another module was loaded in place of a test file."""
 
 
 class Collecting:
-    """The hooks that watch the collection of one session."""
+    """The hooks on the collection of one session."""
 
     def __init__(self, descriptor: int, request: dict[str, Any]) -> None:
         self._records = Records(descriptor, request["nonce"])
@@ -60,7 +60,7 @@ class Collecting:
             self._collection_error(str(getattr(result.excinfo[1], "path", "")), result.excinfo[1])
 
     def _calm(self, config: Any, parser: Any, args: list[str]) -> None:
-        """Turn off what plugins do to a run: now it is known which of them are loaded, and their options."""
+        """Switch off plugins that disturb a run, once it is known which of them are loaded."""
         known = [flags for flags in self._calming if not parser.parse_known_and_unknown_args(flags)[1]]
         if not known:
             return
@@ -106,7 +106,7 @@ class Collecting:
             self._note_written_meanwhile(name)
 
     def _note_written_meanwhile(self, name: str) -> None:
-        """Write down a file of tests that came, or was changed, after this process began: then it is not the tests'."""
+        """Record a test file that was created or changed after this process began: tested code wrote it."""
         try:
             changed = os.lstat(name).st_ctime_ns
         except OSError:
@@ -115,7 +115,7 @@ class Collecting:
             self._collection_error(name, _WrittenMeanwhileError("it was written while the tests ran"))
 
     def _note_other_module(self, collector: Any, path: str) -> None:
-        """Write down that what was loaded is not the file of tests; pytest lets that pass where it is told to."""
+        """Record that the loaded module is not the test file; pytest can be told to ignore that."""
         module = getattr(collector, "_obj", None)
         if module is None or isinstance(collector, pytest.Package):
             return
@@ -162,7 +162,7 @@ class Collecting:
         }
 
     def _locate(self, item: Any, path: str) -> list[Part]:
-        """Return the classes of a test and the test itself, last; [] for tests that are not written as one."""
+        """Return the classes of a test and the test itself, last; [] if it is not written as a function."""
         tree = self._workspace.tree(path)
         if tree is None or not isinstance(item, pytest.Function):
             return []
@@ -181,7 +181,7 @@ class Collecting:
         return []
 
     def _inherited(self, item: Any, name: str) -> list[Part]:
-        """Return where a test is written that its class inherits, or that its module imports; [] if nowhere here."""
+        """Return where an inherited or imported test is written; [] if not in the workspace."""
         function = getattr(item, "function", None)
         for _ in range(CHAIN_LIMIT):
             function = getattr(function, "__wrapped__", function)

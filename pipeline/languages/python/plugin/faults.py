@@ -1,4 +1,4 @@
-"""What an exception says, as facts."""
+"""Describes exceptions as facts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAME_PATTERNS = (
 
 
 class Faults:
-    """Turns an exception into facts that do not depend on how pytest prints it."""
+    """Describes exceptions independently of how pytest prints them."""
 
     def __init__(self, workspace: Workspace, redact: dict[str, str]) -> None:
         self._workspace = workspace
@@ -47,7 +47,7 @@ class Faults:
         self._redact = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
     def describe(self, error: BaseException, document: str = "") -> dict[str, Any]:
-        """Return the facts; *document* is the file whose examples were run, if it was that."""
+        """Return the facts about an exception; *document* is the file of a failed example, if it was one."""
         decisive, frames = self._decisive(error, document)
         own = next((frame for frame in reversed(frames) if frame["path"]), None)
         return {
@@ -62,7 +62,7 @@ class Faults:
         }
 
     def text(self, value: object) -> str:
-        """Return the text without addresses and places of this machine, shortened."""
+        """Return the text of a value without memory addresses and local paths, shortened."""
         try:
             found = str(value)
         except BaseException as error:
@@ -70,13 +70,13 @@ class Faults:
         return re.sub(r"\bat 0x[0-9a-fA-F]+", "at 0x..", self.portable(found))[:_MESSAGE_LIMIT]
 
     def portable(self, found: str) -> str:
-        """Return the text, at its full length, without places of this machine: a test id has to stay distinct."""
+        """Return the text without local paths at full length: test ids must stay distinct."""
         for path, label in self._redact:
             found = found.replace(path, label)
         return found.encode("utf-8", "replace").decode("utf-8")
 
     def _decisive(self, error: BaseException, document: str) -> tuple[BaseException, list[dict[str, Any]]]:
-        """Return the exception that the tested code raised, out of wrappers of pytest and doctest, and of groups."""
+        """Return the exception that tested code raised, unwrapped from those of pytest and doctest and from groups."""
         frames = self._frames(error, document)
         for _ in range(CHAIN_LIMIT):
             inner: Any = None
@@ -116,7 +116,7 @@ class Faults:
         return frames
 
     def _qualname(self, path: str, line: int) -> str:
-        """Return the dotted name of the innermost function around the line: code objects have one only from 3.11 on."""
+        """Return the dotted name of the innermost function at a line: code objects have one only from 3.11 on."""
         if (path, line) not in self._qualnames:
             self._qualnames[path, line] = self._enclosing(path, line)
         return self._qualnames[path, line]
@@ -163,7 +163,7 @@ class Faults:
         return module.partition(".")[0] in self._workspace.top_level_names()
 
     def _bare(self, frame: dict[str, Any]) -> bool:
-        """Return whether the failing line only says that it fails, without looking at anything."""
+        """Return whether the failing line fails unconditionally, without looking at any value."""
         tree = self._workspace.tree(frame["path"])
         line = frame["line"]
         around = [
@@ -199,12 +199,12 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def is_a(error: BaseException, *names: str) -> bool:
-    """Return whether an exception is of one of these classes, which need not be importable here."""
+    """Return whether an exception's class or a base has one of these names."""
     return any(kind.__name__ in names for kind in type(error).__mro__)
 
 
 def _failed_expectation(error: BaseException) -> bool:
-    """Return whether `pytest.raises` or `pytest.warns`, or an example, found its expectation unmet."""
+    """Return whether `pytest.raises`, `pytest.warns` or a documentation example failed."""
     if is_a(error, "DocTestFailure"):
         return True
     if not is_a(error, "Failed", "AssertionError"):

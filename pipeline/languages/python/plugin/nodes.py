@@ -1,4 +1,4 @@
-"""What pytest's nodes and reports say of themselves, in every version of pytest."""
+"""Reads attributes of pytest's nodes and reports in every version of pytest."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 def skip_reason(longrepr: Any) -> Any:
-    """Return the words of a skip, whose report is usually (path, line, words)."""
+    """Return the reason of a skip, whose report is usually (path, line, reason)."""
     return longrepr[2] if isinstance(longrepr, tuple) else longrepr  # pyright: ignore[reportUnknownVariableType]  of Any
 
 
 def path_of(node: Any) -> str:
-    """Return the node's file; `path` exists from pytest 7 on, `fspath` before."""
+    """Return the path of a node's file; `path` exists from pytest 7 on, `fspath` before."""
     return str(getattr(node, "path", None) or getattr(node, "fspath", ""))
 
 
 def is_same(one: str, other: str) -> bool:
-    """Return whether both are the same file now, by way of links."""
+    """Return whether two paths are the same file, through links."""
     try:
         return Path(one).samefile(other)
     except OSError:
@@ -25,5 +25,5 @@ def is_same(one: str, other: str) -> bool:
 
 
 def is_doctest(node: Any) -> bool:
-    """Return whether the node stands for doctests: production and manuals have them, and are no test files for that."""
+    """Return whether a node stands for doctests; production and manuals have them without being test files."""
     return any("doctest" in kind.__name__.lower() for kind in type(node).__mro__)

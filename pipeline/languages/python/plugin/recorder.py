@@ -1,4 +1,4 @@
-"""The hooks that watch one session."""
+"""The pytest hooks that record one session."""
 
 # hooks are named, and explained, by pytest
 # ruff: noqa: D102, PTH120, PTH206
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class TestLimitReached(BaseException):
-    """A single test took too long; not an `Exception`, so that the tested code does not swallow it."""
+    """A test exceeded its time limit; not an `Exception`, so that tested code does not catch it."""
 
     __test__ = False
 
 
 class Recorder(Collecting):
-    """The hooks that watch one session: its collection, each test, and its end."""
+    """The hooks on one session: its collection, each test, and its end."""
 
     def __init__(self, descriptor: int, request: dict[str, Any]) -> None:
         super().__init__(descriptor, request)
@@ -98,7 +98,7 @@ class Recorder(Collecting):
 
     @contextmanager
     def _own_time(self) -> Generator[None, None, None]:
-        """Show a failure in time of its own, as much as a test has: several sub-tests of one test may fail."""
+        """Give the display of a failure as much time as a test has: several sub-tests of one test may fail."""
         left = signal.getitimer(signal.ITIMER_REAL)[0]
         if self._limit is None or not left:
             yield
@@ -140,7 +140,7 @@ class Recorder(Collecting):
         return {"when": report.when, "outcome": outcome, "reason": reason, "fault": fault, "sub": sub}
 
     def _references(self, item: Any) -> list[str]:
-        """Return the project's files whose imported names the test mentions, for production that is only looked at."""
+        """Return the project's files whose imported names a test mentions, for production that is only looked at."""
         parts = self._locate(item, self._workspace.relative(path_of(item)))
         tree = self._workspace.tree(parts[-1][0]) if parts else None
         if tree is None:

@@ -1,4 +1,4 @@
-"""Definitions and imports in syntax trees."""
+"""Finds definitions and imports in syntax trees."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def first_line(node: Any) -> int:
-    """Return the line at which a definition begins with its decorators."""
+    """Return the first line of a definition, decorators included."""
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def nested(scope: ast.AST, names: list[str]) -> list[ast.AST]:
-    """Return the definitions of names, each in the one before; [] where one of them is none."""
+    """Return the definitions of nested names, each inside the one before; [] if one is missing."""
     found: list[ast.AST] = []
     for name in names:
         inner = _defined(found[-1] if found else scope, name)

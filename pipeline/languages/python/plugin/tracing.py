@@ -1,4 +1,4 @@
-"""Which functions, files and processes a test touches."""
+"""Traces which functions, files and processes a test reaches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROCESS_EVENTS = {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.system",
 
 
 class Tracer:
-    """Notes which of the project's functions, files and processes a test touches; used for a few named tests only."""
+    """Traces which of the project's functions, files and processes a test reaches; only for a few named tests."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -34,7 +34,7 @@ class Tracer:
         sys.addaudithook(self._audit)
 
     def _monitor(self) -> bool:
-        """Return whether functions are told by `sys.monitoring` (3.12): what is not the project's costs once only."""
+        """Return whether `sys.monitoring` (3.12) traces functions, with which other code costs almost nothing."""
         monitoring: Any = getattr(sys, "monitoring", None)
         try:
             monitoring.use_tool_id(monitoring.PROFILER_ID, __name__)
@@ -52,14 +52,14 @@ class Tracer:
         return True
 
     def start(self) -> None:
-        """Begin to note, for one test."""
+        """Start tracing one test."""
         self._functions, self._doors = set(), set()
         if not self._monitored:
             threading.setprofile(self._profile)
             sys.setprofile(self._profile)
 
     def stop(self, item: Any) -> dict[str, Any]:
-        """Return what was touched since `start`, and by the shared fixtures that the test uses."""
+        """Return what the test reached since `start`, itself and through shared fixtures."""
         if not self._monitored:
             sys.setprofile(None)
             stop_threads: Any = threading.setprofile
@@ -76,7 +76,7 @@ class Tracer:
 
     @contextmanager
     def paused(self) -> Generator[None, None, None]:
-        """Note nothing meanwhile: pytest parses whole files to show a failure, and tracing that takes minutes."""
+        """Pause tracing: pytest parses whole files to show a failure, which takes minutes when traced."""
         functions, self._functions = self._functions, None
         profile = sys.getprofile()
         if not self._monitored:
@@ -89,7 +89,7 @@ class Tracer:
                 sys.setprofile(profile)
 
     def fixture(self, definition: Any) -> Generator[None, Any, None]:
-        """Note what a fixture's set-up enters: the second test that shares it does not run it again."""
+        """Record the functions that a fixture's set-up enters: the next test that shares it does not run it again."""
         before = set(self._functions or ())
         yield
         self._fixtures[id(definition)] = set(self._functions or ()) - before
@@ -99,7 +99,7 @@ class Tracer:
             self._note(frame.f_code)
 
     def _note(self, code: Any) -> str:
-        """Note a function of the project; return its name, "" for other code."""
+        """Record a function of the project; return its name, "" for other code."""
         known = self._names.get(id(code))  # equal code may stand in two files
         if known is None:
             path = self._workspace.relative(code.co_filename) if code.co_flags & _IS_FUNCTION else ""

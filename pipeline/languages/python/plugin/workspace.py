@@ -1,4 +1,4 @@
-"""Where the measured files are, and what their sources look like."""
+"""The measured files: their paths, syntax trees and hashes."""
 
 # os.path: resolving links is a decision here, not a habit
 # ruff: noqa: PTH100, PTH113, PTH114, PTH118, PTH206
@@ -22,7 +22,7 @@ NOT_OURS = {"site-packages", "dist-packages", "node_modules", ".tox", ".nox", "_
 
 
 class Workspace:
-    """Where the measured files are, and what their sources look like.
+    """The measured files: their paths, syntax trees and hashes.
 
     `roots` are (folder, its path inside the workspace): the workspace itself first, then the places where editable
     installs see parts of it.
@@ -40,7 +40,7 @@ class Workspace:
         self._tops: tuple[tuple[str, ...], set[str]] = ((), set())
 
     def relative(self, name: str) -> str:
-        """Return the path inside the workspace with `/`, or "" for a file outside it or not the project's own."""
+        """Return a path inside the workspace with `/`, "" for a file outside it or of an environment."""
         if name not in self._relative:
             self._relative[name] = self._find(name)
         return self._relative[name]
@@ -56,7 +56,7 @@ class Workspace:
         return ""
 
     def real(self, name: str) -> str:
-        """Return the path without links; hundreds of modules share a few folders, which are looked at once."""
+        """Return the path with its links resolved; the result for each folder is cached."""
         folder, last = os.path.split(os.path.abspath(name))
         if folder not in self._folders:
             self._folders[folder] = os.path.realpath(folder)
@@ -64,7 +64,7 @@ class Workspace:
         return os.path.realpath(found) if os.path.islink(found) else found
 
     def _in_environment(self, candidate: str) -> bool:
-        """Return whether the file belongs to a virtual environment that lies inside the workspace."""
+        """Return whether a file belongs to a virtual environment inside the workspace."""
         return any(
             candidate.startswith(prefix + os.sep)
             for prefix in (sys.prefix, sys.base_prefix)
@@ -72,18 +72,18 @@ class Workspace:
         )
 
     def absolute(self, relative: str) -> Path:
-        """Return where a file of the workspace is."""
+        """Return the absolute path of a file in the workspace."""
         return Path(self._top, relative)
 
     def sha256(self, relative: str) -> str:
-        """Return the hash of the file's raw bytes, or "" when it cannot be read."""
+        """Return the sha256 of a file's bytes, "" if it cannot be read."""
         try:
             return hashlib.sha256(self.absolute(relative).read_bytes()).hexdigest()
         except OSError:
             return ""
 
     def tree(self, relative: str) -> ast.Module | None:
-        """Return the syntax tree, or None for what is not valid Python."""
+        """Return a file's syntax tree, None if it is not valid Python."""
         if relative not in self._trees:
             try:
                 source = self.absolute(relative).read_bytes()
@@ -94,7 +94,7 @@ class Workspace:
         return self._trees[relative]
 
     def functions(self, relative: str) -> dict[tuple[str, int], list[Any]]:
-        """Return the syntax nodes around each function and its own, by its name and its first line."""
+        """Return the nodes around each function with its own, by its name and first line."""
         if relative not in self._functions:
             self._functions[relative] = found = {}
             pending: list[tuple[Any, list[Any]]] = [(self.tree(relative), [])]
@@ -107,7 +107,7 @@ class Workspace:
         return self._functions[relative]
 
     def region_sha256(self, relative: str, parts: list[Part]) -> str:
-        """Return the hash of a test's lines, its decorators and those of its classes included; else the file's.
+        """Return the hash of a test's lines with decorators, its own and its classes'; without parts, the file's.
 
         Of a class that inherits the test its bases and attributes count, too: they say what is tested.
         """

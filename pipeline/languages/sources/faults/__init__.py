@@ -1,4 +1,4 @@
-"""Small faults put into source code, one at a time: would the tests notice?
+"""Which small faults can be put into a source, one at a time, to see whether the tests detect them?
 
 `mutants` reads one file and returns changes of exactly one span each, the most telling first. Which of them a test
 run kills is measured elsewhere (`measure.probes.mutation`). Nothing here performs I/O; a parser is loaded when a file
@@ -26,12 +26,12 @@ _LARGEST: Final = 1_000_000
 
 class _Language(Protocol):
     def grammar(self, path: str) -> Grammar:
-        """Return what has to be known of the language of a file."""
+        """Return the fault grammar for a file's language."""
         ...
 
 
 def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = AT_MOST) -> tuple[Mutant, ...]:
-    """Return changes of *source* that its tests should notice, the most telling first, spread over what it defines.
+    """Return faults of *source* that its tests should detect, the most significant first, spread over its definitions.
 
     Each can be parsed, differs from the source and from every other one in more than blanks. The same
     arguments give the same answer.

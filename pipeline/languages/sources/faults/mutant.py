@@ -1,4 +1,4 @@
-"""One small fault in a file: which bytes are replaced by what, and what that means in words."""
+"""A small fault in a file: the bytes to replace, the replacement, and a description."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _QUOTED: Final = 48
 
 
 class Rank(IntEnum):
-    """How much it tells that no test notices such a change; the lower, the more.
+    """The significance of an undetected fault; a lower rank is more significant.
 
     A decision that nobody checks is a missing test. A number or a text may well be of no consequence.
     """
@@ -26,7 +26,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one span of bytes.
+    """A fault that replaces one span of bytes.
 
     `line`, from 1, is where the change is told to be; `what` says it in words, with pieces of the source in it, so it
     is a foreign text. `function` is the dotted name of what it lies in, empty at the top of a file.
@@ -42,19 +42,19 @@ class Mutant:
     rank: Rank = Rank.VALUE
 
     def apply(self, source: bytes) -> bytes:
-        """Return *source* with the change made; every other byte stays."""
+        """Return *source* with the fault applied; every other byte stays."""
         return source[: self.start] + self.replacement + source[self.end :]
 
 
 def apart(source: bytes, start: int, end: int, replacement: bytes) -> bytes:
-    """Return the replacement with the blanks that keep it from running into the words beside it."""
+    """Return the replacement with blanks that separate it from adjoining words."""
     before = b" " if _touches(source[start - 1 : start] if start else b"", replacement[:1]) else b""
     after = b" " if _touches(replacement[-1:], source[end : end + 1]) else b""
     return before + replacement + after
 
 
 def quoted(source: bytes) -> str:
-    """Return a piece of source on one line, cut where it is long, as Markdown shows code."""
+    """Return a piece of source on one shortened line, as Markdown code."""
     text = " ".join(source.decode("utf-8", "replace").split()).replace("`", "'")
     return f"`{text if len(text) <= _QUOTED else f'{text[: _QUOTED - 3]}...'}`"
 

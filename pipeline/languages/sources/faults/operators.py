@@ -1,4 +1,4 @@
-"""The small faults there are: what takes the place of a node, by the role that the node has.
+"""The kinds of small faults: for each role of a syntax node, its possible replacements.
 
 A language says with a query over its syntax tree which nodes have which role: the captures are named as the roles of
 `_ROWS` and `_OPERATORS` are. Four captures more say where faults go: `@skipped` is left alone with all that is in it,
@@ -74,7 +74,7 @@ _STRING: Final = re.compile(rb"(?P<prefix>[A-Za-z]*)(?P<quote>\"\"\"|'''|\"|')")
 
 @dataclass(frozen=True)
 class Edit:
-    """The bytes from `start` to `end` replaced."""
+    """A replacement of the bytes from `start` to `end`."""
 
     start: int
     end: int
@@ -85,7 +85,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Grammar:
-    """What has to be known of a language.
+    """The facts about a language that mutation needs.
 
     Args:
         language: What reads it.
@@ -104,11 +104,11 @@ class Grammar:
         return Query(self.language, self.roles)
 
     def parses(self, source: bytes) -> bool:
-        """Return whether a source has no error."""
+        """Return whether a source parses without errors."""
         return not self._parsed(source).has_error
 
     def candidates(self, path: str, source: bytes, lines: Collection[int]) -> Iterator[Mutant]:
-        """Yield the changes that may be made on these lines; none where the file has an error."""
+        """Yield the faults that are possible on some lines; none if the file has a syntax error."""
         top = self._parsed(source)
         if top.has_error:
             return
@@ -170,12 +170,12 @@ class _Place:
 
 
 def source_of(node: Node) -> bytes:
-    """Return the source of a node."""
+    """Return the source bytes of a node."""
     return node.text or b""
 
 
 def replaced(node: Node, new: bytes, what: str, rank: Rank) -> Edit:
-    """Return the edit that puts something else in a node's place."""
+    """Return the edit that replaces a node."""
     return Edit(node.start_byte, node.end_byte, new, what, rank)
 
 
@@ -229,7 +229,7 @@ def _text(node: Node) -> Iterator[Edit]:
 
 
 def _argument(node: Node) -> Iterator[Edit]:
-    """Leave out an argument with the comma before it, or behind it where it is the first."""
+    """Yield the edit that removes an argument with the comma before it, or after it if it is the first."""
     before, after = _beside(node, forward=False), _beside(node, forward=True)
     start = before.end_byte if before is not None else node.start_byte
     end = after.start_byte if before is None and after is not None else node.end_byte

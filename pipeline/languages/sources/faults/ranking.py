@@ -1,4 +1,4 @@
-"""Which changes come first: few can be tried, so they have to say the most and to lie apart."""
+"""Orders faults, since only few can be tried: significant ones first, spread over functions and lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def spread(found: Iterable[Mutant]) -> Iterator[Mutant]:
-    """Yield all of *found*: in turn from each function, there in turn from each line, the most telling first.
+    """Yield all faults: one from each function in turn, within it one from each line, the most significant first.
 
     The order depends on nothing but the changes themselves.
     """
@@ -32,7 +32,7 @@ def _place(mutant: Mutant) -> tuple[str, int, int, bytes, int]:
 
 
 def _by_line(group: Iterable[Mutant]) -> list[Mutant]:
-    """Return the first of each line, then the second of each line, and so on; in each turn by rank."""
+    """Return the first fault of each line, then the second of each line, and so on; each round by rank."""
     taken: Counter[int] = Counter()
     turns: dict[tuple[str, int, int, bytes, int], int] = {}
     ordered = sorted(group, key=lambda mutant: (mutant.rank, _place(mutant)))
