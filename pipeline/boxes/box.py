@@ -108,7 +108,7 @@ def _plain(trials: Sequence[Trial]) -> Proof:
 
 
 def hinted(advice: Sequence[str]) -> list[str]:
-    """Return the advice, completed by AppArmor's settings where these restrict user namespaces."""
+    """Return the advice, with AppArmor's settings added where these restrict user namespaces."""
     hints = list(dict.fromkeys(advice))
     if not any("AppArmor" in each for each in hints) and _restricts_namespaces():
         hints.append("AppArmor restricts user namespaces here: give bwrap a profile with `userns,`")

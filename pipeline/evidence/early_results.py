@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WORTH_S = 10.0
 """The shortest test run, in seconds, that is worth two stages: starting one costs a second or two."""
 SHARE = 0.3
-"""The largest share of the whole run that a first stage may take. It is lost where the candidate is GREEN."""
+"""The largest share of the whole run that a first stage may take, which is wasted where the candidate is GREEN."""
 
 
 def is_long(seconds: Mapping[str, float], workers: int = 1) -> bool:

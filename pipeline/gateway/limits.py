@@ -49,7 +49,7 @@ class Meter:
 
     @property
     def use(self) -> GatewayUse:
-        """Return the use so far."""
+        """Return the requests, bytes and spending counted so far."""
         return GatewayUse(self.requests, self.refused, self.bytes_up, self.bytes_down, self.account.spent)
 
     def begin(self, length: int) -> Refusal | None:

@@ -77,7 +77,7 @@ class ModelGateway:
 
     @property
     def use(self) -> GatewayUse:
-        """Return the use so far."""
+        """Return the requests, bytes and spending counted so far."""
         return self._meter.use
 
     @property

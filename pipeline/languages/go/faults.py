@@ -33,7 +33,7 @@ _SAID_BY_TEST: Final = re.compile(r"\bpanic\(|\.(?:Panic|Panicf|Panicln)\(")
 
 @dataclass(frozen=True)
 class Sources:
-    """The functions and tables that resolve places in sources for a `Fault`.
+    """The functions and tables that find paths and lines in sources for a `Fault`.
 
     Args:
         relative: From a file as a stack names it to its path in the workspace, empty outside it.

@@ -119,7 +119,7 @@ class Project:
 
     @cached_property
     def sources(self) -> Sources:
-        """Return the functions and tables that resolve places in its sources."""
+        """Return the functions and tables that find paths and lines in the project's sources for a `Fault`."""
         logs = {path: lines for unit in self.units for path, lines in unit.sources.logs.items()}
         known = [*self.files, *(self._file(package, name) for package in self.packages for name in package.files)]
 

@@ -152,7 +152,7 @@ def _told_to_await(raised: Raised) -> Raised:
 
 
 def _raised(thrown: Thrown, root: str) -> Raised:
-    """Return one link of the chain; its bases include the Python class names that `classify` knows."""
+    """Return one exception of the chain; its bases include the Python class names that `classify` knows."""
     message = without_colours(thrown.message).replace(f"file://{root}/", "").replace(f"{root}/", "")
     kind, bases = thrown.kind, list(thrown.bases)
     if node_missing.is_unlinked(thrown):

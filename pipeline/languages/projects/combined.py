@@ -70,7 +70,7 @@ class Projects:
         return await self.find_environments(lambda name: replace(lookup, configured=commands[name]))
 
     async def find_environments(self, lookup_of: Callable[[str], Lookup]) -> Environment | Missing:
-        """Return the environments of the projects.
+        """Return the environments of the projects, looked for where *lookup_of* says for each.
 
         One that is missing is left out, unless the user asks for it, or no other is there.
 

@@ -67,7 +67,7 @@ _MISSING_CRATE: Final = frozenset({"E0432", "E0433", "E0463"})
 
 @dataclass(frozen=True)
 class Sources:
-    """The functions that resolve places in sources for a `Fault`.
+    """The functions that find paths and lines in sources for a `Fault`.
 
     Args:
         relative: From a file as the compiler or a backtrace names it (in the folder given) to its path in the

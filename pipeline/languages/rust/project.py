@@ -117,7 +117,7 @@ class Project:
 
     @cached_property
     def sources(self) -> faults.Sources:
-        """Return the functions that resolve places in its sources."""
+        """Return the functions that find paths and lines in the project's sources for a `Fault`."""
         whole = {path for unit in self.units for path in unit.crate.whole}
         regions: dict[str, list[tuple[int, int]]] = {}
         bare: set[tuple[str, int]] = set()

@@ -120,7 +120,7 @@ class _Plan:
 
     @cached_property
     def landmarks(self) -> dict[Key | None, list[tuple[frozenset[Key], tuple[int, int]]]]:
-        """Return the direct content of each module: the regions that each entry is or contains, and its place."""
+        """Return the regions and modules directly in each module, each with the keys of its regions and its place."""
         found: dict[Key | None, list[tuple[frozenset[Key], tuple[int, int]]]] = defaultdict(list)
         for key, region in self.regions.items():
             found[self.parents[region.first]].append((frozenset({key}), self.span(region)))

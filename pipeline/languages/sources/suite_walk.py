@@ -33,7 +33,7 @@ _DEPTH: Final = 4
 _STEPS: Final = 50_000
 """The most nodes of helpers that are read for one file, over all calls; further calls are not followed."""
 _WORDS: Final = 2_000_000
-"""The most tokens written for one file; after that, names are not replaced by their values."""
+"""The most tokens that values of names may add for one file; after that, names are not replaced by their values."""
 _CHECKS: Final = 2_000
 _TIMES: Final = 10_000
 _MOST: Final = 400
@@ -135,7 +135,7 @@ class Walk(Generic[M]):
         return made if len(made) <= most else (*made[:most], hashlib.sha256(" ".join(made).encode()).hexdigest()[:12])
 
     def bind(self, node: M, names: Names) -> None:
-        """Add the names that a node assigns to *names*."""
+        """Add to *names* those that a node assigns, with the tokens of their values."""
         for targets, words in list(self.language.bindings(node)):
             names |= _bound(targets, self.made(words, names, _WORDS))
 
