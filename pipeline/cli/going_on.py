@@ -108,5 +108,9 @@ def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
         recipe_run.abandon(repository, folder, composition.RunOptions("").environ)
         show(folder, here, as_document=as_document)
         return
-    document = acted(lambda display: gates.abandon(repository, folder, display), here, repository.worktree, folder.name)
+
+    async def give_up(display: Display) -> Context:
+        return gates.abandon(repository, folder, display)
+
+    document = acted(give_up, here, repository.worktree, folder.name)
     tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)

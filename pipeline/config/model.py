@@ -111,6 +111,32 @@ class Limits(Table):
     work: Work = Work()
 
 
+class Gate(StrEnum):
+    """Where a run may stop for a person."""
+
+    PLAN = "plan"
+    SPLIT = "split"
+    COMMIT = "commit"
+
+
+class OnTimeout(StrEnum):
+    """What follows where nobody answers in time; a gate is never approved by itself."""
+
+    WAIT = "wait"
+    REMIND = "remind"
+    REJECT = "reject"
+    ABANDON = "abandon"
+
+
+class Gates(Table):
+    """`[gates]`: what is asked of people, and what follows where they do not answer."""
+
+    timeout: Annotated[
+        str | None, Field(pattern=r"^[1-9][0-9]{0,4}[mhd]$", description="How long a gate waits (72h); None: for ever")
+    ] = None
+    on_timeout: OnTimeout = OnTimeout.WAIT
+
+
 class FinalReview(Table):
     """`[final_review]`: what follows on open blockers."""
 
@@ -252,6 +278,7 @@ class Config(Table):
         Mapping[str, PriceTable], Field(description="USD for a million tokens, by model; over the known prices")
     ] = {}
     limits: Limits = Limits()
+    gates: Gates = Gates()
     final_review: FinalReview = FinalReview()
     failure: Failure = Failure()
     outage: Outage = Outage()

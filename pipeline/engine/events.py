@@ -139,6 +139,15 @@ class GateAnswered(JournalEvent):
     via: str | None = None
 
 
+class GateExpired(JournalEvent):
+    """Nobody has answered a gate in time; `then` is what follows: remind, reject, abandon."""
+
+    KIND = "gate_expired"
+
+    gate: str
+    then: str
+
+
 class RunQueued(JournalEvent):
     """The run was answered, and no process drives it yet; `step` is where it goes on."""
 

@@ -75,6 +75,8 @@ def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each
             return model.ApprovalRequested(gate=gate)
         case engine.GateAnswered() as answered:
             return _answered(answered)
+        case engine.GateExpired(gate=gate, then=then):
+            return model.ApprovalExpired(gate=gate, then=then)
         case runs.StepStarted(step=step):
             return model.StepStarted(step=step)
         case runs.StepSettled(step=step, checkpoint=checkpoint):

@@ -219,6 +219,14 @@ class ApprovalRejected(_Answered):
     to: str | None
 
 
+class ApprovalExpired(_Gate):
+    """Nobody answered in time; `then` says what follows: remind, reject, abandon."""
+
+    NAME = "approval.expired"
+
+    then: str
+
+
 class PublicationDone(Data):
     """The branch holds the commits."""
 

@@ -157,6 +157,26 @@ def answered(
     of_recipe: Callable[[RecipeContext], None],
 ) -> AnsweredDocument:
     """Answer a run by what answers one of an issue, or one of a recipe's own steps; nothing is driven."""
+    run = under_lease(repository, folder, say, of_issue, of_recipe)
+    name = run.info.run_id
+    return AnsweredDocument(
+        run_id=name,
+        answer=run.journal.of(GateAnswered)[-1].data.answer,
+        queued=run.queued,
+        outcome=run.state.outcome,
+        reason=run.state.reason,
+        safe_next_actions=(f"redfirst resume {name}",) if run.queued else (f"redfirst show {name}",),
+    )
+
+
+def under_lease(
+    repository: Repository,
+    folder: Path,
+    say: Say,
+    of_issue: Callable[[Context], None],
+    of_recipe: Callable[[RecipeContext], None],
+) -> Run | RecipeRun:
+    """Do what changes a run that rests, under its lease, and put it away again; where it goes on then it is queued."""
     environ = dict(os.environ)
     refuse_recursion(environ)
     lease = FileLease.take(folder)
@@ -167,24 +187,12 @@ def answered(
             of_recipe(here)
             recipe_run.put_away(here)
             steps.queue()
-            return _document(steps)
+            return steps
         run = Run.load(folder, driving=True)
         ctx = build_context(repository, run, gates.config_of(run), NoBox(), environ, say)
         of_issue(ctx)
         composition.put_away(ctx)
         run.queue()
-        return _document(run)
+        return run
     finally:
         lease.release()
-
-
-def _document(run: Run | RecipeRun) -> AnsweredDocument:
-    name, answered = run.info.run_id, run.journal.of(GateAnswered)[-1].data
-    return AnsweredDocument(
-        run_id=name,
-        answer=answered.answer,
-        queued=run.queued,
-        outcome=run.state.outcome,
-        reason=run.state.reason,
-        safe_next_actions=(f"redfirst resume {name}",) if run.queued else (f"redfirst show {name}",),
-    )

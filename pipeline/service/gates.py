@@ -207,8 +207,16 @@ def _is_unfinished(folder: Path) -> bool:
         return True  # damaged: for `abandon` to salvage
 
 
-async def abandon(repository: Repository, folder: Path, say: Callable[[str], None]) -> Context:
+def abandon(
+    repository: Repository, folder: Path, say: Callable[[str], None], prepare: Callable[[Run], None] = lambda _: None
+) -> Context:
     """End the run without a commit; return its context.
+
+    Args:
+        repository: As seen from the worktree that keeps it.
+        folder: Of the run.
+        say: Takes what is worth telling.
+        prepare: What is done before, under the lease; it may raise, and then nothing is ended.
 
     Raises:
         UserError: it is driven by another process, or has ended already.
@@ -216,6 +224,7 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
     lease = FileLease.take(folder)
     try:
         run = _load_or_salvage(folder, say)
+        prepare(run)
         environ = dict(os.environ)
         ended = run.state.has_ended
         if ended and not place_of_run(repository, run, environ).exists():
@@ -224,7 +233,7 @@ async def abandon(repository: Repository, folder: Path, say: Callable[[str], Non
             )
         # Nothing is run: no box is needed, and the configuration of today may be what is broken.
         ctx = build_context(repository, run, config_of(run), NoBox(), environ, say)
-        end_lost(folder.glob("dispatches/*/process.json"))  # noqa: ASYNC240  (nothing else is going on)
+        end_lost(folder.glob("dispatches/*/process.json"))
         if not ended:
             for path in failure.abandon(ctx):
                 say(f"{path} was changed meanwhile and is left as it is")

@@ -9,6 +9,7 @@ from pipeline.engine.events import (
     ConfigChanged,
     DecisionMade,
     GateAnswered,
+    GateExpired,
     GateOpened,
     RunFinished,
     RunParked,
@@ -112,6 +113,8 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"gate {gate}: waits for a person"
         case GateAnswered(gate=gate, answer=answer, actor=actor, via=via):
             return f"gate {gate}: {answer}" + (f" by {actor} ({via})" if actor is not None else "")
+        case GateExpired(gate=gate, then=then):
+            return f"gate {gate}: nobody answered in time: {then}"
         case RunQueued(step=step):
             return f"waits to be driven on, at {step}"
         case ConfigChanged() as said:

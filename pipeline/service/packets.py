@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pipeline.engine.events import JournalEvent
+    from pipeline.engine.journal import Line
     from pipeline.git import Repository
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
@@ -144,7 +144,7 @@ def _of_issue(repository: Repository, run: Run, at: str | None) -> Packet:
         title=title_of(run),
         gate=name,
         place=gate.place,
-        asked_at=_since(run, GateOpened, gate=name),
+        asked_at=opened(run, name).at,
         question="",
         files=_files(run, gate.place, (one for one in names if one in run.artifacts), edits),
         tasks=tasks,
@@ -168,7 +168,7 @@ def _of_recipe(run: RecipeRun, at: str | None) -> Packet:
         title=run.recipe.name,
         gate=gate.step,
         place=place,
-        asked_at=_since(run, StepStarted, step=gate.step),
+        asked_at=opened(run, gate.step).at,
         question=gate.question,
         files=_files(run, place, (_below(run, path) for path in gate.read), ()),
         tasks=(),
@@ -187,10 +187,10 @@ def _below(run: AnyRun, path: str) -> str:
     return path.removeprefix(f"{run.folder}/")
 
 
-def _since(run: AnyRun, kind: type[JournalEvent], **said: str) -> str:
-    """Return when a gate was opened last."""
-    lines = [line for line in run.journal.of(kind) if all(getattr(line.data, key) == said[key] for key in said)]
-    return lines[-1].at if lines else run.info.started_at
+def opened(run: AnyRun, gate: str) -> Line:
+    """Return the line of the journal by which a gate was opened last; of a recipe's run the one that began the step."""
+    kind, said = (StepStarted, "step") if isinstance(run, RecipeRun) else (GateOpened, "gate")
+    return next(line for line in reversed(run.journal.of(kind)) if getattr(line.data, said) == gate)
 
 
 def _files(run: AnyRun, place: str, names: Iterable[str], counting: Iterable[str]) -> tuple[PacketFile, ...]:

@@ -159,7 +159,12 @@ async def go_on(
             lease.release()
 
 
-def abandon(repository: Repository, folder: Path, environ: Mapping[str, str]) -> RecipeRun:
+def abandon(
+    repository: Repository,
+    folder: Path,
+    environ: Mapping[str, str],
+    prepare: Callable[[RecipeRun], None] = lambda _: None,
+) -> RecipeRun:
     """Give a run up: it can never go on, what its steps left stays where it is.
 
     Raises:
@@ -170,6 +175,7 @@ def abandon(repository: Repository, folder: Path, environ: Mapping[str, str]) ->
         run = RecipeRun.load(folder, driving=True)
         if run.state.has_ended:
             raise UserError(f"{folder.name} has ended ({run.state.outcome}, {run.state.reason}).", Reason.USAGE)
+        prepare(run)
         take_back(Given(run, repository))
         drop_publication(repository, run)
         run.abandon()

@@ -85,7 +85,7 @@ def test_01_02_03_events_are_of_the_schema_and_the_same_whenever_and_since_whate
 def test_each_kind_of_line_is_an_event_or_known_to_be_none() -> None:
     mapped = {"decision", "gate_answered"}  # each is one of two types
     named = {name.replace(".", "_") for name in TYPES} | {
-        *("tests_ran", "gate_opened", "published", "step_unsettled", "landed"),
+        *("tests_ran", "gate_opened", "gate_expired", "published", "step_unsettled", "landed"),
     }
     assert set(EVENTS) - NO_EVENTS - mapped - named == set()
     assert set(EVENTS) >= NO_EVENTS
