@@ -10,10 +10,10 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from pipeline.console.acts import Acts
 from pipeline.console.frame import HERE
 from pipeline.console.guard import COOKIE, Guard
 from pipeline.console.live import Hub, Reader, Stream
-from pipeline.console.pages import Pages
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def application(repository: Repository, access: Access, *, read_only: bool = False) -> ASGIApp:
     """Return the console of a repository."""
     hub = Hub(repository)
-    pages = Pages(repository, access, hub, read_only=read_only)
+    pages = Acts(repository, access, hub, read_only=read_only)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -58,6 +58,8 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
         Route("/runs/{key}", pages.run),
         Route("/runs/{key}/diff", pages.diff),
         Route("/runs/{key}/log", pages.log),
+        Route("/runs/{key}/packet", pages.packet),
+        *(Route(f"/runs/{{key}}/{what}", pages.act, methods=["POST"]) for what in (() if read_only else pages.acts)),
         Route("/runs/{key}/files/{name:path}", pages.file),
         Route("/issues", pages.issues),
         Route("/events", events),
@@ -67,7 +69,7 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
     return Guard(app, access, locked=pages.locked)
 
 
-def _entered(pages: Pages, access: Access, request: Request, code: str) -> Response:
+def _entered(pages: Acts, access: Access, request: Request, code: str) -> Response:
     session = access.opened(code)
     if session is None:
         return pages.locked(request)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).parent
 _STATUS: Final = {
+    Reason.STALE: 409,
     Reason.LOCKED: 409,
     Reason.CLAIMED_ELSEWHERE: 409,
     Reason.ISSUE_NOT_FOUND: 404,
@@ -87,13 +88,13 @@ class Frame:
         }
         return HTMLResponse(self._templates.get_template(template).render(said), status)
 
-    def error(self, request: Request, error: UserError) -> Response:
+    def error(self, request: Request, error: UserError, back: str = "") -> Response:
         """Return what is wrong, and what can be done, as a page or as the document of the command line."""
         unknown = error.reason is Reason.USAGE and "is not a run of this repository" in error.message
         status = 404 if unknown else _STATUS.get(error.reason, 400)
         if wants_json(request):
             return JSONResponse({"schema": "redfirst.error/1", "ok": False, "error": error.facts}, status)
-        return self.page(request, "error.html", status=status, error=error)
+        return self.page(request, "error.html", status=status, error=error, back=back)
 
     def locked(self, request: Request) -> Response:
         """Return what somebody sees who is not let in."""

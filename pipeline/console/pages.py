@@ -13,7 +13,7 @@ from pipeline.console.frame import Frame, wants_json
 from pipeline.console.looks import look_at
 from pipeline.console.patches import files_of, tests_of
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
+from pipeline.outcomes import FINAL, Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.records import TooLargeError, read_record
 from pipeline.runs.roster import Roster
@@ -22,6 +22,7 @@ from pipeline.service.documents import ShowDocument
 from pipeline.service.issue_documents import IssueListDocument
 from pipeline.service.issue_records import FOLDER, claims_of, record_of
 from pipeline.service.journal_lines import log_line
+from pipeline.service.live_view import live_view
 from pipeline.service.patches import diff_run
 from pipeline.service.run_list import list_runs
 from pipeline.service.run_status import issue_title, log_document
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from pipeline.service.documents import DiffDocument, LogDocument
+    from pipeline.service.live_view import LiveView
 
 _FILE_LIMIT: Final = 2 * 1024 * 1024
 """Bytes of a file that is shown; who wants more has the file."""
@@ -90,12 +92,19 @@ class Pages(Frame):
         if wants_json(request):
             return JSONResponse(look.json)
         name = "run.html" if isinstance(look.document, ShowDocument) else "recipe.html"
-        return self.page(
-            request, name, **self._of_run(roster, folder, address), look=look, run=look.document, view=look.view
-        )
+        return self.page(request, name, **self.of_run(roster, folder, look.view), look=look, run=look.document)
 
-    def _of_run(self, roster: Roster, folder: Path, address: str) -> dict[str, Any]:
-        return {"address": address, "name": roster.spoken(folder), "stream": stream_of(folder)}
+    def of_run(self, roster: Roster, folder: Path, view: LiveView) -> dict[str, Any]:
+        """Return what every page of a run shows of it."""
+        return {
+            "address": address_of(roster, folder),
+            "name": roster.spoken(folder),
+            "stream": stream_of(folder),
+            "view": view,
+            "has_packet": view.reason is Reason.APPROVAL,
+            "acts": () if self.read_only else acts_of(view),
+            "state_seen": state_seen(view),
+        }
 
     async def diff(self, request: Request) -> Response:
         """Show the work of a run, with RED and GREEN beside each test."""
@@ -108,10 +117,11 @@ class Pages(Frame):
         if wants_json(request):
             return JSONResponse(document.model_dump(mode="json", by_alias=True))
         look = await self.read(look_at, folder, self.repository)
+        view = look.view
         tasks = look.document.tasks if isinstance(look.document, ShowDocument) else ()
         tests = tests_of(tasks)
-        files, left_out = files_of(document, tests)
-        of_run = self._of_run(roster, folder, address_of(roster, folder))
+        files, left_out = files_of(document.files, document.patch or "", tests)
+        of_run = self.of_run(roster, folder, view)
         return self.page(
             request,
             "diff.html",
@@ -131,8 +141,9 @@ class Pages(Frame):
         document: LogDocument = await self.read(log_document, folder)
         if wants_json(request):
             return JSONResponse(document.model_dump(mode="json", by_alias=True))
+        view = await self.read(live_view, folder)
         lines = [log_line(line) for line in document.lines]  # pyright: ignore[reportArgumentType]
-        of_run = self._of_run(roster, folder, address_of(roster, folder))
+        of_run = self.of_run(roster, folder, view)
         return self.page(request, "log.html", **of_run, lines=lines)
 
     async def file(self, request: Request) -> Response:
@@ -169,6 +180,21 @@ class Pages(Frame):
             return list(Tracker(FolderSource(top / FOLDER)).issues()), claims_of(top)
         except TrackerError as error:
             raise UserError(str(error), Reason.TRACKER_INVALID, actions=("redfirst issue lint",)) from error
+
+
+def acts_of(view: LiveView) -> tuple[tuple[str, str], ...]:
+    """Return what a person can do with a run that stands so, and the words for it; answers have a page."""
+    if view.live:
+        return (("stop", "Stop it"),)
+    if view.outcome in FINAL or view.reason is Reason.ABANDONED or view.status == "damaged":
+        return ()
+    go_on = () if view.reason is Reason.APPROVAL else (("resume", "Go on"),)
+    return (*go_on, ("abandon", "Give it up"))
+
+
+def state_seen(view: LiveView) -> str:
+    """Return what a form says of how a run stood when it was looked at."""
+    return f"{view.lines[-1].epoch if view.lines else 0} {view.status}"
 
 
 def address_of(roster: Roster, folder: Path) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.service.documents import DiffDocument, TaskShown
+    from pipeline.service.documents import DiffFile, TaskShown
 
 MOST_LINES: Final = 4_000
 """Lines of a patch on one page."""
@@ -71,15 +71,15 @@ def tests_of(tasks: Iterable[TaskShown]) -> list[TestFacts]:
     return found
 
 
-def files_of(document: DiffDocument, tests: Iterable[TestFacts]) -> tuple[list[PatchFile], int]:
+def files_of(changed: Iterable[DiffFile], patch: str, tests: Iterable[TestFacts]) -> tuple[list[PatchFile], int]:
     """Return the files of a patch, and how many of its lines are left out."""
-    files = [PatchFile(one.path, one.added, one.deleted) for one in document.files]
+    files = [PatchFile(one.path, one.added, one.deleted) for one in changed]
     by_path: Mapping[str, PatchFile] = {one.path: one for one in files}
     for test in tests:
         holder = next((one for path, one in by_path.items() if test.id.startswith(path)), None)
         if holder is not None:
             holder.tests.append(test)
-    sections = _sections((document.patch or "").split("\n"))
+    sections = _sections(patch.split("\n"))
     room, left_out = MOST_LINES, 0
     for file, lines in zip(files, sections, strict=False):
         left_out += max(0, len(lines) - room)

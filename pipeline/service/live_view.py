@@ -62,7 +62,7 @@ class LiveView:
         run: Its name.
         title: Of its issue, or which recipe it is of.
         live: Whether a process drives it.
-        status: In a word: running, interrupted, or its outcome.
+        status: In a word: running, queued, interrupted, or its outcome.
         outcome: None while it is driven, or where its driver died.
         reason: Why it rests.
         place: Where it stands.
@@ -145,10 +145,11 @@ def _of_recipe(run: RecipeRun, *, live: bool) -> LiveView:
 
 def _of_any(run: AnyRun, *, live: bool) -> dict[str, Any]:
     outcome = None if live else run.state.outcome
+    rests = "queued" if run.queued else "interrupted"
     return {
         "run": run.info.run_id,
         "live": live,
-        "status": outcome.value if outcome is not None else "running" if live else "interrupted",
+        "status": outcome.value if outcome is not None else "running" if live else rests,
         "outcome": outcome,
         "reason": run.state.reason if outcome is not None else None,
         "now": read_now(run.folder, run.journal.epoch) if live else (),

@@ -1,0 +1,184 @@
+"""What a person does here: each act is a form of ours, says what was seen, and is what a command would do."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
+
+from pipeline.console.frame import wants_json
+from pipeline.console.guard import TOKEN
+from pipeline.console.pages import Pages, address_of, state_seen
+from pipeline.console.patches import files_of, tests_of
+from pipeline.console.texts import clipped
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.runs.gates import WAYS_BACK
+from pipeline.runs.recipe_run import is_of_recipe, load_run
+from pipeline.runs.roster import seen_from
+from pipeline.service import answers, detached, gates, recipe_run
+from pipeline.service.live_view import live_view
+from pipeline.service.packets import packet
+from pipeline.service.stopping import stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    Fields = Mapping[str, str]
+
+_BODY_LIMIT: Final = 1024 * 1024
+_COMMENT: Final = "comment "
+"""What the name of a field begins with that has a comment on a line: then the file, and the line's number."""
+
+
+class Acts(Pages):
+    """The pages, and what changes runs."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._acting = CapacityLimiter(1)
+        self.acts: dict[str, Callable[[Path, Fields], object]] = {
+            "approve": self._approve,
+            "reject": self._reject,
+            "stop": self._stop,
+            "resume": self._resume,
+            "abandon": self._abandon,
+        }
+
+    async def packet(self, request: Request) -> Response:
+        """Show what a run waits for, and the form that answers it."""
+        key = str(request.path_params["key"])
+        roster, folder = await self.read(self.folder_of, key)
+        at = request.query_params.get("gate")
+        found = await self.read(lambda: packet(seen_from(self.repository, folder), folder, at))
+        if wants_json(request):
+            return JSONResponse(found.model_dump(mode="json", by_alias=True))
+        tests = tests_of(found.tasks)
+        files, left_out = files_of(found.diff.files, found.diff.patch, tests) if found.diff is not None else ([], 0)
+        ways = tuple(zip(WAYS_BACK.get(found.gate, ()), found.answers[1:], strict=False))
+        moved = request.query_params.get("seen") not in {None, found.digest}
+        view = await self.read(live_view, folder)
+        return self.page(
+            request,
+            "packet.html",
+            **self.of_run(roster, folder, view),
+            packet=found,
+            files=files,
+            left_out=left_out,
+            tests=tests,
+            ways=ways,
+            moved=moved,
+            folder=str(folder),
+        )
+
+    async def act(self, request: Request) -> Response:
+        """Do what a form says, and go back to the run."""
+        fields = await _fields(request)
+        if not self.access.is_token(request.state.session, fields.get(TOKEN)):
+            return PlainTextResponse("This form is not of this session. Load the page again.\n", 403)
+        key, what = str(request.path_params["key"]), request.url.path.rpartition("/")[2]
+        roster, folder = await self.read(self.folder_of, key)
+        address = address_of(roster, folder)
+        try:
+            done = await to_thread.run_sync(partial(self.acts[what], folder, fields), limiter=self._acting)
+        except UserError as error:
+            return self.error(request, error, back=address)
+        if wants_json(request):
+            said: Any = done
+            return JSONResponse(said.model_dump(mode="json", by_alias=True) if said is not None else {"ok": True})
+        return RedirectResponse(address, 303)
+
+    def _approve(self, folder: Path, fields: Fields) -> object:
+        here = seen_from(self.repository, folder)
+        answer = fields.get("answer", "")
+        done = answers.approve(
+            here,
+            folder,
+            answers.answerer(here, "console"),
+            at=fields.get("gate"),
+            given={"answer": answer} if answer.strip() else {},
+            seen=_seen(fields),
+        )
+        return self._driven(folder, done)
+
+    def _reject(self, folder: Path, fields: Fields) -> object:
+        here = seen_from(self.repository, folder)
+        done = answers.reject(
+            here,
+            folder,
+            answers.answerer(here, "console"),
+            feedback_of(folder, fields),
+            to=fields.get("to") or None,
+            at=fields.get("gate"),
+            seen=_seen(fields),
+        )
+        return self._driven(folder, done)
+
+    def _driven(self, folder: Path, done: answers.AnsweredDocument) -> object:
+        if done.queued:
+            detached.resume(folder)
+        return done
+
+    def _stop(self, folder: Path, fields: Fields) -> object:
+        return stop(folder, now="now" in fields)
+
+    def _resume(self, folder: Path, fields: Fields) -> object:
+        _require_state(folder, fields)
+        return detached.resume(folder)
+
+    def _abandon(self, folder: Path, fields: Fields) -> object:
+        _require_state(folder, fields)
+        here = seen_from(self.repository, folder)
+        if is_of_recipe(folder):
+            return recipe_run.abandon(here, folder, dict(os.environ))
+        anyio.run(gates.abandon, here, folder, _unheard)
+        return None
+
+
+def _unheard(_: str) -> None:
+    """Take what a command would say; the run's page shows it."""
+
+
+def feedback_of(folder: Path, fields: Fields) -> str:
+    """Return what somebody wrote, and below it their comments with the lines that these are on."""
+    parts = [fields.get("feedback", "").strip()]
+    run = load_run(folder, driving=False)
+    for name, comment in fields.items():
+        file, _, number = name.removeprefix(_COMMENT).rpartition(" ")
+        if not name.startswith(_COMMENT) or not number.isdecimal() or not comment.strip() or file not in run.artifacts:
+            continue
+        lines = (run.folder / file).read_text(encoding="utf-8", errors="replace").split("\n")
+        line = lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
+        parts.append(f"{file}, line {number}: {comment.strip()}\n\n> {clipped(line, 500)}")
+    return "\n\n".join(filter(None, parts))
+
+
+def _seen(fields: Fields) -> str:
+    seen = fields.get("seen", "")
+    if not seen:
+        raise UserError("The form does not say what was seen. Load the page again.", Reason.STALE)
+    return seen
+
+
+def _require_state(folder: Path, fields: Fields) -> None:
+    if _seen(fields) != state_seen(live_view(folder)):
+        raise UserError(f"{folder.name} stands otherwise than you saw: nothing was done. Look again.", Reason.STALE)
+
+
+async def _fields(request: Request) -> Fields:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _BODY_LIMIT:
+            raise UserError("That is more than a form may send.", Reason.USAGE)
+    found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=5000)
+    return {name: values[-1].replace("\r\n", "\n") for name, values in found.items()}

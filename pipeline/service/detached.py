@@ -1,0 +1,84 @@
+"""Starts redfirst as a process of its own, which lives on when whoever started it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.config.folders import state_folder
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.runs.files import disk
+from pipeline.runs.lease import driver_of
+from pipeline.search_path import without_the_repository
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PROGRAM: Final = "import redfirst; redfirst.main()"
+_BEGINS_S: Final = 30
+_POLL_S: Final = 0.05
+_MOST_KEPT: Final = 50
+
+
+def resume(folder: Path) -> None:
+    """Let a process of its own go on with the run in *folder*; return once it drives the run, or has done so.
+
+    Raises:
+        UserError: it does not go on, and why.
+    """
+    worktree, place = folder.parents[1], _place(os.environ)
+    environ = {**os.environ, "PATH": without_the_repository(os.environ.get("PATH", ""), worktree)}
+    with (place / "result.json").open("wb") as out, (place / "log.txt").open("wb") as err:
+        process = subprocess.Popen(  # -P: nothing is imported from the repository
+            [sys.executable, "-P", "-c", _PROGRAM, "resume", folder.name, "--json"],
+            cwd=worktree,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+    threading.Thread(target=process.wait, daemon=True).start()  # nothing of it stays when it has ended
+    until = time.monotonic() + _BEGINS_S
+    while time.monotonic() < until and ((driver := driver_of(folder)) is None or driver.pid != process.pid):
+        if process.poll() is not None:
+            _tell(place)
+            return
+        time.sleep(_POLL_S)
+
+
+def _tell(place: Path) -> None:
+    """Return where a driver that has ended had something to do.
+
+    Raises:
+        UserError: it had not.
+    """
+    try:
+        document: dict[str, Any] = json.loads((place / "result.json").read_bytes())
+    except ValueError:
+        log = (place / "log.txt").read_text(encoding="utf-8", errors="replace").strip()
+        raise UserError(f"The run does not go on: {log[-500:]}", Reason.ENVIRONMENT, path=str(place)) from None
+    facts: dict[str, Any] | None = document.get("error")
+    if facts is not None:
+        known = {reason.value for reason in Reason}
+        reason = Reason(facts["kind"]) if facts["kind"] in known else Reason.ENVIRONMENT
+        raise UserError(str(facts["message"]), reason, actions=tuple(facts["safe_next_actions"]))
+
+
+def _place(environ: Mapping[str, str]) -> Path:
+    """Return a new folder for what a driver says; the oldest are removed."""
+    folder = state_folder(environ) / "drivers"
+    with disk(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for old in sorted(folder.iterdir(), key=lambda one: one.stat().st_mtime)[:-_MOST_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+        return Path(tempfile.mkdtemp(dir=folder))

@@ -1,0 +1,130 @@
+"""What a person does on a page: it is what the command does, to what they saw, and only from a page of ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from console.served import opened
+from people.ground import waiting
+
+if TYPE_CHECKING:
+    from e2e.lanes import Played
+    from kit import Project
+
+pytestmark = pytest.mark.slow
+
+RUN = "/runs/run-GAL-1"
+TESTS = Path(__file__).parents[1]
+FIFTH = (
+    f"import sys; sys.path[:0] = ['{TESTS}', '{TESTS.parent}']; from languages.sums import add_to_table; add_to_table()"
+)
+"""What puts the language of sums into the table of a driver that the console starts."""
+
+
+def at_home(project: Project, patched: pytest.MonkeyPatch) -> None:
+    """Let this process, and what it starts, be the user's."""
+    for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_", "REDFIRST_"))]:
+        patched.delenv(name)
+    start = project.home / "start"
+    start.mkdir(exist_ok=True)
+    (start / "sitecustomize.py").write_text(FIFTH, encoding="utf-8")
+    for name, value in {**project.environment(), "PYTHONPATH": str(start)}.items():
+        patched.setenv(name, value)
+
+
+def played_at(tmp_path: Path, patched: pytest.MonkeyPatch, gates: str = "plan") -> Played:
+    tmp_path.mkdir(exist_ok=True)
+    played = waiting(tmp_path, gates)
+    at_home(played.project, patched)
+    return played
+
+
+def history(project: Project) -> str:
+    return project.git("log", "--format=%s%n%b%T", "main..work").replace(str(project.root), "")
+
+
+def test_check_10_what_is_approved_on_a_page_becomes_the_same_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "typed").mkdir()
+    typed = waiting(tmp_path / "typed")
+    assert typed.project.document("approve", "GAL-1")["outcome"] == "completed"
+    clicked = played_at(tmp_path / "clicked", monkeypatch)
+    with opened(clicked.project.root) as browser:
+        fields = browser.hidden(f"{RUN}/packet")
+        done = browser.post(f"{RUN}/approve", fields)
+        assert (done.status_code, done.headers["location"]) == (303, RUN)
+        assert "completed: done" in clicked.project.redfirst("watch", "GAL-1").stdout
+        assert "It is done: 2 commits" in browser.get(RUN).text
+        assert browser.post(f"{RUN}/approve", fields).status_code == 400, "check 12: there is nothing to approve again"
+    assert history(clicked.project) == history(typed.project)
+    (answered,) = (line["data"] for line in clicked.project.journal() if line["kind"] == "gate_answered")
+    assert (answered["actor"], answered["via"]) == ("Ada", "console")
+
+
+def test_check_11_what_changed_since_it_was_seen_is_not_approved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = played_at(tmp_path, monkeypatch).project
+    before = project.journal()
+    with opened(project.root) as browser:
+        fields = browser.hidden(f"{RUN}/packet")
+        plan = project.run_folder() / "plan.md"
+        plan.write_text(plan.read_text().replace("ValueError", "KeyError"), encoding="utf-8")
+        for what in ("approve", "reject"):
+            refused = browser.post(f"{RUN}/{what}", {**fields, "feedback": "No."})
+            assert (refused.status_code, "Look again" in refused.text) == (409, True)
+        assert "not what you see below any more" in browser.get(f"{RUN}/packet?seen={fields['seen']}").text
+        assert browser.post(f"{RUN}/approve", {**fields, "seen": ""}).status_code == 409
+        assert browser.post(f"{RUN}/abandon", {**fields, "seen": "1 running"}).status_code == 409
+    assert project.journal() == before
+
+
+def test_check_29_only_a_form_of_this_session_changes_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = played_at(tmp_path, monkeypatch).project
+    before = project.journal()
+    with opened(project.root) as browser:
+        fields = browser.hidden(f"{RUN}/packet")
+        port = browser.access.port
+        for origin in ("null", "http://evil.example", f"http://localhost:{port}", f"https://{browser.access.host}", ""):
+            assert browser.post(f"{RUN}/approve", fields, origin=origin).status_code == 403, origin
+        for token in ("", "guess", fields["token"][:-1]):
+            assert browser.post(f"{RUN}/approve", {**fields, "token": token}).status_code == 403, token
+        assert browser.get(f"{RUN}/approve").status_code == 405
+        assert browser.post(f"{RUN}/delete", fields).status_code == 404
+        browser.client.cookies.clear()
+        assert browser.post(f"{RUN}/approve", fields).status_code == 401
+    assert project.journal() == before
+
+
+def test_comments_on_lines_go_along_as_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = played_at(tmp_path, monkeypatch).project
+    plan = (project.run_folder() / "plan.md").read_text().split("\n")
+    number = 1 + next(at for at, line in enumerate(plan) if line.startswith("## Problem"))
+    with opened(project.root) as browser:
+        said = {"feedback": "Not yet.", f"comment plan.md {number}": "Which\r\nproblem?", "comment ../x 1": "no"}
+        done = browser.post(f"{RUN}/reject", {**browser.hidden(f"{RUN}/packet"), **said})
+        assert done.status_code == 303, done.text
+    project.redfirst("watch", "GAL-1")
+    feedback = (project.run_folder() / "feedback-1.md").read_text()
+    assert f"Not yet.\n\nplan.md, line {number}: Which\nproblem?\n\n> ## Problem" in feedback
+    assert "no\n" not in feedback
+
+
+def test_check_32_a_console_that_only_reads_has_no_forms_and_takes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = played_at(tmp_path, monkeypatch).project
+    with opened(project.root) as browser:
+        fields = browser.hidden(f"{RUN}/packet")
+    with opened(project.root, read_only=True) as browser:
+        for path in ("/", RUN, f"{RUN}/packet", f"{RUN}/diff", "/issues"):
+            found = browser.get(path)
+            assert (found.status_code, "<button" in found.text, 'name="token"' in found.text) == (200, False, False)
+        token = browser.access.token_for(browser.client.cookies["redfirst"])
+        for what in ("approve", "reject", "stop", "resume", "abandon"):
+            assert browser.post(f"{RUN}/{what}", {**fields, "token": token}).status_code == 404, what
+    assert project.journal()[-1]["kind"] == "run_parked"
