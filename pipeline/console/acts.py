@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
-import anyio
 from anyio import CapacityLimiter, to_thread
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
@@ -29,11 +28,13 @@ from pipeline.service.stopping import stop
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import TypeVar
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     Fields = Mapping[str, str]
+    T = TypeVar("T")
 
 _BODY_LIMIT: Final = 1024 * 1024
 _COMMENT: Final = "comment "
@@ -82,20 +83,30 @@ class Acts(Pages):
 
     async def act(self, request: Request) -> Response:
         """Do what a form says, and go back to the run."""
-        fields = await _fields(request)
-        if not self.access.is_token(request.state.session, fields.get(TOKEN)):
-            return PlainTextResponse("This form is not of this session. Load the page again.\n", 403)
+        fields = await fields_of(request)
+        if (refused := self.foreign(request, fields)) is not None:
+            return refused
         key, what = str(request.path_params["key"]), request.url.path.rpartition("/")[2]
         roster, folder = await self.read(self.folder_of, key)
         address = address_of(roster, folder)
         try:
-            done = await to_thread.run_sync(partial(self.acts[what], folder, fields), limiter=self._acting)
+            done = await self.act_on(self.acts[what], folder, fields)
         except UserError as error:
             return self.error(request, error, back=address)
         if wants_json(request):
             said: Any = done
             return JSONResponse(said.model_dump(mode="json", by_alias=True) if said is not None else {"ok": True})
         return RedirectResponse(address, 303)
+
+    def foreign(self, request: Request, fields: Fields) -> Response | None:
+        """Return the refusal of a form that is not of this session."""
+        if self.access.is_token(request.state.session, fields.get(TOKEN)):
+            return None
+        return PlainTextResponse("This form is not of this session. Load the page again.\n", 403)
+
+    async def act_on(self, call: Callable[..., T], *args: object) -> T:
+        """Return what an act returns; one is done after the other."""
+        return await to_thread.run_sync(partial(call, *args), limiter=self._acting)
 
     def _approve(self, folder: Path, fields: Fields) -> object:
         here = seen_from(self.repository, folder)
@@ -140,7 +151,7 @@ class Acts(Pages):
         here = seen_from(self.repository, folder)
         if is_of_recipe(folder):
             return recipe_run.abandon(here, folder, dict(os.environ))
-        anyio.run(gates.abandon, here, folder, _unheard)
+        gates.abandon(here, folder, _unheard)
         return None
 
 
@@ -174,7 +185,12 @@ def _require_state(folder: Path, fields: Fields) -> None:
         raise UserError(f"{folder.name} stands otherwise than you saw: nothing was done. Look again.", Reason.STALE)
 
 
-async def _fields(request: Request) -> Fields:
+async def fields_of(request: Request) -> Fields:
+    """Return the fields of a form.
+
+    Raises:
+        UserError: it is larger than any of ours.
+    """
     body = b""
     async for chunk in request.stream():
         body += chunk

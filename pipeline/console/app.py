@@ -10,10 +10,10 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from pipeline.console.acts import Acts
 from pipeline.console.frame import HERE
 from pipeline.console.guard import COOKIE, Guard
 from pipeline.console.live import Hub, Reader, Stream
+from pipeline.console.queued import Queued
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def application(repository: Repository, access: Access, *, read_only: bool = False) -> ASGIApp:
     """Return the console of a repository."""
     hub = Hub(repository)
-    pages = Acts(repository, access, hub, read_only=read_only)
+    pages = Queued(repository, access, hub, read_only=read_only)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -62,6 +62,8 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
         *(Route(f"/runs/{{key}}/{what}", pages.act, methods=["POST"]) for what in (() if read_only else pages.acts)),
         Route("/runs/{key}/files/{name:path}", pages.file),
         Route("/issues", pages.issues),
+        Route("/queue", pages.queue),
+        *([] if read_only else [Route("/queue", pages.change_queue, methods=["POST"])]),
         Route("/events", events),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
@@ -69,7 +71,7 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
     return Guard(app, access, locked=pages.locked)
 
 
-def _entered(pages: Acts, access: Access, request: Request, code: str) -> Response:
+def _entered(pages: Queued, access: Access, request: Request, code: str) -> Response:
     session = access.opened(code)
     if session is None:
         return pages.locked(request)

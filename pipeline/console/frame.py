@@ -37,7 +37,7 @@ _STATUS: Final = {
     Reason.RECIPE_NOT_FOUND: 404,
 }
 """The status of an answer by why it is none; others are 400."""
-_TABS: Final = (("/", "Runs"), ("/issues", "Issues"))
+_TABS: Final = (("/", "Runs"), ("/issues", "Issues"), ("/queue", "Queue"))
 
 
 def wants_json(request: Request) -> bool:

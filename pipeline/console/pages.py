@@ -52,7 +52,7 @@ class Pages(Frame):
         if wants_json(request):
             return JSONResponse(as_json(document))
         groups: dict[str, list[tuple[str, Any]]] = {"waits": [], "works": [], "rests": [], "over": []}
-        addresses = await self.read(self._addresses)
+        addresses = await self.read(self.addresses)
         for line in document.runs:
             group = (
                 "waits" if line.gate_place else "works" if line.live else "over" if is_over(line.status) else "rests"
@@ -67,7 +67,8 @@ class Pages(Frame):
         cut = 0 if everything else max(cut, 0)
         return self.page(request, "runs.html", groups=groups, runs=document.runs, titles=titles, cut=cut)
 
-    def _addresses(self) -> dict[tuple[str, str], str]:
+    def addresses(self) -> dict[tuple[str, str], str]:
+        """Return the address of each run, by its worktree and name."""
         roster = Roster(self.repository)
         return {(str(one.worktree.path), one.name): address_of(roster, one.folder) for one in roster.runs}
 
@@ -165,7 +166,7 @@ class Pages(Frame):
         records = [record_of(issue, claims) for issue in issues]
         if wants_json(request):
             return JSONResponse(asdict(IssueListDocument(issues=tuple(records))))
-        addresses = {name: address for (_, name), address in (await self.read(self._addresses)).items()}
+        addresses = {name: address for (_, name), address in (await self.read(self.addresses)).items()}
         done = {one.id for one in records if one.status == "Done"}
         columns = {
             status: [one for one in records if one.status == status] for status in ("Todo", "In Progress", "Done")

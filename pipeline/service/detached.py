@@ -49,7 +49,7 @@ def resume(folder: Path) -> None:
         )
     threading.Thread(target=process.wait, daemon=True).start()  # nothing of it stays when it has ended
     until = time.monotonic() + _BEGINS_S
-    while time.monotonic() < until and ((driver := driver_of(folder)) is None or driver.pid != process.pid):
+    while time.monotonic() < until and driver_of(folder) is None:  # a worker may have been quicker
         if process.poll() is not None:
             _tell(place)
             return
@@ -71,7 +71,8 @@ def _tell(place: Path) -> None:
     if facts is not None:
         known = {reason.value for reason in Reason}
         reason = Reason(facts["kind"]) if facts["kind"] in known else Reason.ENVIRONMENT
-        raise UserError(str(facts["message"]), reason, actions=tuple(facts["safe_next_actions"]))
+        following = tuple(facts["safe_next_actions"])
+        raise UserError(str(facts["message"]), reason, actions=following)
 
 
 def _place(environ: Mapping[str, str]) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from console.served import opened
-from people.ground import waiting
+from people.ground import make, waiting
 
 if TYPE_CHECKING:
     from e2e.lanes import Played
@@ -128,3 +128,25 @@ def test_check_32_a_console_that_only_reads_has_no_forms_and_takes_none(
         for what in ("approve", "reject", "stop", "resume", "abandon"):
             assert browser.post(f"{RUN}/{what}", {**fields, "token": token}).status_code == 404, what
     assert project.journal()[-1]["kind"] == "run_parked"
+
+
+def test_orders_are_placed_held_and_dropped_on_the_page_of_the_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make(tmp_path)
+    at_home(project, monkeypatch)
+    with opened(project.root) as browser:
+        token = browser.hidden("/queue")["token"]
+        said = {"token": token, "names": "GAL-1", "gate-plan": "on"}
+        assert browser.post("/queue", {**said, "token": ""}).status_code == 403
+        assert browser.post("/queue", said).headers["location"] == "/queue"
+        assert "GAL-1" in browser.get("/queue").text
+        for what, state in (("hold", "held"), ("release", "queued"), ("drop", "dropped")):
+            assert browser.post("/queue", {"token": token, "names": "GAL-1", "do": what}).status_code == 303
+            (order,) = browser.json("/queue")["orders"]
+            assert (order["state"], order["via"]) == (state, "console")
+        assert browser.json("/queue") == {
+            key: value for key, value in project.document("queue", "list").items() if not key.startswith("_")
+        }
+        wrong = browser.post("/queue", {"token": token, "names": "GAL-77"})
+        assert (wrong.status_code, "GAL-77" in wrong.text) == (404, True)
