@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from httpx import Response
+    from httpx2 import Response
 
 PORT = 8765
 
