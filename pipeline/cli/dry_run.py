@@ -34,8 +34,8 @@ def _lines(found: DryRun) -> list[str]:
     lines += [*step_lines(found.shown), *agent_lines(found.agents)]
     publishes = f" Publishes on {found.branch}." if found.branch else ""
     lines.append(visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written."))
-    if not found.runs:
-        lines.append("It cannot be run in this version: steps of its own stand beside the phases of an issue.")
+    if found.refused is not None:
+        lines.append(visible(f"It cannot be run: {found.refused}."))
     elif not found.trusted:
         lines.append("It is the repository's, and runs after: redfirst trust")
     return lines

@@ -17,10 +17,8 @@ from pipeline.cli.arguments import (
     StepMeant,
     ValueFlags,
 )
-from pipeline.cli.run_actions import answer, named, repository_here
+from pipeline.cli.run_actions import answer, going_on, named, refuse_foreign, repository_here
 from pipeline.cli.text import print_text, say
-from pipeline.errors import UserError
-from pipeline.outcomes import Reason
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
@@ -62,7 +60,7 @@ def approve(
       redfirst approve GAL-39 --no-drive
     """
     from pipeline.service import answers  # noqa: PLC0415
-    from pipeline.service.run_config import RunOptions, pairs  # noqa: PLC0415
+    from pipeline.service.run_config import pairs  # noqa: PLC0415
 
     if name is not None and "=" in name:  # no run is called so
         name, given = None, [name, *(given or ())]
@@ -73,7 +71,7 @@ def approve(
         "approve",
         here,
         name,
-        RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
+        going_on(agent, values),
         lambda ctx: answers.approve_issue(ctx, by, gate, seen),
         lambda ctx: answers.approve_step(ctx, by, step, words, seen),
         foreign=({"--step": step, "NAME=VALUE": given}, {"--gate": gate}),
@@ -112,7 +110,6 @@ def reject(
       redfirst reject run-triage --step ok --feedback "one is a duplicate"
     """
     from pipeline.service import answers  # noqa: PLC0415
-    from pipeline.service.run_config import RunOptions  # noqa: PLC0415
 
     here = repository_here()
     by = answers.answerer(here)
@@ -120,7 +117,7 @@ def reject(
         "reject",
         here,
         name,
-        RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
+        going_on(agent, values),
         lambda ctx: answers.reject_issue(ctx, by, feedback, to, gate, seen),
         lambda ctx: answers.reject_step(ctx, by, feedback, step, seen),
         foreign=({"--step": step}, {"--gate": gate, "--to": to}),
@@ -158,11 +155,11 @@ def _answer(
     from pipeline.service.other_worktrees import advice_as_typed, as_typed, located  # noqa: PLC0415
 
     def issue(ctx: Context) -> None:
-        _refuse(foreign[0], f"{ctx.run.info.run_id} is of an issue")
+        refuse_foreign(foreign[0], f"{ctx.run.info.run_id} is of an issue", ctx.run.info.run_id)
         of_issue(ctx)
 
     def steps(ctx: RecipeContext) -> None:
-        _refuse(foreign[1], f"{ctx.run.info.run_id} is of a recipe's own steps")
+        refuse_foreign(foreign[1], f"{ctx.run.info.run_id} is of a recipe's own steps", ctx.run.info.run_id)
         of_recipe(ctx)
 
     async def go_on(repository: Repository, folder: Path, given: RunOptions, say: Display) -> RecipeContext:
@@ -171,7 +168,7 @@ def _answer(
     if not no_drive:
         answer(command, name, issue, options, as_document, of_recipe=go_on)
         return
-    _refuse({"--agent": options.agents, "--set": options.values}, "--no-drive only answers")
+    refuse_foreign({"--agent": options.agents, "--set": options.values}, "--no-drive only answers")
     repository, folder = located(here, named(command, here, name))
     with advice_as_typed(here, repository.worktree, folder.name):
         document = answers.answered(repository, folder, say, issue, steps)
@@ -188,9 +185,3 @@ def answers_text(document: AnsweredDocument) -> str:
     how = "queued" if document.queued else f"{document.outcome} ({document.reason})"
     lines = [f"{document.run_id}: {document.answer}: {how}"]
     return "\n".join([*lines, *(f"  next: {action}" for action in document.safe_next_actions)])
-
-
-def _refuse(foreign: Mapping[str, object], why: str) -> None:
-    said = [name for name, value in foreign.items() if value]
-    if said:
-        raise UserError(f"{why}: {' and '.join(said)} can mean nothing here.", Reason.USAGE)

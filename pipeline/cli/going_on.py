@@ -10,10 +10,8 @@ import typer
 
 from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, AsDocument, AsDocumentBesideProgress, MeantRun, Onto, ValueFlags
-from pipeline.cli.run_actions import acted, answer, named, repository_here, tell
+from pipeline.cli.run_actions import acted, answer, going_on, named, refuse_foreign, repository_here, tell
 from pipeline.cli.text import print_text
-from pipeline.errors import UserError
-from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:
@@ -55,28 +53,17 @@ def resume(
 
       redfirst resume research --step look.2
     """
-    from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
+    from pipeline.service import gates, recipe_run  # noqa: PLC0415
 
     def of_issue(ctx: Context) -> None:
-        if step is not None or recipe is not None:
-            raise _misplaced("--step and --recipe", "of a recipe's own steps", ctx.run.info.run_id)
+        name = ctx.run.info.run_id
+        refuse_foreign({"--step": step, "--recipe": recipe}, f"{name} is of an issue", name)
         gates.resume(ctx, onto)
 
     async def of_recipe(repository: Repository, folder: Path, options: RunOptions, display: Display) -> RecipeContext:
-        if onto is not None:
-            raise _misplaced("--onto", "of issues", folder.name)
-        return await recipe_run.go_on(repository, folder, options, display, step=step, changed=recipe)
+        return await recipe_run.go_on(repository, folder, options, display, step=step, changed=recipe, onto=onto)
 
-    options = composition.RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
-    answer("resume", name, of_issue, options, as_document, of_recipe=of_recipe)
-
-
-def _misplaced(words: str, belongs: str, run: str) -> UserError:
-    return UserError(
-        f"{words} are for runs {belongs}, and {run} is none of them. Nothing was changed. Go on: redfirst resume {run}",
-        Reason.USAGE,
-        actions=(f"redfirst resume {run}",),
-    )
+    answer("resume", name, of_issue, going_on(agent, values), as_document, of_recipe=of_recipe)
 
 
 def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:

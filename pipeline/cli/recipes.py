@@ -18,7 +18,7 @@ from pipeline.errors import UserError
 from pipeline.policy.characters import visible
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.drawing import mermaid
-from pipeline.recipes.phases import can_run
+from pipeline.recipes.phases import why_not
 from pipeline.recipes.plan import Preview, inputs_of, preview
 from pipeline.recipes.rules import not_for_agents
 from pipeline.service.recipe_choice import chosen, unsound
@@ -76,7 +76,7 @@ def _listed(library: RecipeFiles, name: str, origin: Origin) -> dict[str, object
     found = checked_source(file, library)
     facts |= {"path": file.path, "ok": found.recipe is not None, "problems": len(found.problems)}
     if found.recipe is not None:
-        runs = can_run(found.recipe)
+        runs = why_not(found.recipe) is None
         facts |= {"version": found.recipe.version, "description": found.recipe.description, "runs": runs}
     return facts
 
@@ -91,7 +91,7 @@ def _said(one: dict[str, object]) -> str:
     if not one["ok"] and not said:
         said = f"cannot be used: redfirst recipes lint {shlex.quote(str(one['name']))}"
     if one["ok"] and not one["runs"]:
-        said = f"{said} Cannot be run yet.".strip()
+        said = f"{said} Cannot be run.".strip()
     where = "" if one["origin"] == Origin.BUILTIN.value else f" ({one['path']})"
     return visible(f"{said}{where}".strip())
 

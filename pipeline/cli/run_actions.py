@@ -13,12 +13,13 @@ import typer
 
 from pipeline.cli.gate_text import answer_rows, near, reading_rows
 from pipeline.cli.text import print_text, say, several_lines
+from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import duration
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from pipeline.git import Repository
     from pipeline.service.progress import Display
@@ -72,6 +73,32 @@ def answer(
         folder.name,
         as_document=as_document,
     )
+
+
+def going_on(agent: list[str] | None, values: list[str] | None) -> RunOptions:
+    """Return the options of a run that goes on, with what the command line says of its configuration."""
+    from pipeline.service.run_config import RunOptions  # noqa: PLC0415
+
+    return RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
+
+
+def refuse_foreign(foreign: Mapping[str, object], why: str, run: str | None = None) -> None:
+    """Refuse options that can mean nothing here.
+
+    Args:
+        foreign: What was said, by the words of the command line.
+        why: What is meant is none of what they belong to, in words.
+        run: The run that is meant.
+
+    Raises:
+        UserError: one is given; nothing was changed.
+    """
+    said = [name for name, value in foreign.items() if value]
+    if said:
+        actions = () if run is None else (f"redfirst show {run}",)
+        raise UserError(
+            f"{why}: {' and '.join(said)} can mean nothing here. Nothing was changed.", Reason.USAGE, actions=actions
+        )
 
 
 def drive(

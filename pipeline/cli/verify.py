@@ -22,6 +22,7 @@ _ENDS: Final[Mapping[Status, str]] = {
     Status.REFUTED: "NOT verified: what is said above is not true.",
     Status.NOT_TESTABLE: "Not verified: nothing is lost, but a commit that claims evidence rests on no test.",
     Status.UNCHECKED: "Not checked: it can be told neither way here.",
+    Status.NOTHING_LOST: "Nothing is lost. These are commits of recipes, which have no tests of their own to show.",
     Status.NOTHING_CLAIMED: "Not checked: no commit claims evidence.",
 }
 _OVER: Final[Mapping[str | None, str]] = {
@@ -51,7 +52,7 @@ def verify(
       git fetch origin 'refs/redfirst/runs/*:refs/redfirst/runs/*'
 
     Leaves with 0 when everything is verified, 7 when something is not true, 2 when it cannot be checked here or rests
-    on no test (NOT_TESTABLE).
+    on no test (NOT_TESTABLE); with 8 when all commits are of recipes, which lose no test and have none to show.
 
     Examples:
       redfirst verify

@@ -102,6 +102,7 @@ class Limits(Table):
     unnoticed_faults: Times = _limit(Loop.UNNOTICED_FAULTS)
     task_redo: Times = _limit(Loop.TASK_REDO)
     cosmetic: Times = _limit(Loop.COSMETIC)
+    own_steps: Times = _limit(Loop.OWN_STEPS)
     tip_moved: Times = _limit(Loop.TIP_MOVED)
     reask: Times = _limit(Loop.REASK)
     dispatches: Annotated[int, Field(ge=1, description="Per run, plus 10 for each task")] = _limit(Loop.DISPATCHES)

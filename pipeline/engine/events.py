@@ -47,13 +47,15 @@ class RunStarted(JournalEvent):
 class Reopened(BaseModel):
     """Completed work that is to be done again, by lane name; `workflow` replaces the recipe from here on.
 
-    `items` is how many lanes each list becomes that is there already and that nobody went through.
+    `items` is how many lanes each list becomes that is there already and that nobody went through, `areas` what each of
+    these may change.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     steps: tuple[BareName, ...] = ()
     items: dict[BareName, int] = {}
+    areas: dict[BareName, tuple[tuple[str, ...], ...]] = {}
     workflow: dict[str, Any] = {}
 
 

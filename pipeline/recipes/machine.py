@@ -12,6 +12,7 @@ from pipeline.engine.machine import TRUNK, Decision, Effect
 from pipeline.outcomes import Outcome, Reason
 from pipeline.recipes.again import unsettled
 from pipeline.recipes.before import before
+from pipeline.recipes.items import areas_by_item
 from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import MOST_ITEMS, planned_graph, posture_of
 from pipeline.recipes.starting import ended, started
@@ -22,6 +23,7 @@ from pipeline.recipes.step_table import (
     Bound,
     Checkpoint,
     Done,
+    Given,
     Go,
     Onward,
     Otherwise,
@@ -37,6 +39,8 @@ from pipeline.scheduling.graph import Posture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from pydantic import JsonValue
 
     from pipeline.recipes.model import Recipe, Step
     from pipeline.recipes.step_table import Action
@@ -57,14 +61,19 @@ class RecipeMachine:
 
     def initial(self) -> StepsState:
         """Return the state of a run that has not done anything."""
-        return StepsState(lanes={TRUNK: StepLane(step=At.BEGIN.value, at=At.BEGIN)}, counts=self.given)
+        areas = {id_: areas_by_item(self.steps[id_], self.values, items) for id_, items in self.items.items()}
+        return StepsState(
+            lanes={TRUNK: StepLane(step=At.BEGIN.value, at=At.BEGIN)},
+            counts={id_: len(items) for id_, items in self.items.items()},
+            areas={id_: found for id_, found in areas.items() if found},
+        )
 
     @property
-    def given(self) -> dict[str, int]:
-        """Return how many steps each `for_each` over an input becomes."""
+    def items(self) -> dict[str, list[JsonValue]]:
+        """Return the items of each `for_each` over an input."""
         found = {step.id: only_reference(step.for_each) for step in self.recipe.steps if step.for_each is not None}
         return {
-            id_: min(len(listed(self.values[source.input])), MOST_ITEMS)
+            id_: [*listed(self.values[source.input])[:MOST_ITEMS]]
             for id_, source in found.items()
             if source is not None and source.input is not None
         }
@@ -89,11 +98,8 @@ class RecipeMachine:
         if lane.gate is not None:  # a person has answered: the run goes on, whatever it was parked for
             resumes = state.resumes + (state.outcome is not None)  # what parked it beside the gate is asked again
             state = replace(state, outcome=None, reason=None, resumes=resumes)
-        row, action = row_of(lane.at, event.signal)
+        row, action = row_of(lane.at, event.signal, self._facts(lane, event))
         after, action, counters, exhausted = self._followed(state, event, action)
-        open_seams = _open_seams(lane, event)
-        if open_seams and action == Settle(Checkpoint.READY):  # nobody builds on what does not keep to its contract
-            action = Settle(Checkpoint.PARTIAL)
         effects: list[tuple[str, dict[str, str]]] = []
         if isinstance(action, Settle | Done):
             checkpoint = action.checkpoint if isinstance(action, Settle) else Checkpoint.READY
@@ -173,6 +179,12 @@ class RecipeMachine:
             if source is not None and source.step == id_:
                 yield step.id, source.path
 
+    def _facts(self, lane: StepLane, event: StepEvent) -> Iterator[Given]:
+        if _open_seams(lane, event):
+            yield Given.OPEN_SEAM
+        if lane.step in self.steps and self.steps[lane.step].kind is not Kind.AGENT:
+            yield Given.NOBODY_ASKED
+
     def _followed(
         self, state: StepsState, event: StepEvent, action: Action
     ) -> tuple[StepsState, Action, dict[str, int], tuple[str, ...]]:
@@ -186,12 +198,10 @@ class RecipeMachine:
         if isinstance(action, Onward):
             at = _behind(lane.at, step)
             if at is None:
-                return state, Settle(Checkpoint.READY), {}, ()
+                return state, Settle(action.last), {}, ()
             return _listed(_at(state, event, at), event), Go(at), {}, ()
         if isinstance(action, Unsettle):
             return self._sent_back(state, event, step)
-        if action.at is At.ASK and step.kind is not Kind.AGENT:  # nobody can be asked for something else
-            return state, Settle(Checkpoint.FAILED), {}, ()
         bound = f"{action.bound}@{event.lane}"
         paid = state.counters.get(bound, 0) + 1
         if paid > self._limit(action.bound, step):

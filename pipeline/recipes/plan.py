@@ -167,7 +167,7 @@ def planned_graph(recipe: Recipe, values: Mapping[str, str]) -> graph.Plan:
 def _planned(
     step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Mapping[str, str], *, own_split: bool
 ) -> Planned:
-    area = tuple(one.text for one in _area(step, step.write_set, values)) if step.writes else ()
+    area = tuple(one.text for one in area_of(step, values)) if step.writes else ()
     return Planned(
         step.id,
         plan.waves[step.id],
@@ -225,7 +225,12 @@ def _reviewed(step: Step) -> str:
 def _node(step: Step, values: Mapping[str, str]) -> graph.Step:
     posture = posture_of(step)
     reads = () if step.kind is Kind.GATE else _area(step, step.read_set, values)
-    return graph.Step(step.id, step.depends_on, posture, reads, _area(step, step.write_set, values))
+    return graph.Step(step.id, step.depends_on, posture, reads, area_of(step, values))
+
+
+def area_of(step: Step, values: Mapping[str, str]) -> tuple[Pattern, ...]:
+    """Return what a step may change, as far as the inputs say."""
+    return _area(step, step.write_set, values)
 
 
 def posture_of(step: Step) -> Posture:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003  (of a constant)
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.machine import TRUNK
 from pipeline.recipes.again import unsettled
@@ -11,14 +13,23 @@ from pipeline.recipes.references import input_names
 from pipeline.recipes.starting import ended, started
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from pipeline.recipes.machine import RecipeMachine
     from pipeline.recipes.model import Step
     from pipeline.recipes.steps_state import StepsState
 
 
-def reopened(machine: RecipeMachine, state: StepsState, steps: Collection[str], items: Mapping[str, int]) -> StepsState:
+_NONE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = MappingProxyType({})
+
+
+def reopened(
+    machine: RecipeMachine,
+    state: StepsState,
+    steps: Collection[str],
+    items: Mapping[str, int],
+    areas: Mapping[str, tuple[tuple[str, ...], ...]] = _NONE,
+) -> StepsState:
     """Return the state of a run that goes on with these steps and all behind them to be done, and nothing else.
 
     Args:
@@ -26,13 +37,15 @@ def reopened(machine: RecipeMachine, state: StepsState, steps: Collection[str], 
         state: How the run stands.
         steps: The names, or ids, of what is done again; of a changed recipe those that are new, too.
         items: How many steps each `for_each` becomes whose list is there already.
+        areas: What each of these may change, nothing where that does not depend on its item.
     """
     known = {*machine.steps, *(name for id_ in machine.order for name in machine.names(state, id_))}
     lost = [name for name in (*state.settled, *state.lanes) if name not in known and name != TRUNK]
     resumes = state.resumes + (state.outcome is not None)
     after = replace(state, outcome=None, reason=None, resumes=resumes)
     after, _ = unsettled(machine, after, *steps, *lost)
-    after = replace(after, counts={**after.counts, **{id_: items[id_] for id_ in items if id_ not in after.counts}})
+    counts = {**after.counts, **{id_: items[id_] for id_ in items if id_ not in after.counts}}
+    after = replace(after, counts=counts, areas={**after.areas, **areas})
     return ended(started(machine, after)[0])
 
 

@@ -50,11 +50,14 @@ def problems_of(recipe: Recipe) -> tuple[Problem, ...]:
 
 
 def not_for_agents(recipe: Recipe) -> tuple[Problem, ...]:
-    """Return what keeps an agent from running a recipe that it wrote itself: it may ask readers, and nothing else."""
+    """Return what keeps an agent from running a recipe that it wrote itself: it may ask readers, and no person."""
     found: list[Problem] = []
     for number, step in enumerate(recipe.steps):
         at = f"/steps/{number}"
-        if step.kinds and step.kind is not Kind.GATE and step.agent not in _FOR_AGENTS:
+        if step.gate is not None and step.gate != "note":
+            message = f"{step.id!r} waits for a person, and an agent's own run has nobody who answers"
+            found.append(Problem("not_for_agents", f"{at}/gate", message, ("note",)))
+        elif step.kinds and step.kind is not Kind.GATE and step.agent not in _FOR_AGENTS:
             key = "agent" if step.kind is Kind.AGENT else step.kind.value
             message = f"an agent's own recipe asks readers alone, and {step.id!r} is none"
             found.append(Problem("not_for_agents", f"{at}/{key}", message, _FOR_AGENTS))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.outcomes import Outcome, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class At(StrEnum):
@@ -72,6 +75,13 @@ class Checkpoint(StrEnum):
         return self in {Checkpoint.READY, Checkpoint.PARTIAL}
 
 
+class Given(StrEnum):
+    """A fact that picks another row of the same place and signal."""
+
+    OPEN_SEAM = "a seam is open"
+    NOBODY_ASKED = "nobody is asked"
+
+
 class Bound(StrEnum):
     """What is paid for a way back."""
 
@@ -95,7 +105,9 @@ class Settle:
 
 @dataclass(frozen=True)
 class Onward:
-    """The step goes on to the next place that it has; behind the last one it is ready."""
+    """The step goes on to the next place that it has; behind the last one it is over, and stands so."""
+
+    last: Checkpoint = Checkpoint.READY
 
 
 @dataclass(frozen=True)
@@ -185,6 +197,12 @@ ANY: Final[dict[StepSignal, Action]] = {
 }
 """What follows of any dispatch, and of any measurement."""
 
+GIVEN: Final[dict[tuple[At, StepSignal, Given], Action]] = {
+    # nobody builds on what does not keep to its contract
+    **{(at, one, Given.OPEN_SEAM): Onward(Checkpoint.PARTIAL) for (at, one), row in ROWS.items() if row == Onward()},
+    (At.ACCEPT, _S.NOT_MET, Given.NOBODY_ASKED): _FAILED,  # a patch that does not hold is nobody's to mend
+}
+"""What follows instead where a fact holds."""
 
 BOUNDS: Final[dict[Bound, tuple[int, Checkpoint]]] = {
     Bound.ATTEMPTS: (1, Checkpoint.FAILED),
@@ -195,12 +213,15 @@ BOUNDS: Final[dict[Bound, tuple[int, Checkpoint]]] = {
 """How often each may be paid, and how the step stands then; `attempts` of a step says the first one, less one."""
 
 
-def row_of(at: At, signal: StepSignal) -> tuple[str, Action]:
+def row_of(at: At, signal: StepSignal, facts: Iterable[Given] = ()) -> tuple[str, Action]:
     """Return the name of the row that fires, and its action.
 
     Raises:
         LookupError: nothing follows this signal there.
     """
+    for fact in facts:
+        if (at, signal, fact) in GIVEN:
+            return f"{at}/{signal}[{fact}]", GIVEN[at, signal, fact]
     if (at, signal) in ROWS:
         return f"{at}/{signal}", ROWS[at, signal]
     if signal in ANY:

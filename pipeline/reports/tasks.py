@@ -209,11 +209,11 @@ def _task(task: SplitTask, id_: str, ids: Sequence[str]) -> Task:
         depends_on=tuple(dict.fromkeys(ids[number - 1] for number in task.depends_on)),
         evidence=task.evidence,
         symptom=task.symptom,
-        body=_body(task, id_),
+        body=body_of(task, id_),
     )
 
 
-def _body(task: SplitTask, id_: str) -> str:
+def body_of(task: SplitTask, id_: str) -> str:
     """Return the Markdown body of a task, section by section."""
     context = "\n\n".join(
         f"`{snippet.path}`:\n\n{untrusted_text.fenced(snippet.snippet)}" for snippet in task.code_context

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.routing.actions import Again
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
@@ -20,6 +21,10 @@ class UnroutedSignalError(LookupError):
 
 
 _AMENDS: Final = frozenset({Signal.AMENDED, Signal.REFUSED})
+_OWN: Final = frozenset({Signal.WRITTEN, Signal.NOT_WRITTEN})
+_OF_A_REVIEW: Final = frozenset(
+    row.signal for row in MATRIX if row.step is Step.FINAL_REVIEW or isinstance(row.action, Again)
+)
 _DIAGNOSES: Final = frozenset(row.signal for row in MATRIX if row.step is Step.DIAGNOSE) - _AMENDS
 
 
@@ -41,6 +46,8 @@ def signals_of(state: RunState) -> frozenset[Signal]:
             found -= {Signal.ALREADY_DONE}
     if at.step is Step.INTEGRATE and state.current is None:  # the trunk, while tasks are worked on side by side
         return frozenset({Signal.CANCELLED})
+    if at.step is Step.FINAL_REVIEW:
+        found -= _OWN if state.own_step is None else _OF_A_REVIEW - _OWN
     if at.step is Step.SPLIT and not state.may_take_the_plans_task:
         found -= {Signal.ONE_TASK}
     return found

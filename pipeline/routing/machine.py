@@ -192,7 +192,7 @@ def _task_done(task: TaskState) -> EffectSpec:
 
 def _slot(state: RunState, event: Event) -> Role:
     at = state.trunk
-    slots = state.phases.slots(at.step)
+    slots = state.slots
     if event.role is None or event.role not in slots or event.role in at.left_out:
         asked = ", ".join(role for role in slots if role not in at.left_out)
         raise ValueError(f"{event.signal} must name a slot of {at.step.value} that is still asked: {asked}")

@@ -140,6 +140,8 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.FINAL_REVIEW, S.FIX, Retry(P.SPLIT, L.FINAL_REVIEW), "@check", "production and test findings become fix tasks"),
     Row(P.FINAL_REVIEW, S.COSMETIC, Retry(P.FINAL_REVIEW, L.COSMETIC), "@check", "our code applies an edit that keeps the syntax tree"),
     Row(P.FINAL_REVIEW, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "a plan or split finding: back to the plan"),
+    Row(P.FINAL_REVIEW, S.WRITTEN, Retry(P.FINAL_REVIEW, L.OWN_STEPS), "@make", "a step of the recipe's own has written: the next one, then the review"),
+    Row(P.FINAL_REVIEW, S.NOT_WRITTEN, _parked(Reason.AGENT_UNUSABLE), "@make", "a step of the recipe's own came to nothing, or breaks a test"),
 
     Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED, Reason.DONE), "@pm", "code, tracker and follow-ups committed; issue Done"),
     Row(P.PUBLISH, S.PUBLISHED, Stop(Outcome.COMPLETED_WITH_BLOCKERS, Reason.BLOCKERS), "@pm", "the same; blockers filed", Given.BLOCKERS),
@@ -202,6 +204,7 @@ BOUNDS: Final[dict[Loop, Bound]] = {
     L.UNNOTICED_FAULTS: Bound(1, "task", NextTask()),
     L.TASK_REDO: Bound(1, "task", DIAGNOSE),
     L.COSMETIC: Bound(1, "run", Goto(P.PUBLISH)),
+    L.OWN_STEPS: Bound(10, "split revision", _parked(Reason.AGENT_UNUSABLE)),
     L.TIP_MOVED: Bound(5, "run", _parked(Reason.BRANCH_MOVED)),
     L.REASK: Bound(
         1,

@@ -1,4 +1,4 @@
-"""Who is asked about what an issue's run has drafted and done: the part of its way that a recipe decides."""
+"""Who is asked on the way of an issue's run, and what for: the part of its way that a recipe decides."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Phases:
         result: Who reviews the result.
         own_split: Whether the split is a draft of its own; else the plan brings its tasks.
         given: Whether the recipe brings the first plan along, with its tasks, so that nobody is asked for them.
+        own: The steps of the recipe's own between the tasks and the review of the result, by id, in order.
     """
 
     plan: tuple[Role, ...] = ASKS[Step.REVIEW_PLAN]
@@ -29,6 +30,7 @@ class Phases:
     result: tuple[Role, ...] = ASKS[Step.FINAL_REVIEW]
     own_split: bool = True
     given: bool = False
+    own: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse reviews that only advise, and a result that nobody reviews."""
@@ -52,11 +54,21 @@ class Phases:
         """
         draft = 0 if self.given else 1
         split = draft + len(self.split) if self.own_split and not self.plan else 0
-        return draft + len(self.plan) + split + len((Step.WRITE_TESTS, Step.IMPLEMENT)) + len(self.result)
+        tasks = len((Step.WRITE_TESTS, Step.IMPLEMENT))
+        return draft + len(self.plan) + split + tasks + len(self.own) + len(self.result)
 
     @property
     def _reviewers(self) -> Mapping[Step, tuple[Role, ...]]:
         return {Step.REVIEW_PLAN: self.plan, Step.REVIEW_SPLIT: self.split, Step.FINAL_REVIEW: self.result}
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a step of the recipe's own has left: the files, and how many tasks were accepted before it."""
+
+    step: str
+    tree: str
+    accepted: int
 
 
 EVERYBODY: Final = Phases()

@@ -165,7 +165,11 @@ def dispatches_due(decision: Decision, before: RunState, after: RunState) -> int
     if isinstance(decision.action, Again):
         return 1
     new = [lane for lane in after.lanes.values() if lane.visit > before.visits]
-    return sum(0 if _is_taken(lane, after) else len(after.phases.slots(lane.step)) for lane in new)
+    return sum(0 if _is_taken(lane, after) else len(_asked_in(lane, after)) for lane in new)
+
+
+def _asked_in(lane: MatrixLane, state: RunState) -> tuple[Role, ...]:
+    return state.slots if lane == state.trunk else state.phases.slots(lane.step)
 
 
 def _is_taken(lane: MatrixLane, state: RunState) -> bool:
@@ -184,7 +188,7 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
     if entry.signal not in accepted:
         raise SignalsError(f"Entry {number}: {_unrouted(state, entry.signal, accepted)}", f"{here}/signal", accepted)
     signal = Signal(entry.signal)
-    slots = state.phases.slots(state.trunk.step)
+    slots = state.slots
     role = entry.role or (slots[0] if len(slots) == 1 else None)
     if entry.role is not None and slots and entry.role not in slots:
         raise SignalsError(

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from pipeline.engine import machine as engine
 from pipeline.outcomes import Reason
 from pipeline.routing.actions import Action, Given
-from pipeline.routing.phases import EVERYBODY, Phases
+from pipeline.routing.phases import EVERYBODY, Phases, Written
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 from pipeline.safe_names import BareName, ObjectName
 
@@ -166,6 +166,7 @@ class RunState(engine.LoopState[MatrixLane]):
     queue: tuple[str, ...] = ()
     current: str | None = None
     accepted: tuple[str, ...] = ()
+    written: tuple[Written, ...] = ()
     fixing: bool = False
     split_size: int = 0
     plan_revision: int = 1
@@ -191,6 +192,19 @@ class RunState(engine.LoopState[MatrixLane]):
     def done_tasks(self) -> tuple[TaskState, ...]:
         """Return the tasks whose change is in `head`, in order of acceptance."""
         return tuple(self.tasks[task_id] for task_id in self.accepted)
+
+    @property
+    def own_step(self) -> str | None:
+        """Return the step of the recipe's own that is done next: one not done since the last task was accepted."""
+        if self.trunk.step is not Step.FINAL_REVIEW:
+            return None
+        done = {one.step for one in self.written if one.accepted == len(self.accepted)}
+        return next((name for name in self.phases.own if name not in done), None)
+
+    @property
+    def slots(self) -> tuple[Role, ...]:
+        """Return who is asked where the run stands."""
+        return self.phases.slots(self.trunk.step) if self.own_step is None else (Role.MAKE,)
 
     @property
     def open_blockers(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.machine import TRUNK
+from pipeline.routing.phases import Written
 from pipeline.routing.state import Event, MatrixLane, RunState, TaskState, TaskStatus
 from pipeline.routing.vocabulary import MEASURED_GREEN, Loop, Question, Signal, Step
 
@@ -38,6 +39,9 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
         state = replace(state, blockers={**state.blockers, REVIEWS[state.trunk.step]: event.blockers})
     if event.signal is Signal.COSMETIC and event.tree and not exhausted:
         state = replace(state, head=event.tree)
+    if event.signal is Signal.WRITTEN and event.tree and state.own_step and not exhausted:
+        written = Written(state.own_step, event.tree, len(state.accepted))
+        state = replace(state, head=event.tree, written=(*state.written, written))
     if state.trunk.step not in PER_TASK_STEPS or state.current is None:
         return state
     state = state.with_task(_with_trees(state, event))
@@ -177,6 +181,7 @@ def _back_to_start(state: RunState) -> RunState:
         queue=(),
         current=None,
         accepted=(),
+        written=(),
         fixing=False,
         blockers={},
     )

@@ -143,6 +143,8 @@ class Signal(StrEnum):
 
     FIX = "FIX"
     COSMETIC = "COSMETIC"
+    WRITTEN = "WRITTEN"
+    NOT_WRITTEN = "NOT_WRITTEN"
 
     PUBLISHED = "PUBLISHED"
     BRANCH_MOVED = "BRANCH_MOVED"
@@ -192,6 +194,7 @@ class Loop(StrEnum):
     UNNOTICED_FAULTS = "unnoticed_faults"
     TASK_REDO = "task_redo"
     COSMETIC = "cosmetic"
+    OWN_STEPS = "own_steps"
     TIP_MOVED = "tip_moved"
     REASK = "reask"
     DISPATCHES = "dispatches"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pipeline.routing.vocabulary import Role
     from pipeline.runs.run import Run
+    from pipeline.runs.spending import AnyRun
 
 _WATCH: Final = ("redfirst show {run} --log --follow",)
 _DESK: Final = "redfirst desk {run} --role {role}"
@@ -106,7 +107,14 @@ def _reached(run: Run) -> str:
     return f"{named[1]}=AMOUNT" if named is not None else "limits.dispatches=NUMBER"
 
 
-def _last_note(run: Run) -> str:
+def onto_advised(run: AnyRun) -> str | None:
+    """Return the command that merges files which both changed, where the run is parked with this advice."""
+    branch = shlex.quote(run.info.branch)  # git allows $, ; and quotes in its name
+    line = _ONTO.format(run=run.info.run_id, branch=branch)
+    return line if run.state.reason is Reason.BRANCH_MOVED and line in _last_note(run) else None
+
+
+def _last_note(run: AnyRun) -> str:
     decisions = run.journal.of(DecisionMade)
     return str(decisions[-1].data.note or "") if decisions else ""
 
@@ -126,10 +134,10 @@ def safe_next_actions(run: Run, *, live: bool = False, desks: Iterable[Role] = (
         found = _GO_ON  # its driver died
     else:
         found = ACTIONS[state.outcome].get(state.reason, _WHY)
-    branch = shlex.quote(info.branch)  # git allows $, ; and quotes in its name
+    branch = shlex.quote(info.branch)
     words = {"run": info.run_id, "issue": run.issue, "branch": branch, "start": info.start_commit[:12]}
     words |= {"limit": _reached(run), "own": run.issue.lower()}
-    if state.reason is Reason.BRANCH_MOVED and _ONTO.format_map(words) in _last_note(run):
+    if onto_advised(run) is not None:
         found = (_ONTO, *(action for action in found if action != _GO_ON[0]))  # a plain resume would park again
     asked = [_DESK.format(run=info.run_id, role=role) for role in desks]
     return (*asked, *(action.format_map(words) for action in found))

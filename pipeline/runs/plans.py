@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from pipeline.recipes.given import given_of
-from pipeline.recipes.model import Recipe
 from pipeline.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.files import to_json
-from pipeline.runs.info import RECIPE
+from pipeline.runs.kept_recipe import kept_recipe
 
 if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord
@@ -49,8 +47,7 @@ def as_given(run: Run) -> PlanAndTasks | None:
 def _given(run: Run) -> PlanAndTasks | None:
     if not run.info.phases.given:
         return None
-    kept = json.loads(run.read(RECIPE))
-    plan, _ = given_of(Recipe.model_validate_json(json.dumps(kept["recipe"])), kept["inputs"])
+    plan, _ = given_of(*kept_recipe(run))
     return plan
 
 

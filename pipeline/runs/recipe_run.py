@@ -86,7 +86,7 @@ class RecipeRun(KeptRun[StepsState, StepEvent, Decision]):
         if isinstance(line.data, RunResumed) and (again := line.data.reopened) is not None:
             if again.workflow:
                 self.machine = self._changed(line, again.workflow)
-            self.state = reopened(self.machine, self.state, again.steps, again.items)
+            self.state = reopened(self.machine, self.state, again.steps, again.items, again.areas)
         else:
             super().fold(line)
 

@@ -36,6 +36,7 @@ def trees_of(run: Run) -> dict[str, str]:
             "candidate": task.candidate,
         }
         found |= {f"task-{task.id}-{name}": tree for name, tree in own.items()}
+    found |= {f"step-{one.step}-{number}": one.tree for number, one in enumerate(state.written, 1)}
     return {name: tree for name, tree in found.items() if tree}
 
 

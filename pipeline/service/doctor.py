@@ -19,7 +19,7 @@ from pipeline.git import Repository
 from pipeline.progress import counted
 from pipeline.runs.preconditions import shown_by_live_runs
 from pipeline.runs.uncommitted import listed, uncommitted
-from pipeline.service.doctor_agents import check_agents
+from pipeline.service.doctor_agents import asked_roles, check_agents
 from pipeline.service.doctor_collection import check_collection
 from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.service.doctor_tests import check_tests
@@ -65,7 +65,7 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
         checks += [*_repository(repository, loaded), _tracker(repository), configured]
     if repository is not None and loaded is not None:
         trusted, may_ask = _trust(repository, loaded, environ)
-        checks += [trusted, *check_agents(loaded, environ)]
+        checks += [trusted, *check_agents(loaded, environ, asked_roles(repository, loaded, environ))]
         checks += check_networks(loaded.config, environ)
         if may_ask:
             found, ready = await check_tests(repository, loaded, environ)

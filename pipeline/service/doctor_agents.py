@@ -16,24 +16,47 @@ from pipeline.config.model import BoxMode
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.programs import locate
+from pipeline.recipes.check import checked_source
 from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 from pipeline.service.doctor_document import Check
 from pipeline.service.installed import hinted
+from pipeline.service.recipe_files import Origin, RecipeFiles
+from pipeline.service.recipe_start import roles_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pipeline.config.load import Loaded
     from pipeline.dispatch.agent_choice import Choice
+    from pipeline.git import Repository
 
 
-def check_agents(loaded: Loaded, environ: Mapping[str, str]) -> list[Check]:
+def asked_roles(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Role, ...]:
+    """Return who is asked here: the roles of an issue, and those that only recipes ask.
+
+    These are asked by a recipe of the repository or of yours; or they have a table of their own.
+    """
+    library = RecipeFiles(repository, repository.resolve("HEAD"), environ)
+    tables = (key.split(".")[1] for key in loaded.origins if key.startswith("agents.") and key.count(".") > 1)
+    asked = {Role(name) for name in tables if name in set(Role)}
+    for name, origin in library.all():
+        if origin is Origin.BUILTIN:
+            continue
+        try:
+            recipe = checked_source(library.read(name, origin), library).recipe
+        except UserError:  # `recipes list` says what is wrong with it
+            continue
+        asked |= set(roles_of(recipe)) if recipe is not None else set()
+    return (*ISSUE_ROLES, *(role for role in Role if role not in ISSUE_ROLES and role in asked))
+
+
+def check_agents(loaded: Loaded, environ: Mapping[str, str], roles: Sequence[Role] = ISSUE_ROLES) -> list[Check]:
     """Return a check for each role; what is wrong with several of them is told by the first one."""
-    refused = {role: error for role in ISSUE_ROLES if (error := _refusal(loaded, role)) is not None}
+    refused = {role: error for role in roles if (error := _refusal(loaded, role)) is not None}
     causes = {role: (str(error.details["backend"]), str(error.details["missing"])) for role, error in refused.items()}
     told: dict[tuple[str, str] | str, str] = {}
     found: list[Check] = []
-    for role in ISSUE_ROLES:
+    for role in roles:
         cause = causes.get(role)
         if cause is not None:
             is_shared = list(causes.values()).count(cause) > 1

@@ -9,7 +9,7 @@ from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
-from pipeline.recipes.phases import can_run, phases_of
+from pipeline.recipes.phases import phases_of, why_not
 from pipeline.recipes.plan import Preview, preview
 from pipeline.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Role
@@ -41,7 +41,7 @@ class DryRun:
         agents: Who each role is that is asked.
         limit: How many dispatches it may take.
         branch: Where it would publish; None where it does not, or no branch is checked out.
-        runs: Whether this version can run it.
+        refused: Why it cannot be run, None where it can.
         trusted: Whether it may be run.
     """
 
@@ -51,7 +51,7 @@ class DryRun:
     agents: Mapping[str, str]
     limit: int
     branch: str | None
-    runs: bool
+    refused: str | None
     trusted: bool
 
     def document(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class DryRun:
             "dispatches": {"least": self.shown.least, "most": self.shown.dispatches, "limit": self.limit},
             "gates": self.shown.gates,
             "branch": self.branch,
-            "runs": self.runs,
+            "runs": self.refused is None,
             "trusted": self.trusted,
         }
 
@@ -95,7 +95,7 @@ def dry_run(repository: Repository, options: RunOptions) -> DryRun:
         agents={role: _agent(config, role) for role in asked if role in set(Role)},
         limit=shown.limit if phases is None else config.limits.dispatches + DISPATCHES_PER_TASK,
         branch=repository.branch() if publishes else None,
-        runs=can_run(found.recipe),
+        refused=why_not(found.recipe),
         trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -33,6 +34,7 @@ from pipeline.service.ports import build_context, place_of_run
 from pipeline.service.removal import what_stays
 from pipeline.steps import failure
 from pipeline.steps.asking.task_drafts import in_order
+from pipeline.steps.publication.commits import planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,7 +69,7 @@ def resume(ctx: Context, onto: str | None = None) -> None:
             actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
         )
     in_the_way.look(ctx)
-    base = None if onto is None else in_the_way.onto(ctx, onto)
+    base = None if onto is None else in_the_way.onto(ctx, onto, partial(planned, ctx))
     if ctx.state.reason is Reason.ENVIRONMENT:
         forget_cache(ctx)
     ctx.go_on()

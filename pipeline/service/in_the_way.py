@@ -17,13 +17,14 @@ from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.store import WORKFLOW
 from pipeline.steps.publication.bases import Base, Blocked, choose
-from pipeline.steps.publication.commits import planned
 from pipeline.steps.publication.rebuilding import refusal_of_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipeline.steps.context import Context
+    from pipeline.steps.publication.commits import Planned
+    from pipeline.steps.publication.publisher import Publisher
 
 _SHOWN: Final = 5
 
@@ -61,8 +62,13 @@ def look(ctx: Context) -> None:
         _tell_of_commits(ctx, base, ours)
 
 
-def onto(ctx: Context, revision: str) -> str:
+def onto(ctx: Publisher, revision: str, work: Callable[[Base], Sequence[Planned]]) -> str:
     """Return the commit that a person wants the run's commits put on.
+
+    Args:
+        ctx: Who publishes.
+        revision: What the person calls it.
+        work: Returns the commits as they are to be put on a base.
 
     Raises:
         UserError: there is no such commit, the run's cannot be put there, or files meet that cannot be merged.
@@ -80,7 +86,7 @@ def onto(ctx: Context, revision: str) -> str:
                 actions=(f"git log {commit[:12]}..{known[:12]}",),
             )
     base = Base(commit, tip, merging=True)
-    refused = refusal_of_files(ctx, base, planned(ctx, base))
+    refused = refusal_of_files(ctx, base, work(base))
     if refused is not None:
         raise UserError(
             f"Nothing was changed: {refused.why}.",

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.model import Recipe
 from pipeline.recipes.saving import Marker, unclear
 from pipeline.recipes.writing import document_text
 from pipeline.reports.drafts import PlanAndTasks, SplitReport, SplitTask
+from pipeline.reports.rereading import plan_reread, task_reread
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Step
-from pipeline.runs.drafts import counted, task_file
+from pipeline.runs.drafts import PLAN, counted, task_file
 from pipeline.runs.files import to_json
-from pipeline.runs.info import RECIPE
+from pipeline.runs.kept_recipe import kept_recipe
 from pipeline.runs.plans import planned
 from pipeline.service.recipe_files import BUILTIN
 
@@ -48,7 +47,7 @@ def issue_recipe_text(
     wrong = tuple(unclear(wanted))
     if wrong:
         return "", {}, wrong
-    base = Recipe.model_validate_json(json.dumps(json.loads(run.read(RECIPE))["recipe"])) if run.info.recipe else None
+    base = kept_recipe(run)[0] if run.info.recipe else None
     step = next((one.id for one in base.steps if one.phase == "plan"), "plan") if base is not None else "plan"
     marker = Marker(wanted)
     given = marker.value("plan", _given(run))
@@ -68,7 +67,7 @@ def _extended(facts: RecipeFacts | None) -> str:
 
 
 def _given(run: Run) -> dict[str, Any]:
-    """Return plan and tasks as they were drafted, with the files and tests that the tasks came to."""
+    """Return plan and tasks as they were drafted and edited, with the files and tests that the tasks came to."""
     tasks = [task for task in run.state.tasks.values() if not task.fix and task.status is not TaskStatus.DROPPED]
     drafts = _drafts(run)
     if not tasks or any(task.id not in drafts for task in tasks):
@@ -78,17 +77,22 @@ def _given(run: Run) -> dict[str, Any]:
     numbers = {task.id: number for number, task in enumerate(tasks, 1)}
     plan = planned(run)
     said = {key: getattr(plan, key) for key in type(plan).model_fields if key not in {"task", "tasks", "out_of_scope"}}
+    said |= plan_reread(text, plan) if (text := _text(run, PLAN)) else {}
     whole = PlanAndTasks(**said, tasks=tuple(_as_it_came(run, task, drafts[task.id], numbers) for task in tasks))
     return whole.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 def _as_it_came(run: Run, task: TaskState, draft: SplitTask, numbers: Mapping[str, int]) -> SplitTask:
-    """Return a task as it was drafted, with what its file says for programs, which people and amendments may change."""
-    found = parse_task_md((counted(run, task_file(task.id)) or b"").decode("utf-8", errors="replace"))
-    keys = ("files", "test_files", "symbols", "tests_to_change", "evidence", "symptom")
-    now = {key: getattr(found, key) for key in keys} if isinstance(found, Task) else {}
+    """Return a task as it was drafted, with what people and amendments have made of it."""
+    found = parse_task_md(_text(run, task_file(task.id)))
+    now = task_reread(found, draft) if isinstance(found, Task) else {}
     above = tuple(numbers[name] for name in task.spec.depends_on if name in numbers)
     return draft.model_copy(update={**now, "depends_on": above})
+
+
+def _text(run: Run, name: str) -> str:
+    """Return a draft as it counts: with what a person made of it at its gate."""
+    return (counted(run, name) or b"").decode("utf-8", errors="replace")
 
 
 def _drafts(run: Run) -> dict[str, SplitTask]:

@@ -10,15 +10,19 @@ from pipeline.engine.events import Reopened
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.recipes.items import areas_by_item, below
 from pipeline.recipes.machine import RecipeMachine
+from pipeline.recipes.plan import MOST_ITEMS
 from pipeline.recipes.reopening import differing
 from pipeline.runs.recipe_run import Changed
 from pipeline.service.recipe_choice import steps_of
 from pipeline.service.recipe_files import is_path
-from pipeline.steps.recipe_context import ReadRun, below
+from pipeline.steps.recipe_context import ReadRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pydantic import JsonValue
 
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.service.recipe_choice import Chosen
@@ -76,16 +80,22 @@ def reopening(run: RecipeRun, step: str | None, changed: tuple[Chosen, Mapping[s
         if step not in known:
             raise _unknown(run, step, known)
         again.append(step)
-    items = _lists(run, machine, again) if changed is not None else {}
-    return Reopened(steps=tuple(dict.fromkeys(again)), items=items, workflow=workflow or {})
+    lists = _lists(run, machine, again) if changed is not None else {}
+    return Reopened(
+        steps=tuple(dict.fromkeys(again)),
+        items={id_: len(items) for id_, items in lists.items()},
+        areas={id_: areas_by_item(machine.steps[id_], machine.values, items) for id_, items in lists.items()},
+        workflow=workflow or {},
+    )
 
 
-def _lists(run: RecipeRun, machine: RecipeMachine, again: Sequence[str]) -> dict[str, int]:
-    """Return how many steps each `for_each` becomes whose list is kept."""
+def _lists(run: RecipeRun, machine: RecipeMachine, again: Sequence[str]) -> dict[str, list[JsonValue]]:
+    """Return the items of each `for_each` whose list is kept, or given with the inputs."""
     read = ReadRun(run)
     kept = [id_ for id_ in machine.order if id_ in run.state.settled and id_ not in again and id_ != TRUNK]
     lists = {step: below(read.payload_of(id_), keys) for id_ in kept for step, keys in machine.lists_of(id_)}
-    return machine.given | {step: len(found) for step, found in lists.items() if isinstance(found, list)}
+    found = {step: items[:MOST_ITEMS] for step, items in lists.items() if isinstance(items, list)}
+    return {**machine.items, **found}
 
 
 def _nothing_new(run: RecipeRun, word: str) -> UserError:

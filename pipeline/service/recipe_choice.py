@@ -16,8 +16,8 @@ from pipeline.outcomes import Reason
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.given import given_of
 from pipeline.recipes.model import Kind
-from pipeline.recipes.phases import phases_of
-from pipeline.recipes.plan import inputs_of
+from pipeline.recipes.phases import phases_of, why_not
+from pipeline.recipes.plan import Preview, inputs_of, preview
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RecipeFacts
 from pipeline.runs.tracker import FOLDER, named_in
@@ -117,6 +117,8 @@ def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tu
     phases = issue_phases(found, options.recipe)
     values = values_of(found, options.recipe, options.given(found.recipe))
     _, wrong = given_of(found.recipe, values)
+    planned = preview(found.recipe, values)
+    wrong = wrong if isinstance(planned, Preview) else (*wrong, *planned)
     if wrong:
         raise unsound(options.recipe, found.file, wrong)
     return ChosenForIssue(found.file, found.recipe, found.theirs, phases), values
@@ -186,12 +188,17 @@ def issue_phases(found: Chosen, word: str) -> Phases:
     phases = phases_of(found.recipe)
     if phases is not None:
         return phases
+    why = why_not(found.recipe)
+    how = "works on no issue, and is run without one" if why is None else "cannot be run"
+    raise not_to_be_run(found, word, how, why)
+
+
+def not_to_be_run(found: Chosen, word: str, how: str, why: str | None) -> UserError:
+    """Return the error of a sound recipe that is not run like that, with the reason."""
     show = f"redfirst recipes show {shlex.quote(word)}"
-    is_mixed = any(step.kind is Kind.PHASE for step in found.recipe.steps)
-    why = "has steps of its own beside the phases of an issue, and cannot be run in this version"
-    raise UserError(
-        f"The recipe {found.recipe.name} {why if is_mixed else 'works on no issue, and is run without one'}. "
-        f"What it would do: {show}",
+    said = how if why is None else f"{how}: {why}"
+    return UserError(
+        f"The recipe {found.recipe.name} {said}. What it would do: {show}",
         Reason.USAGE,
         path=found.file.path,
         actions=(show,),

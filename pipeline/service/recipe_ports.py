@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.recipes.step_table import ANY, ROWS
+from pipeline.recipes.step_table import ANY, GIVEN, ROWS
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.recipe_run import WORKFLOW, RecipeRun
 from pipeline.service import new_run
@@ -50,7 +50,7 @@ def made(
         values,
         roles_of(recipe.recipe),
         workflow=WORKFLOW,
-        workflow_hash=config_hash(repr((ROWS, ANY))),
+        workflow_hash=config_hash(repr((ROWS, ANY, GIVEN))),
         branch=begin.branch,
         base_branch=begin.base_branch,
         start_commit=begin.commit,

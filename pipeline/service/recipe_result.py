@@ -17,6 +17,7 @@ from pipeline.runs.activity_file import Doing, read_now
 from pipeline.runs.events import Published
 from pipeline.runs.facts import driven_s
 from pipeline.runs.lease import FileLease
+from pipeline.runs.next_actions import onto_advised
 from pipeline.runs.spending import spent
 from pipeline.service.recipe_gates import StepGate, open_gates
 from pipeline.service.recipe_run import output_of
@@ -218,7 +219,7 @@ def _actions(run: RecipeRun, gates: tuple[StepGate, ...]) -> tuple[str, ...]:
     abandon = f"redfirst abandon {run.info.run_id}"
     if run.state.reason is Reason.APPROVAL:
         return (*(one.command for gate in gates for one in gate.answers), abandon)
-    return (f"redfirst resume {run.info.run_id}", abandon)
+    return (onto_advised(run) or f"redfirst resume {run.info.run_id}", abandon)  # a plain one would park again
 
 
 def counted_checkpoints(document: RecipeDocument) -> str:

@@ -17,12 +17,14 @@ from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.events import PublishOnto
 from pipeline.runs.files import disk
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.roster import next_name
 from pipeline.runs.run_ref import drop_publication, keep_recipe_run
 from pipeline.runs.store import workflow_folder
+from pipeline.service import in_the_way
 from pipeline.service.composition import expected_error
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of, isolation
@@ -36,6 +38,7 @@ from pipeline.service.recipe_ports import context_of, made
 from pipeline.service.recipe_start import inputs_kept, roles_of, sound, start_of
 from pipeline.service.run_config import read_config, refuse_recursion, require_programs, require_usable
 from pipeline.service.run_flags import flags_of, kept_flags, usable
+from pipeline.steps import recipe_publish
 from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
 from pipeline.steps.recipe_outcome import write_outcome
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
     from pipeline.recipes.steps_state import StepsState
     from pipeline.service.progress import Display
     from pipeline.service.run_config import RunOptions
+    from pipeline.steps.publication.bases import Base
+    from pipeline.steps.publication.commits import Planned
     from pipeline.steps.recipe_context import RecipeContext, Words
 
 
@@ -116,6 +121,7 @@ async def go_on(
     *,
     step: str | None = None,
     changed: str | None = None,
+    onto: str | None = None,
 ) -> RecipeContext:
     """Go on with a run that *prepare* resumes, or whose gate it answers; return how it then stands.
 
@@ -127,9 +133,10 @@ async def go_on(
         prepare: Takes the run further, unless one of the following is given.
         step: The step that is done again, with all behind it, and nothing else; None: what is not ready.
         changed: The recipe that counts from here on, by name or path: what it says otherwise is done again.
+        onto: The commit that its commits are put on; files that both changed are merged.
 
     Raises:
-        UserError: it has ended, is driven by another process, or is damaged; or there is no such step or recipe.
+        UserError: it has ended, is driven by another process, or is damaged; there is no such step, recipe or commit.
     """
     interruption = Interruption()
     with interruption.listening(f"{folder.name} is as it was"):
@@ -139,7 +146,7 @@ async def go_on(
             run = RecipeRun.load(folder, driving=True)
             # one that ended while its driver died before it had put everything away: that is done now
             left = run.state.has_ended and place_of_run(repository, run, options.environ).exists()
-            if not left or step is not None or changed is not None:
+            if not left or any(said is not None for said in (step, changed, onto)):
                 require_unended(run)
             other = None if changed is None else sound(repository, changed, options, partial(inputs_kept, run.inputs))
             again = reopening(run, step, other)
@@ -152,11 +159,37 @@ async def go_on(
             ctx = context_of(repository, run, loaded.config, box, options.environ, say)
             flags = kept_flags(options.flags, ctx.secrets)
             ctx.go_on = partial(run.resume, sandbox=isolation(loaded.config, box, roles), flags=flags, reopened=again)
+            base = None if onto is None else _onto(ctx, onto)
             if not left:
                 prepare(ctx) if again is None else ctx.go_on()
+            if base is not None:
+                ctx.note(PublishOnto(commit=base))
             return await finish(ctx, say, interruption)
         finally:
             lease.release()
+
+
+def _onto(ctx: RecipeContext, revision: str) -> str:
+    """Return the commit that a person wants what steps publish put on.
+
+    Raises:
+        UserError: no step is there to publish, there is no such commit, or files meet that cannot be merged.
+    """
+    waiting = [name for name, lane in ctx.run.state.lanes.items() if lane.at in {At.PUBLISH, At.FILE}]
+    if not waiting:
+        name = ctx.run.info.run_id
+        raise UserError(
+            f"No step of {name} waits to put a commit on {ctx.run.info.branch}, so that --onto can mean nothing here. "
+            f"Nothing was changed. Look at it: redfirst show {name}",
+            Reason.USAGE,
+            actions=(f"redfirst show {name}", f"redfirst resume {name}"),
+        )
+
+    def work(_: Base) -> list[Planned]:
+        publishing = [name for name in waiting if ctx.run.state.lanes[name].at is At.PUBLISH]
+        return [one for name in publishing for one in recipe_publish.planned(ctx.seen_from(name))]
+
+    return in_the_way.onto(ctx, revision, work)
 
 
 def abandon(

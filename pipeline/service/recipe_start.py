@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError, check_all, with_others
-from pipeline.outcomes import Reason
 from pipeline.recipes.model import Kind
+from pipeline.recipes.phases import why_not
 from pipeline.recipes.plan import preview
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.preconditions import Start, examine_recipe
-from pipeline.service.recipe_choice import chosen, require_trust, unsound, values_of
+from pipeline.service.recipe_choice import chosen, not_to_be_run, require_trust, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.recipe_issues import with_issues
 
@@ -77,21 +76,14 @@ def start_of(
 
 
 def require_runnable(recipe: Chosen, word: str) -> None:
-    """Refuse a recipe with a step that this version cannot take.
+    """Refuse a recipe that works on an issue.
 
     Raises:
-        UserError: one is there.
+        UserError: it does.
     """
-    phases = [step.id for step in recipe.recipe.steps if step.kind is Kind.PHASE]
-    if phases:
-        show = f"redfirst recipes show {shlex.quote(word)}"
-        raise UserError(
-            f"The recipe {recipe.recipe.name} cannot be run in this version: it has phases of an issue "
-            f"({', '.join(phases)}) beside steps of its own. What it would do: {show}",
-            Reason.USAGE,
-            path=recipe.file.path,
-            actions=(show,),
-        )
+    if any(step.kind is Kind.PHASE for step in recipe.recipe.steps):
+        why = why_not(recipe.recipe)
+        raise not_to_be_run(recipe, word, "works on an issue" if why is None else "cannot be run", why)
 
 
 def roles_of(recipe: Recipe) -> tuple[Role, ...]:

@@ -50,6 +50,7 @@ class Learnt:
     environment: Environment | None = None
 
 
+_NO_REVIEW = frozenset({Signal.NOT_ASKED, Signal.WRITTEN, Signal.NOT_WRITTEN})
 _SAYS = {row.id: row.says for row in MATRIX}
 
 
@@ -222,7 +223,7 @@ class Context:
     def reviews_before(self, step: str) -> int:
         """Return how many reviews of this step were decided in the run, whatever came of them."""
         decided = [line.data for line in self.run.journal.of(DecisionMade) if line.data.step == step]
-        return sum(one.signal != Signal.NOT_ASKED and not one.row.startswith("any/") for one in decided)
+        return sum(one.signal not in _NO_REVIEW and not one.row.startswith("any/") for one in decided)
 
     def role_is_off(self, role: Role) -> bool:
         """Return whether the user switched an advisory role off."""

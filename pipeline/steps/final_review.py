@@ -1,4 +1,7 @@
-"""FINAL_REVIEW (phase 8): `[checks]` run, then @check and @simplify read the whole result and what failed there."""
+"""FINAL_REVIEW (phase 8): `[checks]` run, then @check and @simplify read the whole result and what failed there.
+
+First the steps of a recipe's own are done that stand before it (`own_steps`).
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
+from pipeline.steps import own_steps
 from pipeline.steps.asking.criteria import unanswered
 from pipeline.steps.asking.judgements import already_name
 from pipeline.steps.asking.reviews import (
@@ -51,7 +55,12 @@ _PLAIN: Final = frozenset({"100644", "100755"})
 
 
 async def run(ctx: Context) -> Event:
-    """Return the review's signal: FIX and PLAN carry the findings that must be fixed as evidence."""
+    """Return the review's signal: FIX and PLAN carry the findings that must be fixed as evidence.
+
+    Before it each step of the recipe's own has a visit, and its own signals.
+    """
+    if (own := ctx.state.own_step) is not None:
+        return await own_steps.run(ctx, own)
     review = Review(ctx)
     head, start = ctx.state.head, ctx.state.start
     try:
@@ -100,7 +109,9 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     """Return what the final review is given; from the second review on, only what changed since the last (matrix 3)."""
     artifacts = review_artifacts(ctx, review)
     done = [t for t in ctx.state.tasks.values() if t.status in SETTLED]
-    artifacts["tasks"] = [ctx.path(f"task-{task.id}.md") for task in done]
+    own = dict.fromkeys(one.step for one in ctx.state.written)
+    asked = (*(f"task-{task.id}.md" for task in done), *map(own_steps.request_name, own))
+    artifacts["tasks"] = list(map(ctx.path, asked))
     found = [evidence for task in done if (evidence := read_evidence(ctx, task.id)) is not None]
     shown = [ctx.path(ctx.write(f"evidence/task-{e.task}.md", evidence_md(e))) for e in found]
     already = [ctx.path(already_name(task.id)) for task in done]
@@ -120,8 +131,9 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     if told:
         artifacts["suspicions"] = [ctx.path(ctx.write(f"reviews/suspicions-{review.ordinal}.md", told))]
     notes = work_notes_md(ctx)
-    if notes:
-        artifacts["work_notes"] = [ctx.path(ctx.write(f"reviews/work-notes-{review.ordinal}.md", notes))]
+    said = [ctx.write(f"reviews/work-notes-{review.ordinal}.md", notes)] if notes else []
+    if said or own:
+        artifacts["work_notes"] = list(map(ctx.path, (*said, *map(own_steps.answer_name, own))))
     manifest = not_testable_manifest(ctx)
     if manifest:
         name = ctx.write(f"reviews/not-testable-{review.ordinal}.json", to_json(manifest))

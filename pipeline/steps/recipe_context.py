@@ -6,18 +6,19 @@ import json
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 import anyio
 
 from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.machine import TRUNK
 from pipeline.progress import Progress
+from pipeline.recipes.items import below
 from pipeline.recipes.step_table import At
 from pipeline.recipes.templates import filled, listed, only_reference
 from pipeline.runs.files import to_json
 from pipeline.steps.context import Learnt
-from pipeline.steps.recipe_items import below
+from pipeline.steps.recipe_texts import in_text
 from pipeline.steps.recipe_trees import base_of
 from pipeline.views.copies import Copies
 
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.steps.context import Stopping
-
-_LONGEST: Final = 200
-"""Characters of a value that stands in a text; what is longer, or of several lines, is a file."""
 
 
 class Words:
@@ -90,7 +88,7 @@ class Words:
         over = self.run.machine.steps[id_].for_each if id_ else None
         source = only_reference(over) if over is not None else None
         if source is not None and source.input is not None:
-            return listed(self.run.info.inputs[source.input])[int(number) - 1]
+            return listed(self.run.inputs[source.input])[int(number) - 1]
         for each in self.run.machine.steps.values():
             for step, keys in self.run.machine.lists_of(each.id):
                 if step == id_:
@@ -256,6 +254,9 @@ class RecipeContext(Words):
         """
         files: list[Path] = []
 
+        def keep(name: str, said: str) -> Path:
+            return self.path(self.write(f"steps/{self.lane_name}/{name}", said))
+
         def value(one: Reference) -> str:
             if one.step is not None and one.what == "output":
                 return f"(the files of `{one.step}` among the artifacts `outcomes`)"
@@ -264,9 +265,6 @@ class RecipeContext(Words):
                 name, said = f"{one.input}.diff", self.repository.patch(change.before, change.after)
             else:
                 name, said = self._value(one)
-            if len(said) <= _LONGEST and "\n" not in said:
-                return said
-            files.append(self.path(self.write(f"steps/{self.lane_name}/{name}", said)))
-            return f"(the file {name} among the artifacts `inputs`)"
+            return in_text(name, said, keep, files)
 
         return filled(text, value), files

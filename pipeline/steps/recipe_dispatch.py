@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.dispatch.request import Request
+    from pipeline.recipes.model import Step
     from pipeline.runs.info import DispatchResult, Reserved
     from pipeline.steps.recipe_context import RecipeContext
 
@@ -151,13 +152,13 @@ def _dispatcher(ctx: RecipeContext, role: Role) -> Dispatcher:
     if role != ctx.step.agent or ctx.lane.at is At.REVIEW:
         return ctx.dispatcher
     found = copy(ctx.dispatcher)
-    found.config = configured(ctx)
+    found.config = configured(ctx.config, ctx.step)
     return found
 
 
-def configured(ctx: RecipeContext) -> Config:
-    """Return the configuration as it counts for this step."""
-    step, agents = ctx.step, ctx.config.agents
+def configured(config: Config, step: Step) -> Config:
+    """Return the configuration as it counts for a step that asks a role."""
+    agents = config.agents
     said = {"model": step.model, "effort": step.effort, "timeout_s": step.timeout_s}
     own = agents.override(Role(step.agent or "")).model_copy(update={k: v for k, v in said.items() if v is not None})
-    return ctx.config.model_copy(update={"agents": agents.model_copy(update={step.agent or "": own})})
+    return config.model_copy(update={"agents": agents.model_copy(update={step.agent or "": own})})

@@ -18,6 +18,7 @@ from pipeline.recipes.steps_state import StepEvent
 from pipeline.reports.markdown import bullets, sections
 from pipeline.steps.publication.commits import Planned
 from pipeline.steps.publication.holding import held_md, hold_over
+from pipeline.steps.publication.manual_ways import onto_line
 from pipeline.steps.publication.publisher import since
 from pipeline.steps.publication.rebuilding import refusal_of_files
 from pipeline.steps.publication.trees import put_on
@@ -56,9 +57,10 @@ async def _made(ctx: RecipeContext, base: Base) -> Made:
     before, after = _before(ctx), _after(ctx)
     if before == after:
         return None
-    refused = refusal_of_files(ctx, base, (Planned(before, after, "", ctx.lane_name),))
+    refused = refusal_of_files(ctx, base, planned(ctx))
     if refused is not None:
-        return StepEvent(signal=StepSignal.BRANCH_MOVED, note=refused.why)
+        merge = f"; the changes merge as text; to have that measured and published: {onto_line(ctx)}"
+        return StepEvent(signal=StepSignal.BRANCH_MOVED, note=refused.why + (merge if refused.mergeable else ""))
     under = repository.tree_of(base.commit)
     put = put_on(repository, under, before, after)
     if put.conflicts:
@@ -87,6 +89,11 @@ async def _broken(ctx: RecipeContext, tree: str, under: str) -> StepEvent | None
     more = f"; and {len(held.lost) - _SHOWN} more" if len(held.lost) > _SHOWN else ""
     note = f"not published: {'; '.join(held.lost[:_SHOWN])}{more}"
     return StepEvent(signal=StepSignal.NOT_MET, note=note, evidence=(name,))
+
+
+def planned(ctx: RecipeContext) -> tuple[Planned, ...]:
+    """Return what the step would put on the branch, as the tree that it leads from and to in the run."""
+    return (Planned(_before(ctx), _after(ctx), "", ctx.lane_name),)
 
 
 def _before(ctx: RecipeContext) -> str:

@@ -49,11 +49,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class NoClaim:
-    """A commit that claims nothing, or in words that cannot be read (`broken`)."""
+    """A commit that claims no evidence, or in words that cannot be read (`broken`)."""
 
     why: str
     run_id: str | None = None
     broken: bool = False
+    of_recipe: bool = False
+    """Whether a run that works on no issue made it: what it claims is that nothing is lost."""
 
 
 def claim_of(repository: Repository, commit: str) -> Claim | NoClaim:
@@ -66,6 +68,9 @@ def claim_of(repository: Repository, commit: str) -> Claim | NoClaim:
     run_id, task, evidence = (found.get(key) for key in (RUN_ID, "Task", "Red-Evidence"))
     if run_id is None:
         return NoClaim("it has no Run-Id trailer: no run of redfirst made it, or its message was rewritten")
+    if task is None and evidence is None and "Issue" not in found:
+        why = "it is of a recipe's run, which has no test of its own to show: measured is that nothing is lost"
+        return NoClaim(why, run_id, of_recipe=True)
     if task is None and evidence is None:
         return NoClaim("it is a commit of a run without a task of its own", run_id)
     if task is None or evidence is None:

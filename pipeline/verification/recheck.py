@@ -41,7 +41,8 @@ async def recheck(ctx: MeasurementContext, commit: str) -> CommitCheck:
     found = CommitCheck(commit=commit, subject=ctx.repository.subject(commit), status=Status.UNCHECKED)
     try:
         if isinstance(claim, NoClaim):
-            status = Status.UNCHECKED if claim.broken else Status.NOTHING_CLAIMED
+            sound = Status.NOTHING_LOST if claim.of_recipe else Status.NOTHING_CLAIMED
+            status = Status.UNCHECKED if claim.broken else sound
             found = found.model_copy(update={"status": status, "why": claim.why, "run_id": claim.run_id})
             return found if claim.run_id is None or claim.broken else await _without_task(ctx, found)
         ctx.say(f"{commit[:12]}: task {claim.task} of {claim.run_id}")
@@ -52,7 +53,10 @@ async def recheck(ctx: MeasurementContext, commit: str) -> CommitCheck:
 
 
 async def _without_task(ctx: MeasurementContext, found: CommitCheck) -> CommitCheck:
-    """Return the check of a commit that closes the issue, or tidies production: it touches no test and breaks none."""
+    """Return the check of a commit without a task: it may touch no test, and break none.
+
+    It closes an issue, tidies production, or is what a step of a recipe wrote.
+    """
     parents = [_tree_of(ctx, commit) for commit in ctx.repository.parents(found.commit)]
     tree = _tree_of(ctx, found.commit)
     changed = [path for path in changed_paths(ctx, parents[0], tree) if not is_tracker(path)] if parents else []

@@ -22,6 +22,8 @@ class Status(StrEnum):
     UNCHECKED = "unchecked"
     NOT_TESTABLE = "not_testable"
     """Nothing is lost, and no test was RED: the run said that none could be written."""
+    NOTHING_LOST = "nothing_lost"
+    """A recipe's commit, which has no test of its own to show: whatever passed before passes with it."""
     NOTHING_CLAIMED = "nothing_claimed"
 
 
@@ -78,13 +80,14 @@ class CommitCheck(_Document):
 class VerifyDocument(_Document):
     """What `verify --json` prints. `ok`: every commit that claims evidence is verified, and there is one.
 
-    The exit code is 0 then, 7 where something is refuted, else 2: unchecked, not testable, nothing claimed.
+    The exit code is 0 then, 7 where something is refuted, 8 where all that is claimed is that nothing is lost, else 2:
+    unchecked, not testable, nothing claimed.
     """
 
     schema_: Literal["redfirst.verify/1"] = Field(default="redfirst.verify/1", alias="schema")
     ok: bool
     status: Status
-    exit_code: Literal[0, 2, 7]
+    exit_code: Literal[0, 2, 7, 8]
     asked: str
     commits: tuple[CommitCheck, ...]
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from pipeline.git import UntouchedRepository
     from pipeline.verification.context import VerificationContext
 
-_EXITS: Final[Mapping[Status, Literal[0, 2, 7]]] = {
+_EXITS: Final[Mapping[Status, Literal[0, 2, 7, 8]]] = {
     Status.VERIFIED: 0,
     Status.REFUTED: 7,
     Status.UNCHECKED: 2,
     Status.NOT_TESTABLE: 2,
+    Status.NOTHING_LOST: 8,
     Status.NOTHING_CLAIMED: 2,
 }
 
@@ -51,7 +52,7 @@ async def verified(ctx: VerificationContext, asked: str) -> VerifyDocument:
 def together(statuses: Iterable[Status]) -> Status:
     """Return the word for all of them, the worst one; commits that claim nothing do not count beside others."""
     found = set(statuses)
-    order = (Status.REFUTED, Status.UNCHECKED, Status.NOT_TESTABLE, Status.VERIFIED)
+    order = (Status.REFUTED, Status.UNCHECKED, Status.NOT_TESTABLE, Status.VERIFIED, Status.NOTHING_LOST)
     return next((status for status in order if status in found), Status.NOTHING_CLAIMED)
 
 

@@ -213,6 +213,18 @@ def test_an_agent_that_nobody_configured_blocks(home: Path, repository: Reposito
     assert (checks["agent-make"].status, checks["agent-make"].message) == ("fail", "as agent-orchestrator")
 
 
+def test_a_role_that_only_recipes_ask_is_looked_at_where_one_does(home: Path, repository: Repository) -> None:
+    assert "agent-explore" not in ask()
+    configure(home, f'{CONFIG}[agents.explore]\nbackend = "command"\nargv = ["nowhere-to-be-found"]\n')
+    assert ask(exit_code=2)["agent-explore"].status == "fail", "it has a table"
+    configure(home, CONFIG)
+    (home / ".config/redfirst/recipes").mkdir()
+    (home / ".config/redfirst/recipes/look.yaml").write_text(
+        "name: look\nsteps: [{id: a, agent: explore, prompt: Look.}]\n"
+    )
+    assert ask()["agent-explore"].status == "ok", "a recipe asks it"
+
+
 def test_what_the_repository_asks_for_needs_trust(repository: Repository) -> None:
     (repository.worktree / "redfirst.toml").write_text('[agents]\nargv = ["sh"]\nnetwork = "open"\n')
     git(repository.worktree, "add", "-A")

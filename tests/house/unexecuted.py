@@ -23,9 +23,6 @@ OF_THE_QUEUE: Final = "of the queue: tests/queued types it"
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "cli/queue_text.py": {"redfirst show {}": OF_THE_QUEUE},
     "queue/orders.py": {"redfirst queue list": OF_THE_QUEUE},
-    "cli/going_on.py": {
-        "redfirst resume {}": OF_RECIPES,
-    },
     "cli/recipe_runs.py": {
         "redfirst explain {} -v": OF_RECIPES,
     },
@@ -85,6 +82,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
             "of a run that was interrupted at a terminal: tests/e2e/test_interruptions.py compares it with "
             "GO_ON, then resumes"
         ),
+        "redfirst show {}": OF_RECIPES,
     },
     "config/load.py": {
         "redfirst demo   # shows the whole way with scripted agents": DEMO,

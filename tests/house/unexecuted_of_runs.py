@@ -70,8 +70,8 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     },
     "service/recipe_run.py": {
         "redfirst resume {}": OF_RECIPES,
+        "redfirst show {}": OF_RECIPES,
     },
-    "service/recipe_start.py": {"redfirst recipes show {}": OF_RECIPES},
     "steps/recipe_outcome.py": {
         "redfirst resume {} --step {}": "a step of a recipe: tests/workflows/test_going_on.py types it",
         "redfirst resume {}": OF_RECIPES,

@@ -62,6 +62,7 @@ def situation(state: RunState, *, dispatches: bool) -> Situation:
         state.trunk.left_out,
         task,
         tuple(_shape(state.tasks[name], red=False) for name in state.queue),
+        state.own_step,
         (state.fixing, state.nothing_changed, bool(state.open_blockers), state.failure),
         (state.outcome, state.reason),
         (state.split_size, state.dispatches) if dispatches else None,

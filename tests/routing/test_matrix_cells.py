@@ -89,6 +89,8 @@ FINAL_REVIEW ACCEPTABLE, CONVERGED -> PUBLISH
 FINAL_REVIEW FIX -> SPLIT by FINAL_REVIEW
 FINAL_REVIEW COSMETIC -> FINAL_REVIEW by COSMETIC
 FINAL_REVIEW PLAN -> PLAN by PLAN_REWORK
+FINAL_REVIEW WRITTEN -> FINAL_REVIEW by OWN_STEPS
+FINAL_REVIEW NOT_WRITTEN -> parked agent_unusable
 PUBLISH PUBLISHED -> completed done
 PUBLISH PUBLISHED, if blockers on record -> completed_with_blockers blockers
 PUBLISH PUBLISHED, if every task was done already -> completed nothing_to_do
@@ -211,6 +213,7 @@ def test_a_gate_sends_back_only_to_where_the_run_has_been() -> None:
         (Loop.SEAM, 1, False, "task", "CHECK_TESTS (not_testable)"),
         (Loop.UNNOTICED_FAULTS, 1, False, "task", "next task"),
         (Loop.COSMETIC, 1, False, "run", "PUBLISH"),
+        (Loop.OWN_STEPS, 10, False, "split revision", "parked agent_unusable"),
         (Loop.TIP_MOVED, 5, False, "run", "parked branch_moved"),
         (Loop.REASK, 1, False, "slot", "parked agent_unusable"),
         (Loop.DISPATCHES, 30, False, "run", "parked budget"),

@@ -72,6 +72,7 @@ def test_a_bound_that_is_lifted_is_noticed(loop: Loop) -> None:
         (Loop.TEST_DESIGN, Retry(Step.IMPLEMENT, Loop.MAKE_RETRY)),
         (Loop.PLAN_REWORK, Retry(Step.SPLIT, Loop.SPLIT_REWORK)),
         (Loop.COSMETIC, Goto(Step.FINAL_REVIEW)),
+        (Loop.OWN_STEPS, Goto(Step.FINAL_REVIEW)),
         (Loop.FINAL_REVIEW, Goto(Step.SPLIT)),
     ],
 )
@@ -88,6 +89,7 @@ def test_an_reached_limit_that_leads_back_is_noticed(loop: Loop, exhausted: Acti
         (Loop.FINAL_REVIEW, "split revision"),
         (Loop.FINAL_REVIEW, "task"),
         (Loop.TEST_DESIGN, "task and red tree"),
+        (Loop.OWN_STEPS, "slot"),
         (Loop.STUB_RETRY, "slot"),
         (Loop.TEST_REWRITE, "slot"),
     ],

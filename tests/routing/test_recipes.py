@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FOUND: Final = {name: phases_of(sound(text, **BUILT_IN)) for name, text in BUILT_IN.items()}
 PHASES: Final = {name: phases for name, phases in FOUND.items() if phases is not None}
 QUICK: Final = PHASES["quick"]
+OWN: Final = replace(QUICK, own=("log", "more"))
 LENIENT: Final = replace(QUICK, plan=(Role.CHECK,), own_split=True)
 
 
@@ -98,10 +99,35 @@ def test_who_wants_to_see_plan_or_split_gets_a_split(gate: str) -> None:
     assert (after.trunk.gate, after.current) == (("split", None) if gate == "split" else (None, "1"))
 
 
+def test_steps_of_its_own_are_done_before_the_review_and_again_when_tasks_were_accepted_since() -> None:
+    to_tasks = ("OK CLAIMED DRAFTED NOT_ASKED", event("NOT_ASKED", tasks=tasks("1")))
+    state = walk(begin(phases=OWN), *to_tasks, "RED=r GREEN=g")
+    assert (state.trunk.step, state.own_step, state.slots) == (Step.FINAL_REVIEW, "log", (Role.MAKE,))
+    with pytest.raises(UnroutedSignalError):
+        walk(state, "ACCEPTABLE")
+    stuck = walk(state, "NOT_WRITTEN")
+    assert (stuck.outcome, stuck.reason, stuck.head) == ("parked", "agent_unusable", "g")
+    before = state
+    state, (decision,) = walk_with_decisions(state, "WRITTEN=w1")
+    assert (state.own_step, decision.counters) == ("more", {"own_steps@split 1": 1})
+    assert dispatches_due(decision, before, state) == 1
+    state = walk(state, "WRITTEN=w2")
+    assert (state.own_step, state.head, state.slots) == (None, "w2", (Role.CHECK,))
+    with pytest.raises(UnroutedSignalError):
+        walk(state, "WRITTEN=w3")
+    assert walk(state, "COSMETIC=e").own_step is None, "an edit of ours leaves what they wrote"
+    fixed = walk(state, "FIX DRAFTED:2 RED=r2 GREEN=g2")
+    assert (fixed.trunk.step, fixed.own_step, fixed.tasks["2"].start) == (Step.FINAL_REVIEW, "log", "w2")
+    assert walk(fixed, "WRITTEN=w3 WRITTEN=w4 ACCEPTABLE PUBLISHED").outcome == "completed"
+    again = walk(state, "PLAN DRAFTED NOT_ASKED", event("NOT_ASKED", tasks=tasks("3")), "RED=r3 GREEN=g3")
+    assert (again.own_step, again.written) == ("log", ())
+
+
 WAYS: Final[Mapping[str, RunState]] = {
     "quick": begin(limits(Loop.PLAN_REWORK, Loop.SPLIT_REWORK, Loop.REASK, final_review=2), phases=QUICK),
     "quick, gates": begin(limits(Loop.PLAN_REWORK), ["plan", "split", "commit"], park=True, phases=QUICK),
     "a split without a plan's review": begin(limits(Loop.PLAN_REWORK, Loop.HYGIENE), phases=LENIENT),
+    "steps of its own": begin(limits(Loop.PLAN_REWORK, final_review=2, own_steps=2), phases=OWN),
     "issue": begin(limits(Loop.PLAN_REWORK, plan_review=2, split_review=2, final_review=2)),
 }
 

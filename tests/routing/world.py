@@ -70,7 +70,7 @@ def integrated(state: RunState, signal: Signal) -> Trees | None:
 
 
 def slots(state: RunState) -> tuple[Role, ...]:
-    return tuple(role for role in state.phases.slots(state.trunk.step) if role not in state.trunk.left_out)
+    return tuple(role for role in state.slots if role not in state.trunk.left_out)
 
 
 def renamed(state: RunState, split: tuple[NewTask, ...]) -> tuple[NewTask, ...]:

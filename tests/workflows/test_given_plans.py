@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.lanes import finding, play
-from kit import ALL_WELL, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, RESULT_ACCEPTED, RESULT_SIMPLE
+from e2e.lanes import finding, go_on, play
+from kit import (
+    ALL_WELL,
+    ISSUE,
+    PLAN_ACCEPTED,
+    PLAN_SIMPLE,
+    README,
+    RESULT_ACCEPTED,
+    RESULT_SIMPLE,
+    SPLIT_ACCEPTED,
+)
 from workflows.test_quick import OLD, asked, planned, summed, sums, worked
 from workflows.test_several_files import BUILT_IN, wrong
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from pipeline.yaml_text import read
 
+if TYPE_CHECKING:
     from kit import Entry, Project
 
 GIVEN = "name: mine\nextends: builtin:issue\nedits:\n  - change: {step}\n    set: {{given: {given}}}\n"
@@ -89,3 +99,53 @@ def test_a_given_plan_that_comes_back_is_drafted_anew(tmp_path: Path) -> None:
     project.use_script([refused, PLAN_SIMPLE])
     assert "dispatch 003-plan-orchestrator" in project.run("--recipe", mine(project))["error"]["message"]
     assert asked(project) == ["review-plan", "review-plan", "plan"]
+
+
+@pytest.mark.slow
+@pytest.mark.broad
+def test_what_a_person_edited_at_the_gates_is_kept_in_the_recipe_that_is_saved(tmp_path: Path) -> None:
+    project = sums(tmp_path)
+    plan = planned(summed("greet"))["report"]
+    drafted = {key: value for key, value in plan.items() if key != "tasks"}
+    split = {"when": {"kind": "split"}, "report": {"tasks": plan["tasks"]}}
+    script = [{"when": {"kind": "plan"}, "report": drafted}, split, *worked("greet", "1"), RESULT_ACCEPTED]
+    parked = play(project, script, "--recipe", "quick", "--approve", "plan,split")
+    assert parked.document["reason"] == "approval"
+    mine = parked.folder / "plan.md"
+    text = mine.read_text().replace(drafted["problem"], "It is my problem.")
+    mine.write_text(text.replace("## Files", "## Risks\n\n- It may\n  overflow\n\n## Files"))
+    parked = go_on(parked, "approve")
+    assert parked.document["reason"] == "approval", parked.document
+    task = parked.folder / "task-1.md"
+    task.write_text(task.read_text().replace("C1: greet 2 is 4", "C1: greet 2 is 4, and 0 is 0"))
+    done = go_on(parked, "approve")
+    assert done.document["outcome"] == "completed", (done.document["note"], done.rows)
+    saved = project.document("recipes", "save", "GAL-1", "--as", "double")
+    found: Any = read(Path(saved["path"]).read_text()).value
+    given = found["edits"][0]["set"]["given"]
+    assert (given["problem"], given["risks"], given["approach"]) == (
+        "It is my problem.",
+        ["It may overflow"],
+        drafted["approach"],
+    )
+    assert given["tasks"][0]["acceptance_criteria"] == ["greet 2 is 4, and 0 is 0"]
+
+
+@pytest.mark.slow
+@pytest.mark.broad
+@pytest.mark.parametrize("gate", ["plan", "split"])
+def test_a_given_plan_waits_at_the_gates_and_counts_as_a_person_edited_it(gate: str, tmp_path: Path) -> None:
+    project = sums(tmp_path)
+    script = [REVIEWED, PLAN_SIMPLE, SPLIT_ACCEPTED, *worked("greet", "1"), *worked("more", "2")]
+    script += [RESULT_ACCEPTED, RESULT_SIMPLE]
+    parked = play(project, script, "--recipe", mine(project), "--approve", gate)
+    assert (parked.document["reason"], parked.document["gate"]) == ("approval", gate), parked.document
+    name = "plan.md" if gate == "plan" else "task-1.md"
+    place = parked.folder / name
+    place.write_text(
+        place.read_text() + ("\n## Risks\n\n- Mine.\n" if gate == "plan" else "\n## Constraints\n\n- Mine.\n")
+    )
+    done = go_on(parked, "approve")
+    assert done.document["outcome"] == "completed", (done.document["note"], done.rows)
+    assert {"plan", "split"}.isdisjoint(asked(project)), "nobody is asked for what is given"
+    assert "- Mine." in done.asked("write-tests", task="1").text("plan" if gate == "plan" else "task")

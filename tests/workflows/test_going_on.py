@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import make_project
 
+from pipeline.engine.machine import TRUNK
+from pipeline.recipes.check import checked
+from pipeline.recipes.items import areas_by_item
+from pipeline.recipes.machine import RecipeMachine
+from pipeline.recipes.reopening import reopened
+from pipeline.recipes.step_table import StepSignal
+from pipeline.recipes.steps_state import StepEvent
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -87,3 +95,28 @@ def test_a_step_is_done_again_with_all_that_saw_it(tmp_path: Path) -> None:
     said = project.document("resume", "--step", "judge")
     assert (said["_code"], said["output"]) == (0, "It does not greet.\n"), said["_stderr"]
     assert dispatches(project) == ["look", "judge", "tell", "judge", "tell"]
+
+
+def test_steps_that_a_changed_recipe_makes_of_a_list_that_is_there_write_side_by_side(tmp_path: Path) -> None:
+    """And so do those of a list that is given with the inputs; where two areas meet, one waits."""
+    head = "name: mine\ninputs: [{name: some, type: issues, default: A-1 A-2}]\nsteps:\n"
+    head += "  - {id: list, agent: explore, prompt: p, payload: {type: array, items: {type: string}}}\n"
+    each = '  - {{id: {id}, agent: make, prompt: p, depends_on: [list], for_each: "{over}", write_set: ["{area}"]}}\n'
+    of_list = each.format(id="w", over="{{steps.list.payload}}", area="{{item}}.md")
+    recipe, problems = checked(head + of_list)
+    assert recipe is not None, problems
+    machine = RecipeMachine(recipe, {"some": "A-1 A-2"})
+    before, _ = checked(head)
+    assert before is not None
+    first = RecipeMachine(before, {"some": "A-1 A-2"})
+    state, _ = first.advance(first.initial(), StepEvent(signal=StepSignal.OK, lane=TRUNK))
+    state, _ = first.advance(state, StepEvent(signal=StepSignal.ANSWERED, lane="list"))
+    areas = areas_by_item(machine.steps["w"], machine.values, ["a", "b", "a"])
+    after = reopened(machine, state, ["w"], {"w": 3}, {"w": areas})
+    assert set(after.lanes) - {TRUNK} == {"w.1", "w.2"}
+    of_input, problems = checked(head + each.format(id="w", over="{{inputs.some}}", area="docs/{{item}}.md"))
+    assert of_input is not None, problems
+    begun = RecipeMachine(of_input, {"some": "A-1 A-2"})
+    state, _ = begun.advance(begun.initial(), StepEvent(signal=StepSignal.OK, lane=TRUNK))
+    state, _ = begun.advance(state, StepEvent(signal=StepSignal.ANSWERED, lane="list"))
+    assert set(state.lanes) - {TRUNK} == {"w.1", "w.2"}

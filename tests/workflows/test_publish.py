@@ -77,6 +77,14 @@ def test_what_was_written_is_one_commit_whenever_the_driver_dies(tmp_path: Path)
     left = json.loads((project.run_folder("run-tidy") / "steps/ship/ship.json").read_text())
     assert left["files"] == ["greet.py", "notes.txt"]
     assert problems(project) == []
+    checked = project.document("verify", "main..work")
+    (commit,) = checked["commits"]
+    assert (checked["_code"], checked["status"], checked["ok"]) == (8, "nothing_lost", False)
+    assert "nothing that passed before is lost" in commit["notes"][-1], commit
+    breaking = "def greet(name):\n    return None\n"
+    project.write({"greet.py": breaking})
+    project.git("commit", "--quiet", "--all", "--message", "fix: forged\n\nRun-Id: run-tidy")
+    assert project.redfirst("verify", "HEAD").returncode == 7
 
 
 @pytest.mark.broad
@@ -103,6 +111,27 @@ def test_what_the_user_committed_meanwhile_is_built_on_where_no_file_meets(tmp_p
     assert "and measured there" in done["output"]
     assert project.git("log", "--format=%s", "main..work").splitlines()[0] == "fix: Check names"
     assert "docs: elsewhere" in project.git("log", "--format=%s", "main..work")
+    assert problems(project) == []
+
+
+@pytest.mark.broad
+def test_what_both_changed_is_merged_where_a_person_asks_for_it(tmp_path: Path) -> None:
+    project = project_with(tmp_path, SCRIPT)
+    assert die_at(project, "before journal publish_intended", 1, "run", "tidy", "what=Check names") == KILLED
+    project.write({"greet.py": (project.root / "greet.py").read_text().replace("Greetings.", "Kind greetings.")})
+    project.commit("docs: kind")
+    parked = project.document("resume", "run-tidy")
+    assert (parked["reason"], parked["safe_next_actions"][0]) == (
+        "branch_moved",
+        "redfirst resume run-tidy --onto work",
+    )
+    missing = project.document("resume", "run-tidy", "--onto", "nowhere")["error"]
+    assert "There is no commit nowhere" in missing["message"]
+    done = project.document("resume", "run-tidy", "--onto", "work")
+    assert (done["outcome"], done["dispatches"]) == ("completed", 4), done
+    assert (project.root / "greet.py").read_text() == GREET_DONE.replace("Greetings.", "Kind greetings.")
+    assert project.git("log", "--format=%s", "main..work").splitlines() == ["fix: Check names", "docs: kind"]
+    assert "has ended" in project.document("resume", "run-tidy", "--onto", "work")["error"]["message"]
     assert problems(project) == []
 
 

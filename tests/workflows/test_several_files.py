@@ -187,13 +187,13 @@ def test_an_edit_that_cannot_be_made_is_told_where_it_stands(edit: str, told: st
     assert found[0].startswith(told) or told in found[0], found
 
 
-def test_a_recipe_of_an_agent_asks_readers_alone() -> None:
+def test_a_recipe_of_an_agent_asks_readers_alone_and_no_person() -> None:
     text = (
         "name: x\nsteps:\n  - {id: a, agent: explore, prompt: p, model: large}\n  - {id: b, agent: make, prompt: p}\n"
     )
-    text += "  - {id: c, run: [ls]}\n  - {id: d, gate: ask}\n"
+    text += "  - {id: c, run: [ls]}\n  - {id: d, gate: ask}\n  - {id: e, gate: note, prompt: p}\n"
     found = [(problem.pointer, problem.rule) for problem in not_for_agents(sound(text))]
-    assert found == [(f"/steps/{at}", "not_for_agents") for at in ("0/model", "1/agent", "2/run")]
+    assert found == [(f"/steps/{at}", "not_for_agents") for at in ("0/model", "1/agent", "2/run", "3/gate")]
 
 
 def test_names_of_inner_steps_keep_to_themselves() -> None:

@@ -16,12 +16,13 @@ from pipeline.reports.hygiene import SUBJECT
 from pipeline.runs import tracker
 from pipeline.steps.evidence.records import baseline_of, read_evidence
 from pipeline.steps.evidence.stubs import stub_of, waiting_name
+from pipeline.steps.own_steps import request_name
 from pipeline.steps.publication.follow_ups import file_items
 from pipeline.steps.publication.trees import put_on
 from todo import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pipeline.evidence.observation import Layout
     from pipeline.routing.state import TaskState
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pipeline.steps.publication.follow_ups import Item
     from pipeline.steps.publication.publisher import Publisher
 
+_WRITING: Final = frozenset({"write-tests", "implement", "seam", "stub", "change"})
+"""Kinds of dispatches whose work is in the commits."""
 _TEXTS: Final = (".md", ".rst", ".adoc")
 
 
@@ -65,7 +68,9 @@ def planned(ctx: Context, base: Base) -> tuple[Planned, ...]:
     """Return the commits of the run's work in order, as they are to be put on *base*; without the tracker's."""
     tree = ctx.run.info.start_tree
     found: list[Planned] = []
-    for task in ctx.state.done_tasks:
+    for number, task in enumerate(ctx.state.done_tasks):
+        found += _own(ctx, tree, number)
+        tree = found[-1].after if found else tree
         accepted = _accepted_tree(task)
         if accepted == tree:
             continue
@@ -76,10 +81,28 @@ def planned(ctx: Context, base: Base) -> tuple[Planned, ...]:
             tree = task.stubs
         found.append(Planned(tree, accepted, message, f"task {task.id}"))
         tree = accepted
+    found += _own(ctx, tree, len(ctx.state.done_tasks))
+    tree = found[-1].after if found else tree
     if ctx.state.head != tree:  # a cosmetic edit after the last task
         message = message_of("style: apply cosmetic findings of the final review", "", trailers(ctx))
         found.append(Planned(tree, ctx.state.head, message, "the final review"))
     return tuple(found)
+
+
+def _own(ctx: Context, tree: str, accepted: int) -> Iterator[Planned]:
+    """Yield the commits of the recipe's own steps that were done when so many tasks were accepted."""
+    for one in ctx.state.written:
+        if one.accepted == accepted and one.tree != tree:
+            yield Planned(tree, one.tree, _own_message(ctx, one.step, tree, one.tree), f"step {one.step}")
+            tree = one.tree
+
+
+def _own_message(ctx: Context, step: str, before: str, after: str) -> str:
+    """Return the message of a step's commit: what the recipe asks for, in its first line."""
+    paths = [change.path for change in ctx.repository.diff(before, after)]
+    kind = commit_type(paths, baseline_of(ctx).layout, Evidence.REGRESSION, is_fix=False, sources=ctx.toolchain.sources)
+    asked = ctx.read(request_name(step)).strip().partition("\n")[0].rstrip(" .:")
+    return message_of(f"{kind}: {_lower_first(asked)}", "", [*trailers(ctx), ("Step", step)])
 
 
 def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -215,7 +238,7 @@ def _lower_first(title: str) -> str:
 
 def trailers(ctx: Context) -> list[tuple[str, str]]:
     """Return the trailers that every commit of the run carries (architecture 8)."""
-    used = {r.backend for r in ctx.run.records.values() if r.step in {"write-tests", "implement", "seam", "stub"}}
+    used = {r.backend for r in ctx.run.records.values() if r.kind in _WRITING}
     return [("Issue", ctx.issue), ("Run-Id", ctx.run.info.run_id), *assisted_by(used)]
 
 

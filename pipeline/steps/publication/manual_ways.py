@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.steps.context import Context
+    from pipeline.steps.publication.publisher import Publisher
 
 
 def carried(ctx: Context, tip: str) -> str | None:
@@ -24,7 +25,7 @@ def carried(ctx: Context, tip: str) -> str | None:
     return f"{branch} already carries exactly this result ({tip[:12]}); nothing is left to do: redfirst abandon {name}"
 
 
-def onto_line(ctx: Context) -> str:
+def onto_line(ctx: Publisher) -> str:
     """Return the command that goes on onto the branch as it is now."""
     return f"redfirst resume {ctx.run.info.run_id} --onto {shlex.quote(ctx.run.info.branch)}"
 

@@ -1,0 +1,167 @@
+"""The steps of a recipe's own on the way of an issue: @make writes what each says, before the result is reviewed.
+
+FINAL_REVIEW asks for one of them in each visit (the rows WRITTEN and NOT_WRITTEN). What is written was measured as it
+is: whatever passed before the run, or at the GREEN of a task, passes over it.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pipeline.dispatch.request import Request
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.measure.project_tools import tools_for
+from pipeline.recipes.plan import ATTEMPTS, area_of
+from pipeline.recipes.templates import filled
+from pipeline.reports.work import Complete
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Role, Signal
+from pipeline.runs.kept_recipe import kept_recipe
+from pipeline.steps.asking.dispatches import ask
+from pipeline.steps.asking.grants import scope_without_task
+from pipeline.steps.evidence.records import baseline_of, known_tests
+from pipeline.steps.publication.holding import held_md, hold
+from pipeline.steps.recipe_dispatch import configured
+from pipeline.steps.recipe_outcome import changed_md
+from pipeline.steps.recipe_texts import in_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.policy.scope import TestScope
+    from pipeline.recipes.model import Step
+    from pipeline.recipes.templates import Reference
+    from pipeline.steps.asking.dispatches import Answer
+    from pipeline.steps.context import Context
+
+_ASKED_AGAIN: Final = frozenset({Signal.MALFORMED, Signal.VIOLATION, Signal.TIMED_OUT})
+_AGAIN: Final = (
+    "\n\nYou have done this before: what you wrote then lies in the workspace, and others have worked on it since. "
+    "Change only what has to be otherwise now."
+)
+_SHOWN: Final = 3
+
+
+async def run(ctx: Context, name: str) -> Event:
+    """Return WRITTEN with the files as the step leaves them, or NOT_WRITTEN and why."""
+    recipe, values = kept_recipe(ctx.run)
+    step = next(one for one in recipe.steps if one.id == name)
+    try:
+        answer = await _asked(_as_said(ctx, step), step, await _request(ctx, step, values))
+        if isinstance(answer, Event):
+            return answer
+        return await _written(ctx, step, answer)
+    except UnmeasurableError as error:
+        return error.event
+
+
+def request_name(step: str) -> str:
+    """Return where it is kept what a step was asked."""
+    return f"steps/{step}/request-{step}.md"
+
+
+def answer_name(step: str) -> str:
+    """Return where it is kept what a step said of its work."""
+    return f"steps/{step}/{step}.md"
+
+
+def _as_said(ctx: Context, step: Step) -> Context:
+    """Return the same ports with the model, effort and time that the step says."""
+    here = copy(ctx)
+    here.config = configured(ctx.config, step)
+    here.dispatcher = copy(ctx.dispatcher)
+    here.dispatcher.config = here.config
+    return here
+
+
+async def _asked(ctx: Context, step: Step, request: Request) -> Answer | Event:
+    """Return the answer that counts, asked for as often as the step says; the others are told in NOT_WRITTEN."""
+    answer = await ask(ctx, request)
+    for number in range(1, step.attempts or ATTEMPTS):
+        if not isinstance(answer, Event) or answer.signal not in _ASKED_AGAIN:
+            break
+        answer = await ask(ctx, replace(request, reasks=number))
+    if isinstance(answer, Event) and answer.signal in _ASKED_AGAIN:
+        note = f"{step.id}: {answer.signal.value}: {answer.note}"
+        return Event(signal=Signal.NOT_WRITTEN, note=note, evidence=answer.evidence)
+    return answer
+
+
+async def _request(ctx: Context, step: Step, values: dict[str, str]) -> Request:
+    inputs: list[Path] = []
+
+    def keep(name: str, text: str) -> Path:
+        return ctx.path(ctx.write(f"steps/{step.id}/{name}", text))
+
+    def value(one: Reference) -> str:
+        if one.input is None:
+            return f"(what `{one.step}` came to is among the artifacts `outcomes`)"
+        return in_text(f"{one.input}.txt", values[one.input], keep, inputs)
+
+    said = filled(step.prompt or "", value).rstrip()
+    before = any(one.step == step.id for one in ctx.state.written)
+    asked = keep(request_name(step.id).rpartition("/")[2], f"{said}{_AGAIN if before else ''}\n")
+    measured = ctx.path(_measured_name(ctx, step))
+    artifacts = {
+        "request": [asked],
+        "inputs": inputs,
+        "outcomes": _outcomes(ctx, step),
+        "measured": [measured] if measured.is_file() else [],
+    }
+    return Request(
+        Role.MAKE,
+        "change",
+        ctx.state.head,
+        artifacts={name: paths for name, paths in artifacts.items() if paths},
+        area=area_of(step, values),
+        tests=_tests(ctx),
+        tools=await tools_for(ctx, ()),
+    )
+
+
+def _outcomes(ctx: Context, step: Step) -> list[Path]:
+    """Return what the run came to so far: issue, plan, tasks, the whole change, what steps like this one said."""
+    names = ["issue.md", "plan.md", *(f"task-{task.id}.md" for task in ctx.state.done_tasks)]
+    patch = ctx.repository.patch(ctx.state.start, ctx.state.head)
+    if patch:
+        names.append(ctx.write(f"steps/{step.id}/so-far.patch", patch))
+    names += dict.fromkeys(answer_name(one.step) for one in ctx.state.written)
+    return [path for path in map(ctx.path, names) if path.is_file()]
+
+
+def _tests(ctx: Context) -> TestScope:
+    """Return what counts as a test: what did before the run, and what its tasks brought."""
+    tree = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
+    scope = scope_without_task(baseline_of(ctx), tree, ctx.toolchain.sources)
+    brought = {record.path for record in known_tests(ctx).values() if record.path}
+    return replace(scope, known=scope.known | (brought - scope.code))
+
+
+async def _written(ctx: Context, step: Step, answer: Answer) -> Event:
+    """Return what the work comes to, measured.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    head, report = ctx.state.head, answer.report
+    tree = answer.result.tree or head
+    changed = changed_paths(ctx, head, tree)
+    names = (ctx.write(answer_name(step.id), changed_md(report, changed)), answer.evidence)
+    if not isinstance(report, Complete):
+        why = getattr(report, "blocking_issue", None) or getattr(report, "missing", "")
+        return Event(signal=Signal.NOT_WRITTEN, note=f"{step.id}: @make: {why}", evidence=names)
+    if tree != head:
+        held = await hold(ctx, tree)
+        if held.lost:
+            measured = ctx.write(_measured_name(ctx, step), held_md(held))
+            more = f"; and {len(held.lost) - _SHOWN} more" if len(held.lost) > _SHOWN else ""
+            note = f"{step.id}: {'; '.join(held.lost[:_SHOWN])}{more}"
+            return Event(signal=Signal.NOT_WRITTEN, note=note, evidence=(measured, *names))
+    note = f"{step.id}: {', '.join(changed) or 'nothing had to be changed'}"
+    return Event(signal=Signal.WRITTEN, tree=tree, note=note, evidence=names)
+
+
+def _measured_name(ctx: Context, step: Step) -> str:
+    return f"steps/{step.id}/measured-{ctx.lane.visit:03}.md"
