@@ -36,6 +36,9 @@ LAZY_COMMANDS: Final = (
         "pipeline.cli.land:land",
         "Put the commits of finished runs on their base, each verified on what it lands on.",
     ),
+    LazyCommand(
+        "gc", "pipeline.cli.gc:gc", "Show what runs have left and nobody needs, with the proof; remove it with --apply."
+    ),
     LazyCommand("tdd", "pipeline.cli.tdd:app", "Measure RED and GREEN of what you wrote, without any agent."),
     LazyCommand("routes", "pipeline.cli.routes:routes", "Print the routing matrix and its bounds."),
     LazyCommand("simulate", "pipeline.cli.routes:simulate", "Walk the routing matrix with signals from a file."),

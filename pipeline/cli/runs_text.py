@@ -155,6 +155,8 @@ def _where(line: RunLine) -> str:
         return f"at {line.gate_place}"
     if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
         return f"{line.reason}, in {line.step}{task}" if line.step is not None else str(line.reason)
+    if line.landed is not None:
+        return f"landed on {visible(line.landed)}"
     return str(line.reason)
 
 

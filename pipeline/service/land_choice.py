@@ -158,7 +158,7 @@ def _named(roster: Roster, name: str) -> Candidate:
 
 
 def _finished(roster: Roster) -> list[Candidate]:
-    """Return the finished runs; what is not the last word on its issue, or has blockers, is passed over."""
+    """Return the finished runs that are the last word on their issue; one with blockers is passed over."""
     lines = lines_of([place.folder for place in roster.runs])
     last: dict[str, tuple[str, str]] = {}
     for place, line in zip(roster.runs, lines, strict=True):
@@ -168,9 +168,9 @@ def _finished(roster: Roster) -> list[Candidate]:
     for place, line in zip(roster.runs, lines, strict=True):
         if line.outcome not in _DONE or line.issue is None or line.problem is not None or line.live:
             continue
-        newest = last[line.issue][1]
+        if last[line.issue][1] != roster.spoken(place.folder):
+            continue
         why = "it has blockers on record" if line.outcome is Outcome.COMPLETED_WITH_BLOCKERS else ""
-        why = f"{newest} is newer" if newest != roster.spoken(place.folder) else why
         candidate = _candidate(roster, place, why)
         found += [candidate] if candidate is not None else []
     return found

@@ -128,6 +128,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     Raises:
         UserError: the run is damaged.
     """
+    from pipeline.runs.events import Landed  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.facts import progress_of  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415  (the same)
     from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; most lines are kept)
@@ -141,6 +142,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     done, total = progress_of(run)
     taken = spent(run)
     asked = taken.asked > 0
+    landed = run.journal.of(Landed)
     return RunLine(
         name=folder.name,
         worktree=as_utf8(str(folder.parents[1])),
@@ -166,6 +168,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
         gate=gate_of(run),
         gate_place=gate_place(run),
         queued=run.queued,
+        landed=landed[-1].data.onto if landed else None,
     )
 
 

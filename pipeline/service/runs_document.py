@@ -19,6 +19,7 @@ class RunLine:
     `queued`: it was answered, and no process has driven it since; it may be driven by now (`live`).
     `driven_s` is how long processes drove it, without what it waited for a person. `cost_usd` and `tokens` are null
     unless every dispatch that asked a model says them; `cost_known_usd` is what is known, null where none was asked.
+    `landed` is the branch that `land` put it on.
     """
 
     name: str
@@ -45,6 +46,7 @@ class RunLine:
     gate: str | None = None
     gate_place: str | None = None
     queued: bool = False
+    landed: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

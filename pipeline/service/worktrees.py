@@ -77,6 +77,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
         made = Repository.find(folder)
         said = {"issue": options.issue, "order": options.order, "branch": branch, "tip": tip}
+        said["folder"] = str(made.worktree.resolve())
         write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
     return made, replace(options, base=base)
 

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from e2e.shapes import answers
 from kit import ISSUE, Project, make_project
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OLD = "nothing: {name} 0 = 0\n"
 
 
 @dataclass
 class Fleet:
-    """A repository whose main checkout stands on `main`, with issues GAL-1 to GAL-n and a sum for each."""
+    """A repository whose main checkout stands on `main`, with issues GAL-1 to GAL-n and two sums in a file for each."""
 
     project: Project
-    worktrees: dict[str, Path] = field(default_factory=dict[str, "Path"])
+    worktrees: dict[str, Path] = field(default_factory=dict[str, Path])
 
-    def run(self, number: int, *argv: str, file: str | None = None, factor: int = 2, name: str = "") -> dict[str, Any]:
+    def run(
+        self,
+        number: int,
+        *argv: str,
+        file: str | None = None,
+        factor: int = 2,
+        name: str = "",
+        outcome: str = "completed",
+        worktree: bool = True,
+    ) -> dict[str, Any]:
         """Drive an issue to commits in a worktree of its own: its function multiplies by a factor then.
 
         Args:
@@ -30,24 +37,28 @@ class Fleet:
             argv: Further words of the command.
             file: The file that is changed; by default the issue's own.
             factor: What it multiplies by.
-            name: The function; by default that of the file.
+            name: The function; by default the first one of the file.
+            outcome: How the run must stand then.
+            worktree: Whether it has one of its own.
         """
         own = file or f"f{number}"
         name = name or own
-        checks = (self.project.root / f"{own}.check").read_text()
-        sums = (self.project.root / f"{own}.sum").read_text()
+        checks = (self.project.root / f"{own}.check").read_text(encoding="utf-8")
+        sums = (self.project.root / f"{own}.sum").read_text(encoding="utf-8")
         tests = {f"{own}.check": f"{checks}by{number}: {name} 2 = {2 * factor}\n"}
         code = {f"{own}.sum": sums.replace(f"{name} n = n\n", f"{name} n = n * {factor}\n")}
         self.project.use_script(answers([*tests, *code], tests, code))
-        document = self.project.run("--worktree", "--base", "main", *argv, issue=f"GAL-{number}")
-        assert document.get("outcome") == "completed", document
+        document = self.project.run(
+            *(argv if "--base" in argv else ("--base", "main", *argv)),
+            *(("--worktree",) if worktree and "--worktree" not in argv else ()),
+            issue=f"GAL-{number}",
+        )
+        assert document.get("outcome") == outcome, document
         self.worktrees[document["run_id"]] = self.folder(document)
         return document
 
     def folder(self, document: dict[str, Any]) -> Path:
         """Return the worktree of a run."""
-        from pathlib import Path
-
         return Path(document["run_dir"]).parents[1]
 
     def land(self, *argv: str) -> dict[str, Any]:
@@ -64,6 +75,10 @@ class Fleet:
         lines = [json.loads(line) for line in text.splitlines()]
         return [line["data"] for line in lines if line["kind"] == kind]
 
+    def artifact(self, run: str, name: str) -> str:
+        """Return a file of a run."""
+        return (self.worktrees[run] / ".workflow" / run / name).read_text(encoding="utf-8")
+
     def boxes(self, revision: str = "main") -> list[str]:
         """Return the lines of README.md that list issues."""
         page = self.project.git("show", f"{revision}:TODO/README.md")
@@ -77,7 +92,7 @@ def make_fleet(
     files = {"sums.project": "", **(extra or {})}
     lines = ["# Issues", "", "## Core"]
     for number in range(1, count + 1):
-        files[f"f{number}.sum"] = f"f{number} n = n\n"
+        files[f"f{number}.sum"] = f"f{number} n = n\nh{number} n = n\n"
         files[f"f{number}.check"] = OLD.format(name=f"f{number}")
         text = ISSUE.replace("GAL-1", f"GAL-{number}")
         if depends and number in depends:

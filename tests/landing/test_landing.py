@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +26,7 @@ def test_a_finished_run_lands_where_the_base_moved(tmp_path: Path) -> None:
     (line,) = told["runs"]
     assert fleet.project.git("rev-list", "--reverse", f"{before}..main").splitlines() == line["commits"]
     assert fleet.project.git("status", "--porcelain") == ""
-    assert (fleet.project.root / "f1.sum").read_text() == "f1 n = n * 2\n"
+    assert (fleet.project.root / "f1.sum").read_text() == "f1 n = n * 2\nh1 n = n\n"
     copied = fleet.project.git("log", "-1", "--format=%(trailers:key=Rebased-From,valueonly)", line["commits"][0])
     assert copied == run["commits"][0]
     assert fleet.boxes() == ["- [x] [GAL-1](GAL-1.md) Reject empty names", "- [ ] [GAL-2](GAL-2.md) Reject empty names"]
@@ -32,3 +34,143 @@ def test_a_finished_run_lands_where_the_base_moved(tmp_path: Path) -> None:
     assert [(line["status"], line["why"]) for line in again["runs"]] == [("already", ["main has its commits already"])]
     assert fleet.project.git("rev-parse", "main") == told["after"] == again["after"]
     assert fleet.show("GAL-1")["landed"] is True
+
+
+@pytest.mark.broad
+def test_what_conflicts_is_ordered_again_with_its_patch_once(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 2)
+    project = fleet.project
+    fleet.run(1)
+    fleet.run(2, file="f1", name="h1", factor=3)  # lines that stand side by side
+    tried = fleet.land("--dry-run")
+    assert [line["status"] for line in tried["runs"]] == ["would_land", "refused"]
+    assert project.git("rev-parse", "main") == tried["before"] == tried["after"]
+    told = fleet.land()
+    assert told["_code"] == 7
+    assert [(line["run"], line["status"], line["found"], line["then"]) for line in told["runs"]] == [
+        ("run-GAL-1", "landed", "verified", "land"),
+        ("run-GAL-2", "refused", "conflict", "order_again"),
+    ]
+    (refused,) = fleet.journal("run-GAL-2", "landing_refused")
+    assert refused["found"] == "conflict"
+    assert [why.partition(" was changed by ")[0] for why in refused["why"]] == ["f1.check", "f1.sum"]
+    events = project.redfirst("events", "--type", "landing.*").stdout
+    assert [json.loads(line)["type"] for line in events.splitlines()] == [
+        "redfirst.landing.done.v1",
+        "redfirst.landing.refused.v1",
+    ]
+    (command,) = told["runs"][1]["safe_next_actions"]
+    assert command == "redfirst run GAL-2 --worktree --base main --previous run-GAL-2"
+    again = fleet.run(2, *shlex.split(command)[3:], file="f1", name="h1", factor=3)
+    assert again["run_id"] == "run-GAL-2@2"
+    given = fleet.artifact("run-GAL-2@2", "previous.patch")
+    assert given.startswith("# run-GAL-2 was not landed on main: conflict\n# f1.check was changed by ")
+    assert "+h1 n = n * 3\n" in given
+    prompt = next((fleet.worktrees["run-GAL-2@2"] / ".workflow/run-GAL-2@2/dispatches").glob("001-*/prompt.md"))
+    assert "previous.patch" in prompt.read_text(encoding="utf-8")
+    landed = fleet.land()
+    assert [(line["run"], line["status"]) for line in landed["runs"]] == [("run-GAL-2@2", "landed")]
+    assert fleet.boxes() == [f"- [x] [GAL-{n}](GAL-{n}.md) Reject empty names" for n in (1, 2)]
+    assert fleet.land()["runs"] == []
+    last = fleet.land("run-GAL-2")
+    assert [(line["found"], line["then"]) for line in last["runs"]] == [("conflict", "tell")]
+    for action in last["runs"][0]["safe_next_actions"]:
+        assert project.redfirst(*shlex.split(action)[1:]).returncode in {0, 7}, action
+
+
+@pytest.mark.broad
+def test_check_20_eight_runs_of_which_two_conflict_become_six_on_the_base_and_two_orders(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 8)
+    for number in range(1, 7):
+        fleet.run(number)
+    fleet.run(7, file="f1", name="h1", factor=5)
+    fleet.run(8, file="f2", name="h2", factor=5)
+    told = fleet.land()
+    ways = {line["run"]: line["status"] for line in told["runs"]}
+    assert ways == {f"run-GAL-{n}": "landed" if n < 7 else "refused" for n in range(1, 9)}
+    assert [line["then"] for line in told["runs"]] == ["land"] * 6 + ["order_again"] * 2
+    verified = fleet.project.document("verify", f"{told['before']}..main")
+    assert (verified["status"], verified["ok"]) == ("verified", True)
+    assert sum(commit["status"] == "verified" for commit in verified["commits"]) == 6
+    # check 21: adjacent lines, of which each run has set one
+    assert fleet.boxes() == [
+        f"- [{'x' if n < 7 else ' '}] [GAL-{n}](GAL-{n}.md) Reject empty names" for n in range(1, 9)
+    ]
+    for n in range(1, 9):
+        status = fleet.project.git("show", f"main:TODO/GAL-{n}.md").splitlines()[3]
+        assert status == ("status: Done" if n < 7 else "status: Todo")
+    assert fleet.project.git("status", "--porcelain") == ""
+    listed = {line["name"]: line["landed"] for line in fleet.project.document("runs")["runs"]}
+    assert listed == {f"run-GAL-{n}": "main" if n < 7 else None for n in range(1, 9)}
+
+
+@pytest.mark.broad
+def test_what_an_issue_depends_on_lands_first_and_what_waits_is_said(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 3, depends={1: 2})
+    fleet.run(2)
+    fleet.run(3)
+    fleet.project.git("switch", "--quiet", "--create", "next", "gal-2-reject-empty-names")
+    fleet.run(1, "--base", "next")
+    fleet.project.git("switch", "--quiet", "main")
+    waits = fleet.land("GAL-1", "--onto", "main")
+    assert (waits["_code"], waits["runs"][0]["status"]) == (4, "waits")
+    assert waits["runs"][0]["why"] == ["GAL-1 depends on GAL-2, not Done on main"]
+    again = waits["runs"][0]["safe_next_actions"][0]
+    project = fleet.project
+    refused = project.document("land")
+    assert "several bases" in refused["error"]["message"]
+    assert [
+        fleet.project.redfirst(*shlex.split(line)[1:], "--dry-run").returncode
+        for line in refused["error"]["safe_next_actions"]
+    ] == [0, 0]
+    assert project.redfirst("issue", "status", "GAL-3", "done").returncode == 0
+    project.commit("GAL-3 is done by hand")
+    told = fleet.land("--onto", "main")
+    assert [(line["run"], line["status"]) for line in told["runs"]] == [
+        ("run-GAL-3", "passed_over"),
+        ("run-GAL-2", "landed"),
+    ]
+    by_name = told["runs"][0]["safe_next_actions"][0]
+    assert project.document(*shlex.split(by_name)[1:])["runs"][0]["status"] == "landed"
+    assert project.document(*shlex.split(again)[1:])["runs"][0]["status"] == "landed"
+    assert fleet.boxes() == [f"- [x] [GAL-{n}](GAL-{n}.md) Reject empty names" for n in (1, 2, 3)]
+    nowhere = project.document("land", "--onto", "nowhere")
+    (action,) = nowhere["error"]["safe_next_actions"]
+    assert project.git(*shlex.split(action)[1:])
+    unfinished = project.document("land", "GAL-9")
+    assert unfinished["error"]["kind"] == "usage"
+
+
+@pytest.mark.broad
+def test_a_result_that_is_no_longer_red_or_breaks_others_is_refused_with_the_tests(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 2)
+    fleet.run(1)
+    fleet.run(2)
+    fleet.project.write({"f3.sum": "g3 n = n\n", "g.check": "of_one: f1 3 = 3\n"})
+    fleet.project.commit("what breaks when f1 doubles")
+    fleet.project.write({"f2.sum": "f2 n = n + n\nh2 n = n\n"})
+    fleet.project.commit("what makes f2 double by other words")
+    fleet.project.git("tag", "before")
+    told = fleet.land()
+    one, two = told["runs"]
+    assert (one["found"], one["then"]) == ("regression", "order_again")
+    assert one["why"] == ["task 1: g.check::of_one: passed before and fails now, twice each"]
+    assert (two["status"], two["found"]) == ("refused", "conflict")
+    assert fleet.project.git("rev-parse", "main", "before").splitlines()[0] == told["before"] == told["after"]
+
+
+@pytest.mark.broad
+def test_a_person_in_the_way_is_told_where(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.run(1)
+    mine = fleet.project.root / "f1.sum"
+    mine.write_text("f1 n = n * 7\n", encoding="utf-8")
+    told = fleet.land()
+    (line,) = told["runs"]
+    assert (told["_code"], line["status"], line["found"], line["then"]) == (4, "waits", "in_the_way", "tell")
+    look, again = map(shlex.split, line["safe_next_actions"])
+    assert fleet.project.git(*look[1:]).endswith('(use "git add" and/or "git commit -a")')
+    assert mine.read_text(encoding="utf-8") == "f1 n = n * 7\n"
+    fleet.project.git("checkout", "--quiet", "f1.sum")
+    assert fleet.project.document(*again[1:])["runs"][0]["status"] == "landed"
+    assert [each["found"] for each in fleet.journal("run-GAL-1", "landing_refused")] == ["in_the_way"]

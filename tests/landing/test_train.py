@@ -117,10 +117,10 @@ def test_uncommitted_work_in_the_way_stays_and_other_work_does_not_matter(fleet:
     assert found is Found.IN_THE_WAY
     assert "f1.sum" in why
     assert (mine.read_text(), repository.resolve("main")) == ("f1 n = n * 7\n", tip)
-    mine.write_text("f1 n = n\n")
+    mine.write_text("f1 n = n\nh1 n = n\n")
     assert move(repository, "main", tip, new, time.time()) == (Found.VERIFIED, "")
     assert fleet.project.git("status", "--porcelain") == "M f2.sum"
-    assert mine.read_text() == "f1 n = n * 2\n"
+    assert mine.read_text() == "f1 n = n * 2\nh1 n = n\n"
 
 
 def test_what_moved_since_it_was_looked_at_is_not_moved(fleet: Fleet) -> None:

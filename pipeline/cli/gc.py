@@ -1,0 +1,80 @@
+"""`redfirst gc`: what runs have left and nobody needs (contract 1)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pipeline.cli.arguments import AsDocument
+
+if TYPE_CHECKING:
+    from pipeline.service.gc_document import GcDocument, GcLine
+
+_AGE: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_WORDS: Final = {"removed": "removed", "would_remove": "would go", "kept": "stays"}
+
+
+def gc(
+    apply: Annotated[bool, typer.Option("--apply", help="Remove it; without it nothing is.")] = False,
+    older_than: Annotated[
+        str,
+        typer.Option("--older-than", metavar="AGE", help="Records and worktrees of runs that ended so long ago."),
+    ] = "30d",
+    refs: Annotated[
+        bool, typer.Option("--refs", help="The refs of such runs, too: `verify` reads their evidence there.")
+    ] = False,
+    as_document: AsDocument = False,
+) -> None:
+    """Show what runs have left and nobody needs, with the proof; remove it with --apply.
+
+    Checkouts, claims and publications of runs that have ended; caches of those that wait; records that a run's ref has,
+    and worktrees that redfirst made, once their result has landed or was given up. What is unknown, not committed
+    or in use stays, and is said.
+
+    Examples:
+      redfirst gc
+
+      redfirst gc --apply --older-than 7d
+    """
+    import os  # noqa: PLC0415  (heavy imports are not on the path of --help)
+    from pathlib import Path  # noqa: PLC0415  (the same)
+
+    from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
+    from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.service.gc import swept  # noqa: PLC0415  (the same)
+    from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
+
+    here = Repository.find(Path.cwd())
+    document = swept(here, os.environ, older_than_s=_seconds(older_than), refs=refs, apply=apply)
+    if as_document:
+        print_document(document)
+    else:
+        print_text(visible_lines(gc_text(document)))
+
+
+def _seconds(age: str) -> int:
+    from pipeline.errors import UserError  # noqa: PLC0415  (not on the path of --help)
+    from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)
+
+    match = _AGE.fullmatch(age)
+    if match is None:
+        raise UserError(f"--older-than {age}: write a number with s, m, h or d, such as 30d.", Reason.USAGE)
+    return int(match["number"]) * _SECONDS[match["unit"]]
+
+
+def gc_text(document: GcDocument) -> str:
+    """Return the document in lines: what goes, then what stays."""
+    goes = [line for line in document.things if line.status != "kept"]
+    lines = [_line(line) for line in (*goes, *(line for line in document.things if line.status == "kept"))]
+    if not goes:
+        return "\n".join([*lines, "Nothing is to be removed."])
+    count = f"{len(goes)} thing{'' if len(goes) == 1 else 's'}"
+    end = f"Removed {count}." if document.applied else f"{count} would be removed: redfirst gc --apply"
+    return "\n".join([*lines, end])
+
+
+def _line(line: GcLine) -> str:
+    return f"{_WORDS[line.status]:<8}  {line.kind.replace('_', ' ')}  {line.what}: {line.why}"

@@ -1,0 +1,140 @@
+"""Linked worktrees that redfirst has made, and whose runs are over: which of them may go, each with its branch."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pipeline.git import GITLINK, GitError
+from pipeline.runs.events import Published
+from pipeline.runs.store import WORKFLOW
+from pipeline.service.gc_runs import held
+from pipeline.service.gc_things import Thing
+from pipeline.service.worktrees import OWNER
+from pipeline.trees import remove_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.git import Repository, Worktree
+    from pipeline.service.gc import Sweep
+    from pipeline.service.gc_runs import Known
+
+_SHOWN: Final = 3
+
+
+def worktrees_left(sweep: Sweep) -> Iterator[Thing]:
+    """Yield the linked worktrees that redfirst has made; of others nothing is said."""
+    for worktree in sweep.here.worktrees():
+        owner = _owner(worktree)
+        if owner is None:
+            continue
+        runs = [known for known in sweep.runs if known.place.worktree.path == worktree.path]
+        stays = _stays(sweep, worktree, owner, runs)
+        if stays:
+            yield Thing("worktree", str(worktree.path), stays)
+        else:
+            names = ", ".join(known.place.name for known in runs)
+            why = f"{names} has ended, all is committed, and the base has it or it was given up"
+            yield Thing("worktree", str(worktree.path), why, partial(_remove, sweep, worktree, runs))
+
+
+def is_made(worktree: Worktree) -> bool:
+    """Return whether redfirst has made a worktree."""
+    return _owner(worktree) is not None
+
+
+def _owner(worktree: Worktree) -> dict[str, Any] | None:
+    """Return what the file says that redfirst left in the worktree's git folder; None where there is none."""
+    place = worktree.git_dir / OWNER
+    try:
+        said: object = json.loads(place.read_bytes()) if not place.is_symlink() else None
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, Any]", said) if isinstance(said, dict) else None
+
+
+def _stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequence[Known]) -> str:
+    """Return, in words, why a worktree stays; "" where it may go."""
+    here = sweep.here
+    if not worktree.is_there:
+        return "its folder is gone, or another one is in its place: git worktree prune"
+    if worktree.locked is not None:
+        return "it is locked"
+    if owner.get("folder", str(worktree.path)) != str(worktree.path):
+        return "somebody has moved it"
+    if worktree.path == here.worktree.resolve():
+        return "somebody stands in it"
+    if not runs:
+        return "no run is in it"
+    for known in runs:
+        stays = known.keeps or known.needed() or known.lacks()
+        if stays:
+            return stays if known.place.name in stays else f"{known.place.name}: {stays}"
+        if not sweep.is_old(known):
+            return f"{known.place.name} ended a short while ago"
+    try:
+        return _unsaved(here.at(worktree), owner, runs)
+    except GitError as error:
+        return f"git cannot tell: {error.stderr.strip()}"
+
+
+def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) -> str:
+    """Return, in words, what of a worktree is nowhere else."""
+    branch = there.branch()
+    if branch is None or branch != owner.get("branch"):
+        return f"it stands on {branch or 'no branch'}, not on {owner.get('branch')}"
+    tip = there.resolve(f"refs/heads/{branch}")
+    if tip is None:
+        return "its branch has no commit"
+    if any(entry.mode == GITLINK for entry in there.entries(tip)):
+        return "it has submodules"
+    files = sorted({line[3:] for line in there.status(ignored=True)} - {f"{WORKFLOW}/"})
+    if files:
+        more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
+        return f"not committed: {', '.join(files[:_SHOWN])}{more}"
+    strange = sorted(
+        {path.name for path in (there.worktree / WORKFLOW).iterdir()} - {".gitignore", *(k.place.name for k in runs)}
+    )
+    if strange:
+        return f"{WORKFLOW} has {', '.join(strange[:_SHOWN])}, of no run"
+    return "" if _is_known(there, tip, runs) else f"{branch} has commits that no run made, or that did not land"
+
+
+def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:
+    """Return whether a branch holds nothing but what its runs began with, what landed, and what its base has."""
+    for known in runs:
+        if known.run is None:
+            continue
+        base = there.resolve(f"refs/heads/{known.run.info.base_branch}")
+        if base is not None and there.is_ancestor(tip, base):
+            return True
+        published = known.run.journal.of(Published)
+        if published and published[-1].data.commits[-1:] == (tip,) and not known.needed():
+            own = there.history(f"{known.run.info.start_commit}..{tip}")
+            begun = base is not None and there.is_ancestor(known.run.info.start_commit, base)
+            if begun and set(own) <= set(published[-1].data.commits):
+                return True
+    return False
+
+
+def _remove(sweep: Sweep, worktree: Worktree, runs: Sequence[Known]) -> str:
+    with held(sweep.here, runs) as fresh:
+        now = next((each for each in sweep.here.worktrees() if each.path == worktree.path), None)
+        owner = _owner(now) if now is not None else None
+        if now is None or owner is None:
+            return "it is another one by now"
+        stays = _stays(sweep, now, owner, fresh)
+        if stays:
+            return stays
+        there = sweep.here.at(now)
+        branch = str(owner["branch"])
+        tip = there.resolve(f"refs/heads/{branch}") or ""
+        for known in fresh:
+            checkout = sweep.checkout_of(known)
+            if os.path.lexists(checkout) and not checkout.is_symlink():
+                remove_tree(checkout)
+        sweep.here.remove_worktree(now.path, branch, tip)
+    return "git did not remove it" if os.path.lexists(worktree.path) else ""
