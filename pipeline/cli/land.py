@@ -101,4 +101,5 @@ def _line(line: LandLine, document: LandDocument) -> list[str]:
     lines += [f"    commit {commit[:12]}" for commit in line.commits]
     lines += [f"    filed {issue}" for issue in line.filed]
     lines += [f"    {why}" for why in line.why]
+    lines += [f"    ordered again: {line.order}"] if line.order is not None else []
     return [*lines, *(f"    next: {action}" for action in line.safe_next_actions)]

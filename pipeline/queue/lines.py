@@ -43,6 +43,7 @@ class RunWords(BaseModel):
     agent: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     recipe: str | None = None
+    previous: str | None = None
 
     def argv(self) -> tuple[str, ...]:
         """Return them as they are typed."""
@@ -51,6 +52,7 @@ class RunWords(BaseModel):
         found += [f"--agent={each}" for each in self.agent]
         found += [f"--set={each}" for each in self.values]
         found += [f"--recipe={self.recipe}"] if self.recipe else []
+        found += [f"--previous={self.previous}"] if self.previous else []
         return tuple(found)
 
 

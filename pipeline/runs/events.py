@@ -222,6 +222,8 @@ class LandingRefused(JournalEvent):
     found: str
     then: str
     why: tuple[str, ...] = ()
+    order: str | None = None
+    """The order that was placed for its issue."""
 
 
 JournalLine: TypeAlias = Line

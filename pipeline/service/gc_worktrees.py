@@ -60,7 +60,7 @@ def _stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequen
     """Return, in words, why a worktree stays; "" where it may go."""
     here = sweep.here
     if not worktree.is_there:
-        return "its folder is gone, or another one is in its place: git worktree prune"
+        return "its folder is gone, or another one is in its place"
     if worktree.locked is not None:
         return "it is locked"
     if owner.get("folder", str(worktree.path)) != str(worktree.path):
@@ -78,7 +78,7 @@ def _stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequen
     try:
         return _unsaved(here.at(worktree), owner, runs)
     except GitError as error:
-        return f"git cannot tell: {error.stderr.strip()}"
+        return f"what is in it cannot be told: {error.stderr.strip()}"
 
 
 def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) -> str:
@@ -137,4 +137,4 @@ def _remove(sweep: Sweep, worktree: Worktree, runs: Sequence[Known]) -> str:
             if os.path.lexists(checkout) and not checkout.is_symlink():
                 remove_tree(checkout)
         sweep.here.remove_worktree(now.path, branch, tip)
-    return "git did not remove it" if os.path.lexists(worktree.path) else ""
+    return "it could not be removed by git" if os.path.lexists(worktree.path) else ""

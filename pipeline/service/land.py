@@ -13,10 +13,13 @@ from pipeline.landing.moving import place_of, settle
 from pipeline.landing.pick import Conflict, picked
 from pipeline.landing.table import Found, Then
 from pipeline.landing.train import Landing, Train, now_signed, unmet
+from pipeline.queue.lines import RunWords
+from pipeline.queue.orders import Wanted, place
 from pipeline.runs.events import Landed, LandingIntended, LandingRefused
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
+from pipeline.runs.store import key_of_worktree
 from pipeline.scratch import scratch_folder
 from pipeline.service.land_document import LandDocument
 from pipeline.verification.recheck import recheck
@@ -51,8 +54,7 @@ async def land(
     before = train.tip()
     if choice.candidates:
         await ctx.prepare(ctx.repository.tree_of(before))
-    epoch = environ.get("SOURCE_DATE_EPOCH", "")
-    lines = [await _Landing(here, train, each, epoch).line() for each in choice.candidates]
+    lines = [await _Landing(here, train, each, environ).line() for each in choice.candidates]
     return _document(choice, lines, before, train.tip(), dry_run=False)
 
 
@@ -63,7 +65,7 @@ class _Landing:
     here: Repository
     train: Train
     candidate: Candidate
-    epoch: str
+    environ: Mapping[str, str]
 
     async def line(self) -> LandLine:
         """Land it, write down what came of it, and return what is told."""
@@ -93,7 +95,7 @@ class _Landing:
         def intend(base: str, commits: tuple[str, ...]) -> None:
             run.journal.append(LandingIntended(onto=self.train.branch, base=base, commits=commits))
 
-        who = now_signed(self.here.identity(), self.epoch)
+        who = now_signed(self.here.identity(), self.environ.get("SOURCE_DATE_EPOCH", ""))
         try:
             landing = await self.train.land(self.candidate.result, who, intend, ordered=self.candidate.ordered)
         except SigningError as error:
@@ -112,17 +114,26 @@ class _Landing:
         return self.candidate.line("landed", **facts)
 
     def _refused(self, run: Run, landing: Landing) -> LandLine:
-        """Write down why not, once for each tip."""
+        """Write down why not, once for each tip, and order its issue again where that follows."""
         found, then, why = landing.found.value, landing.then.value, landing.why
+        order = self._ordered() if landing.then is Then.ORDER_AGAIN else None
         known = [line.data for line in run.journal.of(LandingRefused)][-1:]
-        said = LandingRefused(onto=self.train.branch, base=landing.tip, found=found, then=then, why=why)
+        said = LandingRefused(onto=self.train.branch, base=landing.tip, found=found, then=then, why=why, order=order)
         if landing.found is not Found.WAITS and known != [said]:
             run.journal.append(said)
             self._keep(run)
         self.train.say(f"    not landed, {found.replace('_', ' ')}: {'; '.join(why[:1])}")
         status = "refused" if landing.found in _REFUSED else "waits"
-        facts = {"found": landing.found, "then": landing.then, "why": why}
+        facts = {"found": landing.found, "then": landing.then, "why": why, "order": order}
         return self.candidate.line(status, **facts, safe_next_actions=self._next(landing))
+
+    def _ordered(self) -> str:
+        """Place an order for the issue, from the tip and with this run's patch; return it. Twice is the same one."""
+        result, worktree = self.candidate.result, self.candidate.place.worktree.path
+        cause = f"{key_of_worktree(worktree)}/{result.run_id}"
+        options = RunWords(base=self.train.branch, previous=self.candidate.name)
+        wanted = Wanted(via="landing", issue=result.issue, key=f"landing {cause}", cause=(cause,), options=options)
+        return place(self.here, self.environ, wanted)[0].id
 
     def _keep(self, run: Run) -> None:
         keep(self.here.at(self.candidate.place.worktree), run, whole=True)
@@ -134,7 +145,8 @@ class _Landing:
         match landing.then:
             case Then.ORDER_AGAIN:
                 issue = self.candidate.result.issue
-                return (f"redfirst run {issue} --worktree --base {onto} --previous {name}",)
+                by_hand = f"redfirst run {issue} --worktree --base {onto} --previous {name}"
+                return ("redfirst work --once", by_hand)
             case Then.WAIT:
                 return (again,)
             case _ if landing.found is Found.IN_THE_WAY:

@@ -13,7 +13,7 @@ class LandLine(BaseModel):
     """One run. `commits` are those on the base; `found` and `then` say what came of the pick, `why` what is in the way.
 
     `already`: it had landed before. `passed_over`: it was not named, and something else counts in its place. `waits`:
-    for an issue that it depends on, for a person, or for what is in the way.
+    for an issue that it depends on, for a person, or for what is in the way. `order` was placed for its issue.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +26,7 @@ class LandLine(BaseModel):
     then: Then | None = None
     commits: tuple[str, ...] = ()
     filed: tuple[str, ...] = ()
+    order: str | None = None
     why: tuple[str, ...] = ()
     safe_next_actions: tuple[str, ...] = ()
 

@@ -20,6 +20,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "redfirst diff {}": OF_LANDING,
         "redfirst explain {} --last": OF_LANDING,
         "redfirst land {} --onto {}": OF_LANDING,
+        "redfirst work --once": OF_LANDING,
         "redfirst run {} --worktree --base {} --previous {}": OF_LANDING,
     },
     "service/land_choice.py": {

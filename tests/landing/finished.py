@@ -9,6 +9,7 @@ from typing import Any
 
 from e2e.shapes import answers
 from kit import ISSUE, Project, make_project
+from queued.sums_project import KNOWN
 
 OLD = "nothing: {name} 0 = 0\n"
 
@@ -41,13 +42,7 @@ class Fleet:
             outcome: How the run must stand then.
             worktree: Whether it has one of its own.
         """
-        own = file or f"f{number}"
-        name = name or own
-        checks = (self.project.root / f"{own}.check").read_text(encoding="utf-8")
-        sums = (self.project.root / f"{own}.sum").read_text(encoding="utf-8")
-        tests = {f"{own}.check": f"{checks}by{number}: {name} 2 = {2 * factor}\n"}
-        code = {f"{own}.sum": sums.replace(f"{name} n = n\n", f"{name} n = n * {factor}\n")}
-        self.project.use_script(answers([*tests, *code], tests, code))
+        self.prepare(number, file=file, factor=factor, name=name)
         document = self.project.run(
             *(argv if "--base" in argv else ("--base", "main", *argv)),
             *(("--worktree",) if worktree and "--worktree" not in argv else ()),
@@ -56,6 +51,16 @@ class Fleet:
         assert document.get("outcome") == outcome, document
         self.worktrees[document["run_id"]] = self.folder(document)
         return document
+
+    def prepare(self, number: int, *, file: str | None = None, factor: int = 2, name: str = "") -> None:
+        """Let agents answer for an issue, as things are on the base now."""
+        own = file or f"f{number}"
+        name = name or own
+        checks = (self.project.root / f"{own}.check").read_text(encoding="utf-8")
+        sums = (self.project.root / f"{own}.sum").read_text(encoding="utf-8")
+        tests = {f"{own}.check": f"{checks}by{number}: {name} 2 = {2 * factor}\n"}
+        code = {f"{own}.sum": sums.replace(f"{name} n = n\n", f"{name} n = n * {factor}\n")}
+        self.project.use_script(answers([*tests, *code], tests, code))
 
     def folder(self, document: dict[str, Any]) -> Path:
         """Return the worktree of a run."""
@@ -103,4 +108,5 @@ def make_fleet(
     project = make_project(tmp_path, files)
     project.git("switch", "--quiet", "main")
     project.env["TESTS_LANGUAGE"] = "languages.sums"
+    project.env["PYTHONPATH"] = str(KNOWN)  # for drivers that a worker starts
     return Fleet(project)

@@ -59,10 +59,16 @@ def test_what_conflicts_is_ordered_again_with_its_patch_once(tmp_path: Path) -> 
         "redfirst.landing.done.v1",
         "redfirst.landing.refused.v1",
     ]
-    (command,) = told["runs"][1]["safe_next_actions"]
-    assert command == "redfirst run GAL-2 --worktree --base main --previous run-GAL-2"
-    again = fleet.run(2, *shlex.split(command)[3:], file="f1", name="h1", factor=3)
-    assert again["run_id"] == "run-GAL-2@2"
+    work, by_hand = told["runs"][1]["safe_next_actions"]
+    assert by_hand == "redfirst run GAL-2 --worktree --base main --previous run-GAL-2"
+    (order,) = project.document("queue", "list")["orders"]
+    assert order["order"] == told["runs"][1]["order"] == refused["order"]
+    fleet.prepare(2, file="f1", name="h1", factor=3)
+    done = project.redfirst(*shlex.split(work)[1:])
+    assert done.returncode == 0, done.stdout + done.stderr
+    again = fleet.show("GAL-2")
+    assert (again["run_id"], again["outcome"]) == ("run-GAL-2@2", "completed")
+    fleet.worktrees["run-GAL-2@2"] = fleet.folder(again)
     given = fleet.artifact("run-GAL-2@2", "previous.patch")
     assert given.startswith("# run-GAL-2 was not landed on main: conflict\n# f1.check was changed by ")
     assert "+h1 n = n * 3\n" in given
