@@ -16,6 +16,7 @@ command -v bwrap >/dev/null || missing+=(bubblewrap)
 command -v rustc >/dev/null || missing+=(rustc)
 command -v go >/dev/null || missing+=(golang-go)
 command -v strace >/dev/null || missing+=(strace)
+command -v chromium >/dev/null || missing+=(chromium)
 [ "${#missing[@]}" -eq 0 ] && exit 0
 
 as_root=()

@@ -60,18 +60,24 @@ class Acts(Pages):
         key = str(request.path_params["key"])
         roster, folder = await self.read(self.folder_of, key)
         at = request.query_params.get("gate")
-        found = await self.read(lambda: packet(seen_from(self.repository, folder), folder, at))
+        view = await self.read(live_view, folder)
+        of_run, seen = self.of_run(roster, folder, view), request.query_params.get("seen")
+        try:
+            found = await self.read(lambda: packet(seen_from(self.repository, folder), folder, at))
+        except UserError:
+            if seen is None or wants_json(request):
+                raise
+            return self.page(request, "moved.html", **of_run)  # what was seen there was answered
         if wants_json(request):
             return JSONResponse(found.model_dump(mode="json", by_alias=True))
         tests = tests_of(found.tasks)
         files, left_out = files_of(found.diff.files, found.diff.patch, tests) if found.diff is not None else ([], 0)
         ways = tuple(zip(WAYS_BACK.get(found.gate, ()), found.answers[1:], strict=False))
-        moved = request.query_params.get("seen") not in {None, found.digest}
-        view = await self.read(live_view, folder)
+        moved = seen not in {None, found.digest}
         return self.page(
             request,
             "packet.html",
-            **self.of_run(roster, folder, view),
+            **of_run,
             packet=found,
             files=files,
             left_out=left_out,
