@@ -26,6 +26,7 @@ class Reason(StrEnum):
     BLOCKERS = "blockers"
     STEPS_OPEN = "steps_open"
     APPROVAL = "approval"
+    INPUT = "input"
     WORKTREE_CHANGED = "worktree_changed"
     BRANCH_MOVED = "branch_moved"
     SIGNING = "signing"

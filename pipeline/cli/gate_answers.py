@@ -80,6 +80,41 @@ def approve(
     )
 
 
+def answer_question(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, its issue, or a prefix.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What you answer; the asker gets it with the question.")],
+    step: StepMeant = None,
+    seen: Seen = None,
+    no_drive: NoDrive = False,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    as_document: AsDocumentBesideProgress = False,
+) -> None:
+    """Answer the question that a run waits with; who asked is asked again, with your answer.
+
+    Examples:
+      redfirst answer GAL-39 "An empty name is an error, a blank one too."
+
+      redfirst answer run-survey "only the first two" --no-drive
+    """
+    from pipeline.service import answers  # noqa: PLC0415
+    from pipeline.service.run_config import RunOptions  # noqa: PLC0415
+
+    here = repository_here()
+    by = answers.answerer(here)
+    _answer(
+        "answer",
+        here,
+        name,
+        RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
+        lambda ctx: answers.answer_issue(ctx, by, text, seen),
+        lambda ctx: answers.approve_step(ctx, by, step, {"answer": text}, seen),
+        foreign=({"--step": step}, {}),
+        as_document=as_document,
+        no_drive=no_drive,
+    )
+
+
 def reject(
     feedback: Annotated[str, typer.Option("--feedback", metavar="TEXT", help="What is wrong; the next draft gets it.")],
     name: MeantRun = None,

@@ -14,7 +14,7 @@ from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, ValueFlags
 from pipeline.cli.command_table import LAZY_COMMANDS
 from pipeline.cli.errors import run_guarded, wants_json
-from pipeline.cli.gate_answers import approve, reject
+from pipeline.cli.gate_answers import answer_question, approve, reject
 from pipeline.cli.going_on import abandon, resume
 from pipeline.cli.lazy_commands import Program, group_of
 from pipeline.cli.run_actions import drive, repository_here
@@ -185,6 +185,7 @@ def run_command(
 app.command()(resume)
 app.command()(approve)
 app.command()(reject)
+app.command(name="answer")(answer_question)
 app.command()(abandon)
 
 

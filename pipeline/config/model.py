@@ -136,6 +136,8 @@ class Gates(Table):
         str | None, Field(pattern=r"^[1-9][0-9]{0,4}[mhd]$", description="How long a gate waits (72h); None: for ever")
     ] = None
     on_timeout: OnTimeout = OnTimeout.WAIT
+    questions: Annotated[int, Field(ge=0, le=20, description="How many questions of agents a run may wait for")] = 0
+    points: Annotated[tuple[Gate, ...], Field(description="Where a person is told that the run passed, unasked")] = ()
 
 
 class FinalReview(Table):

@@ -101,7 +101,7 @@ def document_of(
         artifacts=dict(artifacts.shown),
         write=_write_list(spec, request),
         area=tuple(one.text for one in request.area or ()),
-        report_schema=report_schema(request.kind, request.role, request.question),
+        report_schema=report_schema(request.kind, request.role, request.question, asks=request.asks),
     )
     prompt = build_prompt(spec, template, document, why=why, extra=request.extra, instructions=instructions)
     return document.model_copy(update={"prompt": prompt})

@@ -52,6 +52,7 @@ class Request:
         accept: Says what is wrong with a well-formed report that cannot be true here.
         extra: Short context that only this dispatch has.
         tools: What the project's own tools need in the box, given the view's mount.
+        asks: Whether the answer may be a question to a person.
         reasks: How often the slot may be asked again beside what the matrix grants; for what it routes nothing on.
     """
 
@@ -66,4 +67,5 @@ class Request:
     accept: Callable[[Report], Malformed | None] | None = None
     extra: str = ""
     tools: Callable[[Mount], Tools] | None = None
+    asks: bool = False
     reasks: int = 0

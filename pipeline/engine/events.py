@@ -141,6 +141,34 @@ class GateAnswered(JournalEvent):
     via: str | None = None
 
 
+class PointPassed(EffectMade):
+    """A point at which a person wants to look was passed; nobody is waited for."""
+
+    KIND = "point_passed"
+
+    point: str
+
+
+class InputRequested(EffectMade):
+    """An agent asks a person; `question` is the artifact that has the whole of it."""
+
+    KIND = "input_requested"
+
+    question: str
+    note: str = ""
+
+
+class InputGiven(JournalEvent):
+    """A person has answered a question; `answer` is the artifact that the asker gets."""
+
+    KIND = "input_given"
+
+    question: ArtifactName
+    answer: ArtifactName
+    actor: str
+    via: str
+
+
 class GateExpired(JournalEvent):
     """Nobody has answered a gate in time; `then` is what follows: remind, reject, abandon."""
 

@@ -13,6 +13,7 @@ from pipeline.engine.events import (
     DecisionMade,
     EffectMade,
     GateAnswered,
+    InputGiven,
     RunFinished,
     RunQueued,
     RunResumed,
@@ -114,9 +115,13 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         self.journal.append(GateAnswered.model_validate(said))
         self.decide(event)
 
+    def give_input(self, question: str, answer: str, by: Answerer) -> None:
+        """Record a person's answer to a question; the step that asked goes on with it."""
+        self.fold(self.journal.append(InputGiven(question=question, answer=answer, actor=by.actor, via=by.via)))
+
     def queue(self) -> None:
         """Record that the run goes on once somebody drives it; nothing where it does not go on."""
-        if self.state.outcome is None:
+        if self.state.outcome is None and not self.queued:
             self.journal.append(RunQueued(step=str(self.state.trunk.step)))
 
     def resume(
@@ -187,7 +192,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
                 self._take(self._recomputed(line, said))
             case ArtifactWritten(path=path, sha256=digest):
                 self.artifacts[path] = digest
-            case RunResumed():
+            case RunResumed() | InputGiven():
                 self.state = self.machine.resume(self.state)
             case ConfigChanged(limits=changed):
                 self.state = replace(self.state, limits={**self.state.limits, **changed})

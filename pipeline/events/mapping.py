@@ -75,6 +75,12 @@ def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each
             return model.ApprovalRequested(gate=gate)
         case engine.GateAnswered() as answered:
             return _answered(answered)
+        case engine.PointPassed(point=point):
+            return model.PointPassed(point=point)
+        case engine.InputRequested(question=question, note=note):
+            return model.InputRequested(question=question, note=shortened(note))
+        case engine.InputGiven(question=question, actor=actor, via=via):
+            return model.InputGiven(question=question, actor=shortened(actor), via=via)
         case engine.GateExpired(gate=gate, then=then):
             return model.ApprovalExpired(gate=gate, then=then)
         case runs.StepStarted(step=step):

@@ -227,6 +227,33 @@ class ApprovalExpired(_Gate):
     then: str
 
 
+class InputRequested(Data):
+    """A person is asked a question; `note` is its beginning."""
+
+    NAME = "input.requested"
+
+    question: str
+    note: str
+
+
+class InputGiven(Data):
+    """A person answered it."""
+
+    NAME = "input.given"
+
+    question: str
+    actor: str
+    via: str
+
+
+class PointPassed(Data):
+    """A point was passed at which a person wants to look; nobody is waited for."""
+
+    NAME = "point.passed"
+
+    point: str
+
+
 class PublicationDone(Data):
     """The branch holds the commits."""
 

@@ -74,6 +74,7 @@ class Plan(Report):
     approach: str = ""
     risks: Texts = ()
     test_design: DesignOfTests = DesignOfTests()
+    question: str = ""
 
 
 class PlanReport(Plan):
@@ -92,3 +93,4 @@ class SplitReport(Report):
     """Kind `split`. The run's own limit (`max_tasks`) is hygiene; this one only keeps a flood out."""
 
     tasks: tuple[SplitTask, ...] = Field(min_length=1, max_length=100)
+    question: str = ""

@@ -72,19 +72,19 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             Kind(
                 "plan",
                 ("issue", "baseline"),
-                ("findings", "feedback", "previous_plan", "previous_patch"),
+                ("answers", "findings", "feedback", "previous_plan", "previous_patch"),
                 {Role.ORCHESTRATOR: PlanReport},
             ),
             Kind(
                 "plan-and-tasks",
                 ("issue", "baseline"),
-                ("findings", "feedback", "previous_plan", "previous_patch"),
+                ("answers", "findings", "feedback", "previous_plan", "previous_patch"),
                 {Role.ORCHESTRATOR: PlanAndTasks},
             ),
             Kind(
                 "split",
                 ("issue", "plan", "baseline"),
-                ("remarks", "findings", "feedback", "previous_tasks", "done_tasks"),
+                ("remarks", "answers", "findings", "feedback", "previous_tasks", "done_tasks"),
                 {Role.ORCHESTRATOR: SplitReport},
             ),
             Kind("review-plan", ("issue", "plan"), _CUT, {**_REVIEWERS, Role.CHECK: SplitReview}),
@@ -103,7 +103,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             Kind(
                 "judge",
                 ("task",),
-                ("issue", "plan", "tests_diff", "candidate_patch", "report", "refusals", "test_output"),
+                ("issue", "plan", "answers", "tests_diff", "candidate_patch", "report", "refusals", "test_output"),
                 by_question={
                     Question.TESTS: SuiteJudgement,
                     Question.NOT_TESTABLE: Acceptance,
@@ -136,16 +136,22 @@ def report_type(kind: str, role: Role, question: Question | None = None) -> Type
     return _adapter(kind, Role(role), None if question is None else Question(question))
 
 
-def report_schema(kind: str, role: Role, question: Question | None = None) -> dict[str, Any]:
+def report_schema(kind: str, role: Role, question: Question | None = None, *, asks: bool = False) -> dict[str, Any]:
     """Return the JSON Schema of the answer, as the agent gets it.
+
+    Args:
+        kind: What is asked.
+        role: Of whom.
+        question: For kind `judge`.
+        asks: Whether the answer may be a question to a person (`question`).
 
     Raises:
         LookupError: nobody may be asked this.
     """
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **report_type(kind, role, question).json_schema(by_alias=True),
-    }
+    schema = report_type(kind, role, question).json_schema(by_alias=True)
+    if not asks:
+        schema.get("properties", {}).pop("question", None)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 @cache

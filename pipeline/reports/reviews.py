@@ -136,6 +136,7 @@ class Diagnosis(Report):
     diagnosis: Literal["production_logic", "test_design", "split_needed", "spec", "plan", "environment", "already_done"]
     notes: str = ""
     tests_to_change: tuple[OldTest, ...] = ()
+    question: str = ""
 
 
 class FollowUp(StrictModel):

@@ -54,6 +54,13 @@ class Again:
 
 
 @dataclass(frozen=True)
+class AskPerson:
+    """Park until a person has answered, then ask the same slot of the same step again; a loop counts it."""
+
+    loop: Loop
+
+
+@dataclass(frozen=True)
 class LeaveOut:
     """Go on without this slot; only an advisory role may be left out."""
 
@@ -79,7 +86,7 @@ class Stop:
     reason: Reason | None = None
 
 
-Action = Goto | Retry | Return | Again | LeaveOut | NextTask | Forward | Stop
+Action = Goto | Retry | Return | Again | AskPerson | LeaveOut | NextTask | Forward | Stop
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from pipeline.outcomes import Outcome
-from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Loop, Step
 
@@ -61,6 +61,9 @@ def _edges(action: Action, label: str, style: Style, at: Step) -> Iterator[Edge]
                 yield Edge(Step.INTEGRATE, style, f"{label}, beside others")
         case Stop(outcome):
             yield Edge(outcome, style, label)
+        case AskPerson(loop):
+            yield Edge(Outcome.PARKED, paid, label)
+            yield from _when_empty(loop, at)
         case Again() | LeaveOut() | Forward():
             return  # they stay in the step, or go where the row behind the gate goes
         case _:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from pipeline.engine import machine as engine
 from pipeline.engine.machine import TRUNK, Effect
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.lanes import begun, forked, settled, taken_back, turned_back
 from pipeline.routing.lookup import counter_key, find_row, limit_of
 from pipeline.routing.matrix import BOUNDS
@@ -46,6 +46,7 @@ class MatrixMachine:
             limits={**settings.limits, PARALLEL: settings.parallel},
             gates=settings.gates,
             park_on_blockers=settings.park_on_blockers,
+            points=settings.points,
             phases=settings.phases,
         )
 
@@ -80,7 +81,7 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
     if state.outcome is not None and not (at.step is Step.GATE and state.outcome is Outcome.PARKED):
         raise ValueError(f"the run stands at {state.outcome}: no event can be taken")
     row = find_row(here, event.signal)
-    if isinstance(row.action, Again):
+    if isinstance(row.action, Again | AskPerson):
         _slot(here, event)
     before = dict(state.counters)
     paid, action, exhausted = _resolve(here, row.action, event.role)
@@ -108,7 +109,7 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
 def _resolve(state: RunState, action: Action, role: Role | None) -> tuple[RunState, Action, tuple[Loop, ...]]:
     """Pay for *action*, or follow the exhausted bounds to the action that can be taken."""
     exhausted: list[Loop] = []
-    while isinstance(action, Retry | Return | Again):
+    while isinstance(action, Retry | Return | Again | AskPerson):
         loop = action.loop
         key = counter_key(state, loop, role)
         limit = limit_of(state, loop)
@@ -128,11 +129,21 @@ def _enter(
     state: RunState, action: Action, event: Event, exhausted: tuple[Loop, ...], *, gated: bool = True
 ) -> tuple[RunState, list[EffectSpec]]:
     """Carry out *action* on the state; return it with the effects that the driver must journal."""
-    gate = _gate_on(state, action) if gated else None
-    if gate is not None:
+    edge = _edge(state, action) if gated else None
+    if edge is not None and _is_shut(state, edge):
+        gate = edge
         state = state.on_trunk(step=Step.GATE, gate=gate, pending=action)
         state = replace(state, outcome=Outcome.PARKED, reason=Reason.APPROVAL)
         return state, [("gate_opened", {"gate": gate}), _parked_for(Outcome.PARKED, Reason.APPROVAL)]
+    after, effects = _carried_out(state, action, event, exhausted)
+    passed = [("point_passed", {"point": edge})] if edge is not None and edge in state.points else []
+    return after, [*passed, *effects]
+
+
+def _carried_out(
+    state: RunState, action: Action, event: Event, exhausted: tuple[Loop, ...]
+) -> tuple[RunState, list[EffectSpec]]:
+    """Carry out *action* where no gate stands in its way."""
     match action:
         case Goto(to, ask):
             failure = _failure(state, event, exhausted) if to is Step.FAILURE else state.failure
@@ -144,6 +155,8 @@ def _enter(
             return arrive(state, state.trunk.origin or Step.IMPLEMENT, loop, None, event.signal), []
         case Again():
             return state.on_trunk(reasks={**state.trunk.reasks, _slot(state, event): event.signal}), []
+        case AskPerson():
+            return replace(state, outcome=Outcome.PARKED, reason=Reason.INPUT), _asked(event)
         case LeaveOut():
             return state.on_trunk(left_out=state.trunk.left_out | {_slot(state, event)}), []
         case NextTask():
@@ -179,6 +192,8 @@ def _enter_beside(
         case Stop(outcome, reason):
             why = reason or _reason(here, event)
             return replace(outer, outcome=outcome, reason=why), [_parked_for(outcome, why)]
+        case AskPerson():
+            return replace(outer, outcome=Outcome.PARKED, reason=Reason.INPUT), _asked(event)
         case Goto(to) | Retry(to) if to not in PER_TASK_STEPS:
             return _enter(turned_back(outer, event.lane), action, event, exhausted)
         case _:
@@ -211,18 +226,27 @@ def _parked_for(outcome: Outcome, reason: Reason) -> EffectSpec:
     return kind, {"outcome": outcome.value, "reason": reason.value}
 
 
-def _gate_on(state: RunState, action: Action) -> str | None:
-    """Return the gate that stands on this edge, if it was asked for (matrix 1)."""
-    gates = state.gates
+def _asked(event: Event) -> list[EffectSpec]:
+    question = {"question": event.evidence[0] if event.evidence else "", "note": event.note}
+    return [("input_requested", question), _parked_for(Outcome.PARKED, Reason.INPUT)]
+
+
+def _edge(state: RunState, action: Action) -> str | None:
+    """Return the edge on which a gate may stand, or a point (matrix 1)."""
     match state.trunk.step, action:
-        case (Step.REVIEW_PLAN, Goto(Step.SPLIT)) if "plan" in gates:
+        case Step.REVIEW_PLAN, Goto(Step.SPLIT):
             return "plan"
-        case (Step.REVIEW_SPLIT, NextTask()) if "split" in gates:
+        case Step.REVIEW_SPLIT, NextTask():
             return "split"
-        case (_, Goto(Step.PUBLISH)) if "commit" in gates or (state.park_on_blockers and state.open_blockers):
+        case _, Goto(Step.PUBLISH):
             return "commit"
         case _:
             return None
+
+
+def _is_shut(state: RunState, edge: str) -> bool:
+    """Return whether a gate stands there: one that was asked for, or the one before blockers are published."""
+    return edge in state.gates or (edge == "commit" and state.park_on_blockers and bool(state.open_blockers))
 
 
 def _failure(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> Reason:

@@ -15,7 +15,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import Again, Forward, Given, Goto, LeaveOut, NextTask, Retry, Return, Row, Stop
+from pipeline.routing.actions import (
+    Again,
+    AskPerson,
+    Forward,
+    Given,
+    Goto,
+    LeaveOut,
+    NextTask,
+    Retry,
+    Return,
+    Row,
+    Stop,
+)
 from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -53,6 +65,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 
     Row(P.PLAN, S.DRAFTED, Goto(P.REVIEW_PLAN), "orchestrator", "plan.md written"),
     Row(P.PLAN, S.HYGIENE, Retry(P.PLAN, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
+    Row(P.PLAN, S.QUESTION, AskPerson(L.QUESTIONS), "orchestrator", "a person is asked, where `[gates] questions` allows it"),
 
     Row(P.REVIEW_PLAN, S.ACCEPTABLE, Goto(P.SPLIT), "@check, @simplify", "nothing must be fixed"),
     Row(P.REVIEW_PLAN, S.CONVERGED, Goto(P.SPLIT), "@check, @simplify", "same findings twice: stop the loop, blockers on record"),
@@ -65,6 +78,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SPLIT, S.ONE_TASK, NextTask(), "harness", "the plan came with its task or tasks, reviewed with it"),
     Row(P.SPLIT, S.NOT_ASKED, NextTask(), "recipe", "the recipe has no split of its own: the plan came with its tasks"),
     Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
+    Row(P.SPLIT, S.QUESTION, AskPerson(L.QUESTIONS), "orchestrator", "a person is asked, where `[gates] questions` allows it"),
 
     Row(P.REVIEW_SPLIT, S.ACCEPTABLE, NextTask(), "@check", "nothing must be fixed"),
     Row(P.REVIEW_SPLIT, S.CONVERGED, NextTask(), "@check", "same findings twice: stop the loop, blockers on record"),
@@ -126,6 +140,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.DIAGNOSE, S.SPLIT_NEEDED, Retry(P.SPLIT, L.SPLIT_REWORK), "@check", "the task is too large: split again"),
     Row(P.DIAGNOSE, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the plan is wrong: back to the plan"),
     Row(P.DIAGNOSE, S.ALREADY_DONE, NextTask(), "@check", "the behaviour exists: its tests are dropped"),
+    Row(P.DIAGNOSE, S.QUESTION, AskPerson(L.QUESTIONS), "@check", "a person is asked, where `[gates] questions` allows it"),
     Row(P.DIAGNOSE, S.ENVIRONMENT, _parked(Reason.ENVIRONMENT), "@check", "the environment is at fault"),
 
     Row(P.INTEGRATE, S.ACCEPTED, NextTask(), "harness", "GREEN over all that was accepted before it: measured there, or that is what it began with"),
@@ -212,6 +227,7 @@ BOUNDS: Final[dict[Loop, Bound]] = {
         _parked(Reason.AGENT_UNUSABLE),
         by_role={Role.MAKE: DIAGNOSE, Role.TEST: DIAGNOSE, Role.SIMPLIFY: LeaveOut()},
     ),
+    L.QUESTIONS: Bound(0, "run", Again(L.REASK)),
     L.DISPATCHES: Bound(30, "run", _parked(Reason.BUDGET)),
     L.HUMAN: Bound(None, "-", Forward()),
 }

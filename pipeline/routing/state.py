@@ -116,6 +116,7 @@ class Settings:
 
     limits: Mapping[Loop, int] = field(default_factory=dict[Loop, int])
     gates: frozenset[str] = frozenset()
+    points: frozenset[str] = frozenset()
     park_on_blockers: bool = False
     parallel: int = 1
     phases: Phases = EVERYBODY
@@ -158,6 +159,7 @@ class RunState(engine.LoopState[MatrixLane]):
     lanes: Mapping[str, MatrixLane] = field(default_factory=lambda: {engine.TRUNK: MatrixLane()})
     start: str
     gates: frozenset[str] = frozenset()
+    points: frozenset[str] = frozenset()
     park_on_blockers: bool = False
     forked: tuple[str, int] = ("", 0)
     phases: Phases = EVERYBODY

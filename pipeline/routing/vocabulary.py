@@ -91,6 +91,7 @@ class Signal(StrEnum):
     ONE_TASK = "ONE_TASK"
     NOT_ASKED = "NOT_ASKED"
     HYGIENE = "HYGIENE"
+    QUESTION = "QUESTION"
 
     ACCEPTABLE = "ACCEPTABLE"
     CONVERGED = "CONVERGED"
@@ -197,6 +198,7 @@ class Loop(StrEnum):
     OWN_STEPS = "own_steps"
     TIP_MOVED = "tip_moved"
     REASK = "reask"
+    QUESTIONS = "questions"
     DISPATCHES = "dispatches"
     HUMAN = "human"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Loop, Question, Step
 
@@ -32,6 +32,8 @@ def action_words(action: Action, at: Step | None = None) -> str:
             return "back to the step that asked"
         case Again():
             return "ask the same slot again"
+        case AskPerson():
+            return "park until a person answers, then ask the same slot again"
         case LeaveOut():
             return "go on without this slot"
         case NextTask():
@@ -53,7 +55,7 @@ def routed_words(action: Action, at: Step | None = None) -> str:
     if isinstance(action, NextTask):
         return _next_task(what, at)
     match action:
-        case Retry(_, loop) | Return(loop) | Again(loop):
+        case Retry(_, loop) | Return(loop) | Again(loop) | AskPerson(loop):
             bound = BOUNDS[loop]
             if bound.limit is None:
                 return f"{what}, as often as a person asks"
@@ -68,7 +70,7 @@ def limited_words(action: Action, at: Step | None = None) -> str:
     match action:
         case NextTask():
             return _next_task(what, at)
-        case Retry(_, loop) | Return(loop) | Again(loop):
+        case Retry(_, loop) | Return(loop) | Again(loop) | AskPerson(loop):
             return f"{what}, limit {loop.value}"
         case _:
             return what
@@ -112,7 +114,7 @@ def _then(action: Action) -> str:
             return "the next task"
         case LeaveOut():
             return "left out"
-        case Return() | Again() | Forward():
+        case Return() | Again() | AskPerson() | Forward():
             return action_words(action)
         case _:
             assert_never(action)

@@ -180,6 +180,8 @@ def place_of(run: Run) -> str:
     state = run.state
     if (waits := gate_place(run)) is not None:
         return f"at {waits}"
+    if state.reason is Reason.INPUT:
+        return "at a question"
     if state.beside:
         return f"{lanes_words(state)} (side by side)"
     task = f", task {state.current}" if state.current else ""

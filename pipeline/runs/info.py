@@ -67,6 +67,8 @@ class RunInfo(_Record):
     limits: dict[str, int] = {}
     """How often a loop of the machine may be taken, by its name; and how much of it may be done side by side."""
     gates: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+    """Where somebody is told that the run passed."""
     park_on_blockers: bool = False
     recipe: RecipeFacts | None = None
     """None of a run that an older version began: it is of the recipe `issue`."""

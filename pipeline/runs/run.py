@@ -223,7 +223,9 @@ class Run(KeptRun[RunState, Event, Decision]):
             raise ValueError(f"it is of {info.run_id}, which works on {info.issue or 'no issue'}")
         limits = {Loop(name): limit for name, limit in info.limits.items() if name != PARALLEL}
         parallel = info.limits.get(PARALLEL, 1)
-        settings = Settings(limits, frozenset(info.gates), info.park_on_blockers, parallel, info.phases)
+        settings = Settings(
+            limits, frozenset(info.gates), frozenset(info.points), info.park_on_blockers, parallel, info.phases
+        )
         return MatrixMachine(info.start_tree, settings)
 
     @property

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.engine.events import Answerer, GateAnswered
+from pipeline.engine.events import Answerer, GateAnswered, InputGiven
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import RecipeRun, is_of_recipe
 from pipeline.runs.run import Run
 from pipeline.service import composition, gates, recipe_gates, recipe_run
-from pipeline.service.packets import require_seen
+from pipeline.service.packets import require_question, require_seen
 from pipeline.service.ports import build_context
 from pipeline.service.recipe_ports import context_of
 from pipeline.service.run_config import refuse_recursion
@@ -117,6 +117,45 @@ def reject(
     )
 
 
+def answer(
+    repository: Repository,
+    folder: Path,
+    by: Answerer,
+    text: str,
+    *,
+    at: str | None = None,
+    seen: str | None = None,
+    say: Say = lambda _: None,
+) -> AnsweredDocument:
+    """Answer the question that a run waits with, and leave it queued (see `approve`).
+
+    Raises:
+        UserError: it waits for no answer, or the text says nothing; and as `approve`.
+    """
+    return answered(
+        repository,
+        folder,
+        say,
+        lambda ctx: answer_issue(ctx, by, text, seen),
+        lambda ctx: approve_step(ctx, by, at, {recipe_gates.ANSWER: text}, seen),
+    )
+
+
+def answer_issue(ctx: Context, by: Answerer, text: str, seen: str | None) -> None:
+    """Write down the answer to the question of an issue's run, under its lease, and let whoever drives it go on."""
+    question = require_question(ctx.run)
+    name = ctx.run.info.run_id
+    if not text.strip(" .\t\n"):  # a line of advice as it was printed has dots there
+        raise UserError("The answer says nothing.", Reason.USAGE, actions=(f'redfirst answer {name} "..."',))
+    require_seen(ctx.repository, ctx.run, None, seen)
+    number = len(ctx.run.journal.of(InputGiven)) + 1
+    asked = ctx.read(question).rstrip()
+    artifact = ctx.write(f"answer-{number}.md", f"{asked}\n\n## Answer of a person\n\n{text.strip()}\n")
+    ctx.run.give_input(question, artifact, by)
+    ctx.run.queue()
+    ctx.go_on()
+
+
 def approve_issue(ctx: Context, by: Answerer, at: str | None, seen: str | None) -> None:
     """Let an issue's run through its gate, under its lease."""
     gates.approve(ctx, by, at, lambda: require_seen(ctx.repository, ctx.run, at, seen))
@@ -161,12 +200,19 @@ def answered(
     name = run.info.run_id
     return AnsweredDocument(
         run_id=name,
-        answer=run.journal.of(GateAnswered)[-1].data.answer,
+        answer=_said(run),
         queued=run.queued,
         outcome=run.state.outcome,
         reason=run.state.reason,
         safe_next_actions=(f"redfirst resume {name}",) if run.queued else (f"redfirst show {name}",),
     )
+
+
+def _said(run: Run | RecipeRun) -> str:
+    """Return what was answered last."""
+    given, answered = run.journal.of(InputGiven), run.journal.of(GateAnswered)
+    last = max((*given, *answered), key=lambda line: line.seq).data
+    return last.answer
 
 
 def under_lease(
@@ -192,7 +238,7 @@ def under_lease(
         ctx = build_context(repository, run, gates.config_of(run), NoBox(), environ, say)
         of_issue(ctx)
         composition.put_away(ctx)
-        run.queue()
+        run.queue()  # behind what was written
         return run
     finally:
         lease.release()

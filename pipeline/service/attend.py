@@ -20,7 +20,7 @@ from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.roster import Roster, seen_from
 from pipeline.service import gates, recipe_gates, recipe_run
 from pipeline.service.answers import under_lease
-from pipeline.service.packets import opened
+from pipeline.service.packets import QUESTION, opened
 from pipeline.service.run_list import lines_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def attend(repository: Repository, now: datetime, say: Callable[[str], None] = l
     folders = [place.folder for place in Roster(repository).runs]
     done: list[Attended] = []
     for folder, line in zip(folders, lines_of(folders, now), strict=True):
-        if line.outcome is not Outcome.PARKED or line.reason is not Reason.APPROVAL or line.live:
+        if line.outcome is not Outcome.PARKED or line.reason not in {Reason.APPROVAL, Reason.INPUT} or line.live:
             continue
         there = seen_from(repository, folder)
         try:
@@ -83,14 +83,14 @@ def attend(repository: Repository, now: datetime, say: Callable[[str], None] = l
 def _gates(run: Run | RecipeRun) -> tuple[str, ...]:
     if isinstance(run, RecipeRun):
         return tuple(gate.step for gate in recipe_gates.open_gates(run))
-    gate = gate_of(run)
+    gate = QUESTION if run.state.reason is Reason.INPUT else gate_of(run)
     return () if gate is None else (gate,)
 
 
 def _due(run: Run | RecipeRun, gate: str, now: datetime) -> OnTimeout | None:
     """Return what is to be done about a gate now, None where nothing is.
 
-    Nobody's silence sends a run back twice in a row: each draft is paid for.
+    Nobody's silence sends a run back twice in a row, since each draft is paid for, and none answers a question.
     """
     asked = gates.config_of(run).gates
     began = opened(run, gate)
@@ -99,7 +99,7 @@ def _due(run: Run | RecipeRun, gate: str, now: datetime) -> OnTimeout | None:
     if now < datetime.fromisoformat(began.at) + _lasting(asked.timeout):
         return None
     answered = run.journal.of(GateAnswered)
-    again = bool(answered) and answered[-1].data.via == TIMEOUT.via
+    again = gate == QUESTION or (bool(answered) and answered[-1].data.via == TIMEOUT.via)
     then = OnTimeout.REMIND if asked.on_timeout is OnTimeout.REJECT and again else asked.on_timeout
     return None if then is OnTimeout.REMIND and _is_told(run, gate) else then
 

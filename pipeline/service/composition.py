@@ -123,6 +123,7 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
             start_tree=start_point.tree,
             limits=issue_limits(loaded, recipe.recipe),
             gates=options.gates,
+            points=tuple(config.gates.points),
             park_on_blockers=config.final_review.on_blockers == "park",
             phases=recipe.phases,
             previous=previous[0] if previous is not None else None,

@@ -14,7 +14,7 @@ from pipeline.engine.machine import TRUNK, action_value
 from pipeline.engine.run import sha256_hex
 from pipeline.outcomes import Outcome
 from pipeline.reports.markdown import parse
-from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.events import DispatchFinished, DispatchStarted, MeasuredTests
@@ -226,6 +226,8 @@ def action_words(action: Action, origin: Step | None = None) -> str:
             return f"back to {origin.value if origin else 'the step that asked'} (counts for {loop.value})"
         case Again(loop):
             return f"ask the same agent again (counts for {loop.value})"
+        case AskPerson(loop):
+            return f"ask a person, then the same agent again (counts for {loop.value})"
         case LeaveOut():
             return "go on without this agent"
         case NextTask():
@@ -256,7 +258,7 @@ def then_words(action: Action, after: RunState) -> str:
             return f"on without this agent: {where}"
         case Forward():
             return f"on through the gate: {where}"
-        case Goto() | Retry() | Stop():
+        case Goto() | Retry() | Stop() | AskPerson():
             return where
         case _:
             assert_never(action)

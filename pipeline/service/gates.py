@@ -21,6 +21,7 @@ from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.claimants import claimant
 from pipeline.runs.drafts import PLAN, open_drafts, take_edits, task_file
 from pipeline.runs.events import PublishOnto
+from pipeline.runs.facts import last_note
 from pipeline.runs.gates import WAYS_BACK, gate_place
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, is_named, orphans
@@ -57,7 +58,7 @@ def resume(ctx: Context, onto: str | None = None) -> None:
     """Ask the unfinished step again; with *onto*, its commits are to be put on that commit.
 
     Raises:
-        UserError: the run waits for a person at a gate, its commits cannot be put there, or what the user has not
+        UserError: the run waits for a person's answer, its commits cannot be put there, or what the user has not
             committed would be in the way of what is still to be paid.
     """
     if ctx.lane.step is Step.GATE:
@@ -67,6 +68,13 @@ def resume(ctx: Context, onto: str | None = None) -> None:
             '--feedback "..."',
             Reason.APPROVAL,
             actions=(f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."'),
+        )
+    if ctx.run.state.reason is Reason.INPUT:
+        name = ctx.run.info.run_id
+        raise UserError(
+            f"{name} waits for an answer of yours: {last_note(ctx.run)}",
+            Reason.INPUT,
+            actions=(f"redfirst show {name} --packet", f'redfirst answer {name} "..."'),
         )
     in_the_way.look(ctx)
     base = None if onto is None else in_the_way.onto(ctx, onto, partial(planned, ctx))

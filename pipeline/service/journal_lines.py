@@ -11,6 +11,9 @@ from pipeline.engine.events import (
     GateAnswered,
     GateExpired,
     GateOpened,
+    InputGiven,
+    InputRequested,
+    PointPassed,
     RunFinished,
     RunParked,
     RunQueued,
@@ -113,6 +116,12 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"gate {gate}: waits for a person"
         case GateAnswered(gate=gate, answer=answer, actor=actor, via=via):
             return f"gate {gate}: {answer}" + (f" by {actor} ({via})" if actor is not None else "")
+        case PointPassed(point=point):
+            return f"point {point}: passed"
+        case InputRequested(question=question, note=note):
+            return f"{question}: {note}"
+        case InputGiven(question=question, answer=answer, actor=actor, via=via):
+            return f"{question}: {answer} by {actor} ({via})"
         case GateExpired(gate=gate, then=then):
             return f"gate {gate}: nobody answered in time: {then}"
         case RunQueued(step=step):

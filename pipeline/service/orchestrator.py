@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dispatch.caches import remove_caches
 from pipeline.dispatch.sandbox_escape import EscapeError
+from pipeline.engine.events import PointPassed
 from pipeline.engine.loop import drive
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
@@ -49,6 +50,10 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
     def decided(decision: Decision, event: Event) -> None:
         nonlocal kept
         tell(ctx, decision, event)
+        for effect in decision.effects:
+            if effect.kind == PointPassed.KIND:
+                name = ctx.run.info.run_id
+                ctx.say(f"    point {effect.data['point']}: {name} goes on; look at it: redfirst show {name}")
         if event.lane not in ctx.run.state.lanes:
             remove_caches(ctx.checkout.root / "caches", event.lane)
         if gate_of(ctx.run) == "commit":

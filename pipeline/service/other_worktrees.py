@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _ANYWHERE: Final = frozenset(
     {
-        *("runs", "show", "explain", "diff", "resume", "approve", "reject", "abandon", "stop", "hand-in", "desk"),
-        *("agents", "routes", "schema", "--help"),
+        *("runs", "show", "explain", "diff", "resume", "approve", "reject", "answer", "stop", "abandon"),
+        *("hand-in", "desk", "agents", "routes", "schema", "--help"),
     }
 )
 """The commands that name a run, or mean no worktree."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.engine.events import GateOpened
+from pipeline.engine.events import GateOpened, InputRequested
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.measure.task_evidence import name_of
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.drafts import drafts_of
 from pipeline.runs.events import StepStarted
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
 
-_ISSUE = "issue.md"
+QUESTION: Final = "question"
+"""What stands for a gate where an agent asks."""
+_ISSUE: Final = "issue.md"
 
 
 class _Part(BaseModel):
@@ -68,7 +70,7 @@ class Packet(_Part):
     issue: str | None
     title: str
     gate: str
-    """plan, split or commit; of a recipe's run the name of the step."""
+    """plan, split or commit, or `question`; of a recipe's run the name of the step."""
     place: str
     asked_at: str
     question: str
@@ -126,7 +128,55 @@ def require_seen(repository: Repository, run: Run | RecipeRun, at: str | None, s
         )
 
 
+def require_question(run: Run) -> str:
+    """Return the artifact with the question that a run waits with.
+
+    Raises:
+        UserError: it waits with none.
+    """
+    if run.state.reason is not Reason.INPUT or run.state.outcome is not Outcome.PARKED:
+        name, stands = run.info.run_id, "queued" if run.queued else run.state.outcome or "running"
+        raise UserError(
+            f"{name} waits for no answer ({stands}). Look at it: redfirst show {name}",
+            Reason.USAGE,
+            actions=(f"redfirst show {name}",),
+        )
+    return run.journal.of(InputRequested)[-1].data.question
+
+
+def _of_question(run: Run) -> Packet:
+    name, run_id = require_question(run), run.info.run_id
+    asked = run.journal.of(InputRequested)
+    place = f"question {len(asked)}"
+    names = [one for one in (_ISSUE, *drafts_of(run.state), name) if one in run.artifacts]
+    files = _files(run, place, names, ())
+    return Packet(
+        run_id=run_id,
+        issue=run.issue,
+        title=title_of(run),
+        gate=QUESTION,
+        place=place,
+        asked_at=opened(run, QUESTION).at,
+        question=files[-1].text,
+        files=files,
+        tasks=tasks_shown(run),
+        diff=None,
+        commits=(),
+        findings=(),
+        notes=(),
+        cost_usd=usage_of(run).cost_usd,
+        dispatches=run.state.dispatches,
+        spent=str(spent(run)),
+        answers=(
+            GateAnswer(f'redfirst answer {run_id} "..."', "asks again, with your answer"),
+            GateAnswer(f"redfirst abandon {run_id}", "ends the run without a commit; its work stays as work.patch"),
+        ),
+    )
+
+
 def _of_issue(repository: Repository, run: Run, at: str | None) -> Packet:
+    if run.state.reason is Reason.INPUT and at is None:
+        return _of_question(run)
     name = require_gate(run, at)
     gate = open_gate(run)
     if gate is None:  # answered, and its driver died before it was decided
@@ -188,7 +238,9 @@ def _below(run: AnyRun, path: str) -> str:
 
 
 def opened(run: AnyRun, gate: str) -> Line:
-    """Return the line of the journal by which a gate was opened last; of a recipe's run the one that began the step."""
+    """Return the line of the journal by which a gate was opened last, or a question asked."""
+    if gate == QUESTION and not isinstance(run, RecipeRun):
+        return run.journal.of(InputRequested)[-1]
     kind, said = (StepStarted, "step") if isinstance(run, RecipeRun) else (GateOpened, "gate")
     return next(line for line in reversed(run.journal.of(kind)) if getattr(line.data, said) == gate)
 

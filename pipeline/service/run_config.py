@@ -216,7 +216,7 @@ def require_programs(config: Config, environ: Mapping[str, str], roles: Sequence
 
 def limits_of(config: Config) -> dict[str, int]:
     """Return the configured limits by loop, and how many tasks may be worked on side by side."""
-    values = config.limits.model_dump()
+    values = {**config.limits.model_dump(), Loop.QUESTIONS.value: config.gates.questions}
     return {name: int(limit) for name, limit in values.items() if name in {*Loop, PARALLEL}}
 
 

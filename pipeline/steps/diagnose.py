@@ -14,8 +14,9 @@ from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_task, amend_tests
 from pipeline.reports.untrusted_text import block, fenced
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Question, Signal
+from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.drafts import task_file, write_draft
+from pipeline.steps.asking import questions
 from pipeline.steps.asking.judgements import already_name, asker_result, judge, judgement_md
 from pipeline.steps.evidence.records import baseline_of, by_their_names, files_of
 
@@ -34,6 +35,8 @@ async def run(ctx: Context) -> Event:
     answer = await judge(ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, after_passes=after_passes))
     if isinstance(answer, Event):
         return answer
+    if questions.is_question(answer.report):
+        return questions.asked(ctx, Role.CHECK, answer)
     report = answer.report
     if not isinstance(report, Diagnosis):
         raise TypeError(f"question diagnose was answered by {type(report).__name__}")
@@ -62,7 +65,7 @@ def _keep_for_review(ctx: Context, notes: str) -> None:
 
 
 def _refused(report: Report, *, after_passes: bool) -> Malformed | None:
-    if not isinstance(report, Diagnosis):
+    if not isinstance(report, Diagnosis) or questions.is_question(report):
         return None
     found = reduce.diagnosis(report, after_passes_already=after_passes)
     return found if isinstance(found, Malformed) else None

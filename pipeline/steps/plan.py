@@ -18,6 +18,7 @@ from pipeline.runs import tracker
 from pipeline.runs.drafts import PLAN, redraft, task_file
 from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.plans import BOTH
+from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence
 from pipeline.steps.asking.task_drafts import accepted, ids_line, lint_tasks, tasks_of_plan
@@ -44,17 +45,21 @@ async def run(ctx: Context) -> Event:
         artifacts["previous_patch"] = [ctx.path(name)]
     elif PREVIOUS_PATCH in ctx.run.artifacts:
         artifacts["previous_patch"] = [ctx.path(PREVIOUS_PATCH)]
+    may_ask = questions.told(ctx, Role.ORCHESTRATOR)
     request = Request(
         Role.ORCHESTRATOR,
         BOTH if ctx.state.plan_brings_tasks else "plan",
         ctx.state.start,
         artifacts=artifacts,
-        accept=lambda report: _refused(ctx, report),
-        extra=ids_line(ctx) if ctx.state.plan_brings_tasks else "",
+        accept=lambda report: None if questions.is_question(report) else _refused(ctx, report),
+        extra=f"{ids_line(ctx) if ctx.state.plan_brings_tasks else ''}{may_ask.words}".strip(),
+        asks=may_ask.asks,
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
         return answer
+    if questions.is_question(answer.report):
+        return questions.asked(ctx, Role.ORCHESTRATOR, answer)
     number = answer.result.dispatch[:3]
     attempt = ctx.run.records[int(number)].attempt
     return _drafted(ctx, _plan(answer.report), attempt, number, (answer.evidence,))

@@ -15,6 +15,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.drafts import redraft, task_file
+from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, as_given, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
@@ -47,17 +48,21 @@ async def run(ctx: Context) -> Event:
     if done:
         artifacts["done_tasks"] = [ctx.path(task_file(task)) for task in done]
     fixes = "Draft fix tasks for these findings only; the done tasks stay as they are.\n" if ctx.state.fixing else ""
+    may_ask = questions.told(ctx, Role.ORCHESTRATOR)
     request = Request(
         Role.ORCHESTRATOR,
         "split",
         ctx.state.head,
         artifacts=artifacts,
-        accept=lambda report: _refused(ctx, report),
-        extra=f"{fixes}{ids_line(ctx)}",
+        accept=lambda report: None if questions.is_question(report) else _refused(ctx, report),
+        extra=f"{fixes}{ids_line(ctx)}{may_ask.words}",
+        asks=may_ask.asks,
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
         return answer
+    if questions.is_question(answer.report):
+        return questions.asked(ctx, Role.ORCHESTRATOR, answer)
     tasks = accepted(tasks_of(ctx, _split(answer.report)))
     problems = lint_tasks(ctx, tasks)
     if drafted(problems) is Signal.HYGIENE:

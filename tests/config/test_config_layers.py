@@ -82,9 +82,10 @@ def test_without_any_layer_every_value_is_the_default(tmp_path: Path) -> None:
 
 
 def test_the_default_limits_are_the_bounds_of_the_matrix() -> None:
-    limits = Config().limits
-    configured = {loop: getattr(limits, loop.value) for loop in Loop if loop is not Loop.HUMAN}
-    assert configured == {loop: bound.limit for loop, bound in BOUNDS.items() if loop is not Loop.HUMAN}
+    config, elsewhere = Config(), {Loop.HUMAN, Loop.QUESTIONS}
+    configured = {loop: getattr(config.limits, loop.value) for loop in Loop if loop not in elsewhere}
+    assert configured == {loop: bound.limit for loop, bound in BOUNDS.items() if loop not in elsewhere}
+    assert config.gates.questions == BOUNDS[Loop.QUESTIONS].limit
 
 
 def test_the_example_of_the_contract_is_read(tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
 OF_OUTCOMES: Final = {
     "parked/locked": "no row of the matrix leads there",
     "partial/steps_open": "of recipes: tests/workflows/test_runs_of_recipes.py",
+    "parked/input": "an agent that asks: tests/people/test_questions.py",
     "rejected/stale": "told of an answer: tests/people/test_answers.py",
     "rejected/bare_repository": 'told before a run begins: "bare"',
     "rejected/recipe_invalid": 'told before a run begins: "a recipe of no issue"',

@@ -32,9 +32,15 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     "runs/recipe_run.py": {
         "redfirst abandon {}": "of a journal that is damaged: runs/run.py says the same, and is typed",
     },
+    "service/gates.py": {
+        'redfirst answer {} "..."': OF_ANSWERS,
+        "redfirst show {} --packet": OF_ANSWERS,
+    },
+    "service/orchestrator.py": {"redfirst show {}": OF_ANSWERS},
     "service/answers.py": {
         "redfirst resume {}": OF_ANSWERS,
         "redfirst show {}": OF_ANSWERS,
+        'redfirst answer {} "..."': OF_ANSWERS,
     },
     "service/stopping.py": dict.fromkeys(
         (
@@ -48,6 +54,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     ),
     "service/packets.py": {
         "redfirst show {} --packet": OF_ANSWERS,
+        'redfirst answer {} "..."': OF_ANSWERS,
         "redfirst approve {}": "of an answer that a crash left half on record, at an instant that no test may choose",
         "redfirst show {}": OF_ANSWERS,
         "redfirst abandon {}": OF_ANSWERS,
@@ -86,6 +93,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     },
     "runs/next_actions.py": {
         "redfirst show {run} --packet": OF_ANSWERS,
+        'redfirst answer {run} "..."': OF_ANSWERS,
         "git worktree add ../work {branch}": "an outcome that no run has: OF_OUTCOMES",
         "redfirst recipes list": "an outcome that no run of an issue has: OF_OUTCOMES",
         "redfirst resume {run} --onto {branch}": "tests/e2e/test_branch_moved.py reads it in the note and types it",

@@ -14,6 +14,7 @@ from typing import Final, Literal, assert_never
 from pipeline.routing.actions import (
     Action,
     Again,
+    AskPerson,
     Forward,
     Given,
     Goto,
@@ -36,9 +37,9 @@ _STUCK: Final = "NEEDS_FILE INCOMPLETE CANNOT_PROCEED"
 SIGNALS: Final[Mapping[Step, str]] = {
     Step.SANITY: "OK PRECONDITION BASELINE_IMPOSSIBLE ESCAPE ENV_BROKEN CANCELLED",
     Step.ISSUE: "CLAIMED NOT_FOUND NOT_TODO DEPENDENCY_UNMET DEPENDENCY_MISSING CLAIMED_ELSEWHERE CANCELLED",
-    Step.PLAN: f"DRAFTED HYGIENE {_DISPATCH}",
+    Step.PLAN: f"DRAFTED HYGIENE QUESTION {_DISPATCH}",
     Step.REVIEW_PLAN: f"ACCEPTABLE NOT_ASKED CONVERGED NEEDS_WORK BLOCK {_DISPATCH}",
-    Step.SPLIT: f"DRAFTED ONE_TASK NOT_ASKED HYGIENE {_DISPATCH}",
+    Step.SPLIT: f"DRAFTED ONE_TASK NOT_ASKED HYGIENE QUESTION {_DISPATCH}",
     Step.REVIEW_SPLIT: f"ACCEPTABLE NOT_ASKED CONVERGED NEEDS_WORK BLOCK {_DISPATCH}",
     Step.STUB: f"STUBBED STUB_DIRTY {_STUCK} {_DISPATCH}",
     Step.WRITE_TESTS: "RED DISPUTED NOT_TESTABLE CHANGED_OLD_TEST MISSING_SEAM ILLEGAL_RED STRUCTURAL_ONLY "
@@ -48,7 +49,7 @@ SIGNALS: Final[Mapping[Step, str]] = {
     Step.IMPLEMENT: "GREEN GREEN_INCOMPLETE ENTRY_FLAG TEST_DESIGN SPLIT_NEEDED REGRESSION NO_CHANGE NOT_GREEN "
     f"STALE_XFAIL GREEN_UNSTABLE UNNOTICED_FAULTS {_STUCK} {_DISPATCH}",
     Step.DIAGNOSE: "PRODUCTION_LOGIC TEST_DESIGN AMENDED REFUSED SPEC SPLIT_NEEDED PLAN ALREADY_DONE ENVIRONMENT "
-    f"{_DISPATCH}",
+    f"QUESTION {_DISPATCH}",
     Step.INTEGRATE: "ACCEPTED CONFLICT TEST_CONFLICT NOT_GREEN REGRESSION RED_GONE ESCAPE ENV_BROKEN CANCELLED",
     Step.FINAL_REVIEW: f"ACCEPTABLE CONVERGED FIX COSMETIC PLAN WRITTEN NOT_WRITTEN {_DISPATCH}",
     Step.PUBLISH: "PUBLISHED REGRESSION BRANCH_MOVED TIP_MOVED WORKTREE_CHANGED SIGNING_FAILED "
@@ -167,7 +168,7 @@ def _follow(action: Action, node: str, bounds: Bounds, role: Role | None, empty:
             return [(_entered(node, to), _paid(loop, node, bounds)), *_when_empty(loop, node, bounds, role, empty)]
         case Return(loop):
             return [(_asker(node).value, _paid(loop, node, bounds)), *_when_empty(loop, node, bounds, role, empty)]
-        case Again(loop):
+        case Again(loop) | AskPerson(loop):
             return [(node, _paid(loop, node, bounds)), *_when_empty(loop, node, bounds, role, empty)]
         case LeaveOut():
             return []  # the step has one slot less from here on, which cannot happen for ever
@@ -214,7 +215,7 @@ def _graph(matrix: Matrix, bounds: Bounds, kinds: frozenset[Kind]) -> dict[str, 
     for node, row in product(graph, matrix):
         if not _holds(row, node):
             continue
-        roles = ASKS[_step(node)] if isinstance(row.action, Again) else (None,)
+        roles = ASKS[_step(node)] if isinstance(row.action, Again | AskPerson) else (None,)
         for role in roles:
             graph[node] |= {to for to, kind in _follow(row.action, node, bounds, role) if kind in kinds}
     return graph
@@ -271,7 +272,7 @@ def unbounded(matrix: Matrix, bounds: Bounds) -> list[str]:
     wrong += [f"{loop} is unbounded" for loop, b in bounds.items() if b.limit is None and loop is not Loop.HUMAN]
     for row in matrix:
         if (
-            isinstance(row.action, Retry | Return | Again)
+            isinstance(row.action, Retry | Return | Again | AskPerson)
             and row.action.loop is Loop.HUMAN
             and row.step is not Step.GATE
         ):

@@ -12,7 +12,7 @@ from routing.walks import begin
 from routing.world import MACHINE, PERSON, budget_is_used_up, events, out_of_budget, stands
 
 from pipeline.outcomes import Outcome
-from pipeline.routing.actions import Again, NextTask, Row, Stop
+from pipeline.routing.actions import Again, AskPerson, NextTask, Row, Stop
 from pipeline.routing.lookup import limit_of
 from pipeline.routing.machine import advance
 from pipeline.routing.simulation import dispatches_due
@@ -49,7 +49,7 @@ def likelihood(row: Row) -> float:
     match row.action:
         case Stop():
             return 0.01
-        case Again():
+        case Again() | AskPerson():
             return 0.05
         case NextTask():
             return 4.0

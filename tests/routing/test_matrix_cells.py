@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import pytest
 
-from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import (
     ASKS,
     BOUNDS,
@@ -35,6 +35,7 @@ ISSUE DEPENDENCY_MISSING -> rejected dependency_missing
 ISSUE CLAIMED_ELSEWHERE -> rejected claimed_elsewhere
 PLAN DRAFTED -> REVIEW_PLAN
 PLAN HYGIENE -> PLAN by HYGIENE
+PLAN QUESTION -> a person by QUESTIONS
 REVIEW_PLAN ACCEPTABLE, CONVERGED -> SPLIT
 REVIEW_PLAN NOT_ASKED -> SPLIT
 REVIEW_SPLIT NOT_ASKED -> next task
@@ -44,6 +45,7 @@ SPLIT DRAFTED -> REVIEW_SPLIT
 SPLIT DRAFTED, if drafting fix tasks -> next task
 SPLIT ONE_TASK -> next task
 SPLIT HYGIENE -> SPLIT by HYGIENE
+SPLIT QUESTION -> a person by QUESTIONS
 REVIEW_SPLIT ACCEPTABLE, CONVERGED -> next task
 REVIEW_SPLIT NEEDS_WORK -> SPLIT by SPLIT_REVIEW
 REVIEW_SPLIT BLOCK -> PLAN by PLAN_REWORK
@@ -81,6 +83,7 @@ DIAGNOSE SPEC, SPLIT_NEEDED -> SPLIT by SPLIT_REWORK
 DIAGNOSE PLAN -> PLAN by PLAN_REWORK
 DIAGNOSE ALREADY_DONE -> next task
 DIAGNOSE ENVIRONMENT -> parked environment
+DIAGNOSE QUESTION -> a person by QUESTIONS
 INTEGRATE ACCEPTED -> next task
 INTEGRATE CONFLICT, NOT_GREEN, REGRESSION -> IMPLEMENT by TASK_REDO
 INTEGRATE TEST_CONFLICT -> WRITE_TESTS by TASK_REDO
@@ -133,6 +136,8 @@ def said(action: Action) -> str:
             return f"the asker by {loop.name}"
         case Again(loop):
             return f"the same slot by {loop.name}"
+        case AskPerson(loop):
+            return f"a person by {loop.name}"
         case LeaveOut():
             return "left out"
         case NextTask():

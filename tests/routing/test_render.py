@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import Again, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.diagrams import ISSUE_TRANSITIONS, issue_lifecycle_mermaid, phase7_mermaid, pipeline_mermaid
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.render import as_json, block_names, blocks, bounds_markdown, groups, refresh, table_markdown
@@ -126,6 +126,7 @@ def test_every_action_has_words_of_its_own() -> None:
         Retry(Step.PLAN, Loop.PLAN_REWORK),
         Return(Loop.SCOPE_AMEND),
         Again(Loop.REASK),
+        AskPerson(Loop.QUESTIONS),
         LeaveOut(),
         NextTask(),
         Forward(),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Reason
-from pipeline.routing.actions import Again
+from pipeline.routing.actions import Again, AskPerson
 from pipeline.routing.lookup import find_row, limit_of, signals_of
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import ASKS, MATRIX
@@ -48,7 +48,7 @@ def _events_seen(
         if signal in PERSON and not rejections:
             continue
         row = find_row(state, signal)
-        if isinstance(row.action, Again):
+        if isinstance(row.action, Again | AskPerson):
             yield from ((Event(signal=signal, role=role), row) for role in slots(state))
         elif signal in DRAFTS and state.trunk.step is Step.SPLIT:
             yield from ((Event(signal=signal, tasks=renamed(state, split)), row) for split in splits)

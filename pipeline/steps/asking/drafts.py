@@ -8,6 +8,7 @@ from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs import plans
+from pipeline.steps.asking.questions import answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
 
     A person's feedback is an artifact of its own name; everything else that sends a draft back is `findings`.
     """
-    artifacts = {"issue": [ctx.path("issue.md")]}
+    artifacts = {"issue": [ctx.path("issue.md")], **answers(ctx)}
     came_back = [ctx.path(name) for name in ctx.handed_words() if not name.startswith(REFUSED)]
     if ctx.lane.via is Loop.HUMAN:
         artifacts["feedback"] = came_back

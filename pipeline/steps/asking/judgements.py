@@ -8,6 +8,7 @@ from pipeline.dispatch.request import Request
 from pipeline.reports.markdown import bullets
 from pipeline.routing.vocabulary import Question, Role
 from pipeline.runs.files import to_json
+from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import Answer, ask
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ async def judge(
     start = task.start or ctx.state.head
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
     if question is Question.DIAGNOSE:  # it may find that these are wrong
-        artifacts |= {"issue": [ctx.path("issue.md")], "plan": [ctx.path("plan.md")]}
+        artifacts |= {"issue": [ctx.path("issue.md")], "plan": [ctx.path("plan.md")], **questions.answers(ctx)}
     visit = ctx.lane.visit
     if task.tests and task.tests != start:
         name = ctx.write(f"judgements/{visit:03}-tests.patch", ctx.repository.patch(start, task.tests))
@@ -65,7 +66,17 @@ async def judge(
     if output:
         artifacts["test_output"] = output
     tree = ctx.lane.in_question or task.tests or start
-    request = Request(Role.CHECK, "judge", tree, question=question, artifacts=artifacts, accept=accept)
+    may_ask = questions.told(ctx, Role.CHECK) if question is Question.DIAGNOSE else questions.NONE
+    request = Request(
+        Role.CHECK,
+        "judge",
+        tree,
+        question=question,
+        artifacts=artifacts,
+        accept=accept,
+        extra=may_ask.words.strip(),
+        asks=may_ask.asks,
+    )
     return await ask(ctx, request)
 
 
