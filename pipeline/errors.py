@@ -1,4 +1,4 @@
-"""The exceptions that a person can act on. Everything else that escapes is a bug of ours (exit 1, with a log)."""
+"""Errors that a person can act on. Any other exception that escapes is a bug of ours (exit 1, with a log)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class UserError(Exception):
-    """Something the user can mend; the message says what is wrong and what to do.
+    """An error that the user can fix; the message says what is wrong and what to do.
 
     Args:
         message: One or two sentences: what is wrong, what to do.
@@ -44,7 +44,7 @@ class UserError(Exception):
 
     @property
     def facts(self) -> dict[str, object]:
-        """Return what a document says of it."""
+        """Return the error's fields for a JSON document."""
         return {
             "kind": self.reason.value,
             "message": self.message,
@@ -56,7 +56,7 @@ class UserError(Exception):
 
 
 def check_all(*checks: Callable[[], object]) -> None:
-    """Make each check, and return when all of them hold.
+    """Run each check, and raise the first error with those of later checks added.
 
     Raises:
         UserError: of the first one that does not, with those of the others in `also`.
@@ -69,7 +69,7 @@ def check_all(*checks: Callable[[], object]) -> None:
 
 
 def with_others(error: UserError, *checks: Callable[[], object]) -> UserError:
-    """Return the error with what these checks find, too."""
+    """Return the error with those of the given checks added."""
     try:
         check_all(*checks)
     except UserError as another:

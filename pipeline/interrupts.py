@@ -1,4 +1,4 @@
-"""What stops redfirst: Ctrl-C, SIGTERM, and SIGHUP, with which a terminal closes. All three mean the same.
+"""Handles the signals that stop redfirst: Ctrl-C, SIGTERM, and SIGHUP of a closed terminal, all alike.
 
 Whatever redfirst starts has a process group of its own, so that the terminal's signal reaches this process alone.
 Light on purpose: this module is on the path of every command.
@@ -19,11 +19,11 @@ _terminals: list[int] = []
 
 
 class StoppedError(Exception):
-    """A command was interrupted; a KeyboardInterrupt would end within typer, without a word."""
+    """A command was interrupted. A KeyboardInterrupt would end within typer, without a message."""
 
 
 def as_ctrl_c() -> None:
-    """Let SIGTERM and SIGHUP do what Ctrl-C does; who was started with them ignored (`nohup`) goes on ignoring them."""
+    """Make SIGTERM and SIGHUP act like Ctrl-C, unless they were ignored at the start (`nohup`)."""
     _terminals[:] = [stream for stream in _STREAMS if os.isatty(stream)]
     for number in NUMBERS[1:]:
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -31,7 +31,7 @@ def as_ctrl_c() -> None:
 
 
 def leave_terminal() -> None:
-    """Say no more to a terminal that has closed: a write to it would fail, and so would what is still to be done."""
+    """Redirect output from a closed terminal to nowhere: a failing write would stop the remaining work."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     for stream in _terminals:
         os.dup2(nothing, stream)
@@ -39,7 +39,7 @@ def leave_terminal() -> None:
 
 
 def ignore() -> None:
-    """Let nothing interrupt the last steps of this process."""
+    """Ignore all stop signals during the last steps of this process."""
     for number in NUMBERS:
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,4 +1,4 @@
-"""openat2(2): opens a file below a folder, through no link that leads out of it. `ctypes` is slow to load."""
+"""Opens files below a folder with openat2(2), through no link that leads out of it. `ctypes` is slow to load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _How(ctypes.Structure):
 
 
 def open_below(top: int, path: bytes, flags: int) -> int:
-    """Return a descriptor of what lies at *path* below the folder *top*.
+    """Return a descriptor of the file or folder at *path* below the folder *top*.
 
     Raises:
         OSError: it cannot be opened, or a link leads out of the folder.

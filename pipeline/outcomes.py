@@ -1,4 +1,4 @@
-"""How a run stands and why: the closed words that every machine, command and error shares (contract 2)."""
+"""Outcomes of a run, their reasons and exit codes: the closed words of machines, commands and errors (contract 2)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Outcome(StrEnum):
-    """How a run stands when it is not being driven (contract 2)."""
+    """The outcome of a run that is not being driven (contract 2)."""
 
     COMPLETED = "completed"
     COMPLETED_WITH_BLOCKERS = "completed_with_blockers"
@@ -19,7 +19,7 @@ class Outcome(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why, from a closed list (contract 2)."""
+    """The reason of an outcome or error, from a closed list (contract 2)."""
 
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"
@@ -65,7 +65,7 @@ class Reason(StrEnum):
 
 
 FINAL: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS, Outcome.FAILED, Outcome.REJECTED})
-"""A run that stands so can never go on."""
+"""The outcomes after which a run can never go on."""
 
 EXIT_CODES: Final[dict[Outcome, int]] = {
     Outcome.COMPLETED: 0,
@@ -76,7 +76,7 @@ EXIT_CODES: Final[dict[Outcome, int]] = {
     Outcome.CANCELLED: 130,
     Outcome.REJECTED: 2,
 }
-"""The exit code of an outcome, unless `REASON_EXIT_CODES` names the reason."""
+"""Exit codes by outcome, unless `REASON_EXIT_CODES` has the reason."""
 
 REASON_EXIT_CODES: Final[dict[Reason, int]] = {
     Reason.BUDGET: 5,
@@ -88,5 +88,5 @@ REASON_EXIT_CODES: Final[dict[Reason, int]] = {
 
 
 def exit_code(outcome: Outcome, reason: Reason) -> int:
-    """Return the process exit code of a run that ended so (contract 2)."""
+    """Return the process exit code for an outcome and its reason (contract 2)."""
     return REASON_EXIT_CODES.get(reason, EXIT_CODES[outcome])

@@ -1,4 +1,4 @@
-"""Tells a process from another one that has got its number since it was written down.
+"""Identifies processes by number, start time and boot, so that a reused number is not mistaken.
 
 A process is told by its number, the moment it started, and the boot that it runs in.
 """
@@ -20,7 +20,7 @@ _PARENT, _START_TIME = 1, 19  # of /proc/PID/stat, counted after the name in bra
 
 @dataclass(frozen=True)
 class ProcessId:
-    """One process of one boot; `start_time` in clock ticks since then."""
+    """The identity of a process: its number, the boot, and `start_time` in clock ticks since that boot."""
 
     pid: int
     start_time: int
@@ -28,16 +28,16 @@ class ProcessId:
 
     @classmethod
     def of(cls, pid: int) -> ProcessId | None:
-        """Return which process has the number *pid* now; None where there is none (a zombie is none)."""
+        """Return the identity of the process with the number *pid*; None if there is none, or only a zombie."""
         fields = stat_of(pid)
         return cls(pid, int(fields[_START_TIME]), boot_id()) if fields else None
 
     def is_alive(self) -> bool:
-        """Return whether this very process still runs."""
+        """Return whether this very process is still running."""
         return ProcessId.of(self.pid) == self
 
     def open(self) -> int | None:
-        """Return a descriptor of this very process, None if it has ended."""
+        """Return a pidfd of this very process, None if it has ended."""
         try:
             handle = os.pidfd_open(self.pid)
         except OSError:
@@ -49,12 +49,12 @@ class ProcessId:
 
 
 def boot_id() -> str:
-    """Return what tells this boot of the machine from every other one."""
+    """Return the id of the machine's present boot."""
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
 def stat_of(pid: int) -> list[str]:
-    """Return the fields of a process after its name, nothing if it has ended."""
+    """Return the fields of `/proc/PID/stat` after the process's name, empty if it has ended."""
     try:
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -63,12 +63,12 @@ def stat_of(pid: int) -> list[str]:
 
 
 def pids() -> Iterator[int]:
-    """Yield the numbers of all processes that can be seen."""
+    """Yield the numbers of all visible processes."""
     return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
 
 
 def descendants(pid: int) -> tuple[int, ...]:
-    """Return the processes below *pid*, by what they say of their parents now."""
+    """Return the descendants of the process *pid*, by their present parents."""
     children: dict[int, list[int]] = {}
     for other in pids():
         if fields := stat_of(other):
@@ -82,7 +82,7 @@ def descendants(pid: int) -> tuple[int, ...]:
 
 
 def carries(pid: int, variable: str) -> bool:
-    """Return whether a living process was started with `NAME=value` in its environment."""
+    """Return whether a running process was started with `NAME=value` in its environment."""
     try:
         return variable.encode() in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:

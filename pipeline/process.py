@@ -1,4 +1,4 @@
-"""Values for one process run: what to start, how it ended. The box (`boxes/box.py`) is what runs them.
+"""The values and protocols for running one process in a box (`boxes/box.py`): what to start, and how it ended.
 
 A command that fails is data (`Completed`); a box that fails is an exception (`BoxError`). RED must never be
 inferred from the second.
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
 
 WORKSPACE: Final = Path("/redfirst-view")
-"""Where a box shows the view of a dispatch or measurement: always the same path, and one that no host keeps code at."""
+"""The path of a view in the box: always the same, and one where no host keeps code."""
 
 BOX_HOME: Final = Path("/home/agent")
 """The home folder of a command in a box that maps paths: empty and writable at first, gone with the box."""
 
 MODEL_PORT: Final = 8080
 MODEL_URL: Final = f"http://127.0.0.1:{MODEL_PORT}"
-"""Where a command with network `model` finds its model service; the box says it in `REDFIRST_MODEL_URL`."""
+"""The URL of the model service for a command with network `model`; the box sets it as `REDFIRST_MODEL_URL`."""
 
 
 SOCKET: Final = "REDFIRST_SOCKET"
-"""The variable that tells a command the number of its socket, where it has a request."""
+"""The variable with the descriptor number of a command's socket, if the command has a request."""
 
 
 class BoxError(Exception):
-    """The box itself did not work, which says nothing about the command in it."""
+    """The box itself failed, which says nothing about the command in it."""
 
 
 @dataclass(frozen=True)
 class Namespaces:
-    """Where a mount exists that the host itself does not have: open descriptors of namespaces.
+    """Open descriptors of the namespaces in which a mount exists that the host itself does not have.
 
     Args:
         mount: The mount namespace.
@@ -53,7 +53,7 @@ class Namespaces:
 
 @dataclass(frozen=True)
 class Mount:
-    """A path that the box shows at `target`; read-only unless `writable`.
+    """A host path that the box shows at `target`; read-only unless `writable`.
 
     `source` is a path of the host, or of the namespaces `within`, where it is the folder `inner` of their top.
     """
@@ -66,27 +66,27 @@ class Mount:
 
     @property
     def reach(self) -> Path:
-        """Return the path at which this process finds what is at `source`."""
+        """Return the path at which this process finds the content of `source`."""
         return self.source if self.within is None else Path(f"/proc/self/fd/{self.within.top}", self.inner)
 
     def below(self, relative: str, target: Path) -> Mount:
-        """Return the same for the folder `relative` of what is shown."""
+        """Return the mount of the subfolder `relative`."""
         return replace(self, source=self.source / relative, target=target, inner=f"{self.inner}/{relative}".lstrip("/"))
 
 
 class Gateway(Protocol):
-    """What stands at the other end of the one address that network `model` lets a command reach."""
+    """The protocol of a server at the one address that a command with network `model` can reach."""
 
     def serve(self, listener: socket.socket) -> AbstractAsyncContextManager[None]:
-        """Answer what connects to `listener`, a listening TCP socket that only the command can reach."""
+        """Answer connections to `listener`, a TCP socket that only the command can reach."""
         ...
 
 
 class Talk(Protocol):
-    """What is said to a running command, and heard from it, over its standard streams."""
+    """The protocol of a conversation with a running command over its standard streams."""
 
     async def __call__(self, stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-        """Speak with the command until nothing is left to say; then its stdin is closed, and it may end by itself.
+        """Talk to the command until the conversation is over; then its stdin is closed, and it may end by itself.
 
         `stdout` ends when the command does. What is raised here comes out of `Box.run`, after everything is dead.
         """
@@ -95,7 +95,7 @@ class Talk(Protocol):
 
 @dataclass(frozen=True)
 class Command:
-    """One process to run in the box.
+    """A process to run in the box.
 
     `argv[0]` is an absolute path inside the box (host path resolved and mounted by the caller). `env` is complete but
     for what the box always sets (HOME, PATH, TMPDIR, LANG, TERM, USER, SHELL). `network` is none, model or
@@ -121,19 +121,19 @@ class Command:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command wrote to its socket. `fault` says why it cannot be believed, or is empty."""
+    """The bytes that a command wrote to its socket. `fault` says why they cannot be used, or is empty."""
 
     data: bytes
     fault: str = ""
 
 
 NO_ANSWER: Final = Answer(b"")
-"""Of a command that was asked nothing, or said nothing."""
+"""The answer of a command that had no request or wrote nothing."""
 
 
 @dataclass(frozen=True)
 class Completed:
-    """How it ended. `exit_code` is None when a signal or the time limit ended it.
+    """The result of a command. `exit_code` is None when a signal or the time limit ended it.
 
     A command that does not end after its `talk` is over is killed: its `signal` is SIGKILL.
     """
@@ -149,18 +149,18 @@ class Completed:
 
 
 class Box(Protocol):
-    """Runs commands; every process of a command is dead when `run` returns."""
+    """The protocol of a box, which runs commands; all processes of a command are dead when `run` returns."""
 
     name: str
     maps_paths: bool
     """Whether mounts appear at their targets; if not, a command must use the host's own paths."""
 
     def inside(self, host: Path, target: Path) -> Path:
-        """Return the path at which a command finds what is mounted from `host` at `target`."""
+        """Return the path in the box of a file that is mounted from `host` at `target`."""
         ...
 
     async def run(self, command: Command) -> Completed:
-        """Run to the end or to its limits.
+        """Run a command until it ends or meets a limit.
 
         Raises:
             BoxError: the box could not be set up.

@@ -1,4 +1,4 @@
-"""Where a program really is, and what of the host it needs to run in the box.
+"""Locates programs on the host, with the mounts that each needs to run in the box.
 
 The box shows `/usr` and the system's other program folders; whatever lies elsewhere has to be mounted. Version managers
 put scripts named `python3` on PATH that ask a database in the home folder which interpreter is meant: the question is
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SYSTEM_FOLDERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"))
-"""What every box shows read-only, so that nothing below needs a mount."""
+"""The folders that every box shows read-only, so that programs in them need no mount."""
 SYSTEM_SETTINGS: Final = tuple(
     Path("/etc", name)
     for name in (
@@ -36,8 +36,8 @@ SYSTEM_SETTINGS: Final = tuple(
         "ssl/certs", "ssl/openssl.cnf",
     )
 )  # fmt: skip
-"""What every box shows of `/etc`. `/etc/profile` stays out: a login shell would reset PATH. `/etc/ssl` as a whole stays
-out: it has private keys."""
+"""The files of `/etc` that every box shows. `/etc/profile` stays out: a login shell would reset PATH. `/etc/ssl` as a
+whole stays out: it has private keys."""
 
 _PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _NIX_STORE: Final = Path("/nix/store")
@@ -45,14 +45,14 @@ _ASK_TIMEOUT_S: Final = 30
 _SHEBANG_BYTES: Final = 256
 _ASK: Final = "import json, sys; print(json.dumps(sys.executable))"
 _LIBRARIES: Final = ("lib/python*/os.py", "lib64/python*/os.py", "lib/pypy*/os.py", "lib-python/*/os.py")
-"""Where an installation has its standard library; the last is that of older PyPys."""
+"""The places of an installation's standard library; the last is that of older PyPys."""
 _ENVIRONMENT: Final = ("bin", "include", "lib", "lib64", "pyvenv.cfg", "share")
-"""What belongs to an environment that was made at the top of a repository."""
+"""The entries of an environment that was created at the top of a repository."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program that can be started in a box.
+    """A program with the mounts that it needs in a box.
 
     Args:
         path: What to execute, absolute, the same inside and outside.
@@ -66,13 +66,13 @@ class Program:
     prefix: tuple[str, ...] = ()
 
     def argv(self, *arguments: str) -> tuple[str, ...]:
-        """Return the whole command line for these arguments."""
+        """Return the command line of the program with these arguments."""
         return (str(self.path), *self.prefix, *arguments)
 
 
 @cache
 def locate(argv0: str, search_path: str | None = None) -> Program:
-    """Return the program that `argv0` names on the host; the answer is kept for the life of the process.
+    """Return the program that `argv0` names on the host; the result is cached for the life of the process.
 
     Args:
         argv0: A name looked up on `search_path`, or a path.
@@ -112,7 +112,7 @@ def _behind_shim(shim: Path, search_path: str | None) -> str:
 
 
 def _shebang(path: Path) -> list[str]:
-    """Return the words of a script's first line, none for any other file."""
+    """Return the words of a script's `#!` line, none for any other file."""
     try:
         with path.open("rb") as file:
             first = file.read(_SHEBANG_BYTES).split(b"\n", 1)[0]

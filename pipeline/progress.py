@@ -1,4 +1,4 @@
-"""What a driver is doing now, and since when: a measurement, a question to an agent, a setup. Shows nothing itself."""
+"""Records a driver's current activities and their start: measurements, questions to agents, setups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOUR: Final = 60 * _MINUTE
 
 @dataclass(frozen=True)
 class Activity:
-    """One thing that is being done: in words, since when by the clock of the driver, and since when for people."""
+    """An activity: its description, its start by the driver's clock, and the time of its start for people."""
 
     what: str
     began: float
@@ -27,14 +27,14 @@ class Activity:
 
 @dataclass
 class Stopwatch:
-    """How long an activity took so far, in seconds."""
+    """Measures how long an activity takes."""
 
     clock: Callable[[], float]
     began: float
 
     @property
     def seconds(self) -> float:
-        """Return the seconds since it began."""
+        """Return the seconds since the activity began."""
         return self.clock() - self.began
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Progress:
 
     @contextmanager
     def doing(self, what: str) -> Generator[Stopwatch]:
-        """Name what is done while the context lasts, and lend a stopwatch of it."""
+        """Record an activity while the context lasts, and yield its stopwatch."""
         activity = Activity(what, self.clock(), datetime.now(UTC))
         self.activities = (*self.activities, activity)
         self.changed()
@@ -67,7 +67,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words: `4.2 s`, `42 s`, `2 min 5 s`, `1 h 2 min`."""
+    """Return a duration in words: `4.2 s`, `42 s`, `2 min 5 s`, `1 h 2 min`."""
     if round(seconds, 1) < _TENTHS_BELOW:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -79,5 +79,5 @@ def duration(seconds: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things in words: 1 test, 2 tests, 3 dispatches."""
+    """Return a count with its noun: 1 test, 2 tests, 3 dispatches."""
     return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"

@@ -1,4 +1,4 @@
-"""Folders for a moment, below one folder of this process, which the next process removes if this one was killed.
+"""Creates temporary folders below one folder of this process; a later process removes them if this one was killed.
 
 That folder is called `redfirst-scratch-*`, lies in the temporary folder, and is this process's as long as it holds the
 lock in it: the kernel gives the lock back when the process dies, however it dies.
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = "redfirst-scratch-"
 _UNLOCKED: Final = ".redfirst-unlocked-"
-"""Until the lock is held it has another name, so that nobody takes it for one whose process has died."""
+"""The prefix of a process's folder until it is locked, so that nobody takes it for a dead process's."""
 _LOCK: Final = "lock"
 _numbers: Final = itertools.count(1)
 
 
 @contextmanager
 def scratch_folder(name: str) -> Generator[Path]:
-    """Yield a new folder that is closed to everybody else, and remove it with whatever is in it by then."""
+    """Yield a new folder that only this user can open, and remove it with its content afterwards."""
     import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
 
     place = _own(os.getpid(), Path(tempfile.gettempdir())) / f"{name}-{next(_numbers)}"
@@ -43,7 +43,7 @@ def scratch_folder(name: str) -> Generator[Path]:
 
 @cache
 def _own(process: int, parent: Path) -> Path:
-    """Return the folder of this process; what processes left that have died is removed first."""
+    """Return the folder of this process, after the folders of dead processes are removed."""
     import tempfile  # noqa: PLC0415  (the same)
 
     temporary = parent.resolve()
@@ -64,7 +64,7 @@ def _end(process: int, place: Path) -> None:
 
 
 def _remove_left(temporary: Path) -> None:
-    """Remove the folders of processes of this user that have died; one that cannot be removed stays."""
+    """Remove the folders of this user's dead processes; one that cannot be removed stays."""
     with os.scandir(temporary) as entries:
         found = [temporary / entry.name for entry in entries if entry.name.startswith(_PREFIX)]
     for place in found:
@@ -84,7 +84,7 @@ def _remove_if_left(place: Path) -> None:
 
 
 def _remove(place: Path) -> None:
-    """Remove a folder, its lock last: what a kill leaves half removed is still known for what it is."""
+    """Remove a folder, its lock last, so that a half-removed one is still recognised."""
     with opened(place) as folder:
         for name in os.listdir(folder):  # noqa: PTH208  (of a descriptor)
             if name != _LOCK:

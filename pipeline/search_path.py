@@ -1,4 +1,4 @@
-"""Where programs are looked up: PATH, without what a repository could put there."""
+"""Restricts PATH to folders that the repository cannot control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a secret looks in the encodings that anybody undoes without a key, and one pattern that finds all of them.
+"""Computes a secret's spellings in common encodings, and one pattern that finds all of them.
 
 What is found is a spelling of the whole secret. Encodings of encodings are not among them, but for JSON in JSON.
 """
@@ -16,20 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 SHORTEST: Final = 8
-"""A shorter value is too likely to be an ordinary word somewhere, and more so in another encoding."""
+"""The length from which other encodings of a secret are searched; shorter ones may be ordinary words."""
 
 _UNQUOTED: Final = ("", "/", "!'()*", ";,/?:@&=+$#!'()*")
-"""What `quote` leaves as it is, besides letters: everywhere, in paths, and as JavaScript's two functions do."""
+"""The characters that each kind of URL quoting keeps besides letters: none, in paths, and JavaScript's two
+functions."""
 
 
 def secret_encodings(secret: str) -> frozenset[bytes]:
-    """Return the byte sequences that show the secret; of a short one those that hardly differ from it."""
+    """Return the byte sequences that reveal the secret; for a short one only those that hardly differ from it."""
     raw = secret.encode(errors="surrogateescape")
     return frozenset({*_quoted(secret, raw), *(_encoded(secret, raw) if len(secret) >= SHORTEST else ())}) - {b""}
 
 
 def pattern(forms: Collection[bytes]) -> re.Pattern[bytes] | None:
-    """Return what matches each of the forms, the longest where several begin; None where there is none.
+    """Return a pattern for any of the forms, longer ones first; None if there are no forms.
 
     Forms that begin alike are compared once, so the time depends on the text, hardly on how many there are.
     """
@@ -60,7 +61,7 @@ def _encoded(secret: str, raw: bytes) -> Iterator[bytes]:
 
 
 def _either(forms: Sequence[bytes]) -> bytes:
-    """Return an expression for one of the forms, which are sorted and differ; an empty one comes first."""
+    """Return a regular expression for any of the forms, which are sorted and distinct; an empty one comes first."""
     ways: list[bytes] = []
     for _, alike in groupby((form for form in forms if form), key=lambda form: form[:1]):
         group = list(alike)
@@ -71,5 +72,5 @@ def _either(forms: Sequence[bytes]) -> bytes:
 
 
 def _alike(one: bytes, other: bytes) -> int:
-    """Return how many bytes two forms begin with alike."""
+    """Return the length of the common beginning of two forms."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

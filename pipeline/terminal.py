@@ -1,4 +1,4 @@
-"""Prints for people: hidden characters are shown as escapes, and colour is used only where it is wanted."""
+"""Prints for people: hidden characters as escapes, and colour only where it is wanted."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _CODES: Final[dict[Colour, int]] = {"red": 31, "green": 32, "yellow": 33, "cyan"
 
 
 def visible_lines(text: str) -> str:
-    """Return a text of several lines with what is hidden in it as escapes, but for its line breaks and tabs."""
+    """Return a text with hidden characters as escapes, but for line breaks and tabs."""
     return visible(text, keep="\n\t")
 
 
 def colours() -> bool:
-    """Return whether stdout may be coloured: a terminal, and the user has nothing against it (contract 1)."""
+    """Return whether stdout may be coloured: it is a terminal, and the user did not forbid it (contract 1)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, colour: Colour | None) -> str:
-    """Return *text* in *colour*, or as it is."""
+    """Return *text* in *colour* if stdout may be coloured, else unchanged."""
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if colour and colours() else text
 
 
 def print_document(document: BaseModel) -> None:
-    """Print one JSON document, in ASCII, so that nothing in it can reach the terminal as a control."""
+    """Print a document as JSON in ASCII, so that nothing in it can control the terminal."""
     print_json(document.model_dump(mode="json", by_alias=True))
 
 
 def print_json(document: Mapping[str, object]) -> None:
-    """Print one JSON document, in ASCII."""
+    """Print a value as JSON in ASCII."""
     echo(json.dumps(document, indent=2))
 
 

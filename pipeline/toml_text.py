@@ -1,4 +1,4 @@
-"""TOML that a stranger may have written: what the library cannot read is one kind of error."""
+"""Parses untrusted TOML, with one error for everything that the library cannot read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _APART: Final = re.compile(
     r"|#[^\n]*+",
     re.DOTALL,
 )
-"""Strings and comments: what looks like a key in them is none."""
+"""Strings and comments, in which text that looks like a key is none."""
 _WORD: Final = re.compile(r"[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++)*+")
 
 
 def toml_table(text: str) -> dict[str, Any]:
-    """Return the table that *text* is.
+    """Return the table in a TOML text.
 
     Raises:
         tomllib.TOMLDecodeError: it is no TOML, is nested too deeply, or has an endless key or number.

@@ -1,4 +1,4 @@
-"""Folders that an agent had its hands on: read, mend and remove them without ever following a link out.
+"""Reads, repairs and removes folders that an agent could write to, without following a link out of them.
 
 Everything goes by folder descriptors, one name at a time: paths may be longer than the system accepts, parents may have
 become links, folders may have lost their permissions.
@@ -24,12 +24,12 @@ _OWNER_ALL: Final = 0o700
 
 
 class NotRegularError(OSError):
-    """What should be read is a link, a folder, a device or a FIFO."""
+    """A file to be read is a link, a folder, a device or a FIFO."""
 
 
 @contextlib.contextmanager
 def opened(name: str | Path, dir_fd: int | None = None) -> Generator[int]:
-    """Open a folder that is no link, and close it again."""
+    """Yield the descriptor of a folder that is no link."""
     descriptor = os.open(name, _FOLDER, dir_fd=dir_fd)
     try:
         yield descriptor
@@ -39,7 +39,7 @@ def opened(name: str | Path, dir_fd: int | None = None) -> Generator[int]:
 
 @contextlib.contextmanager
 def opened_parent(top: int, path: str, *, create: bool = False) -> Generator[tuple[int, str]]:
-    """Open the folder that holds `path` below `top`, one part at a time.
+    """Yield a descriptor of the folder that contains `path` below `top`, opened part by part, and the last name.
 
     Args:
         top: Descriptor of the folder that `path` is relative to.
@@ -60,7 +60,7 @@ def opened_parent(top: int, path: str, *, create: bool = False) -> Generator[tup
 
 @contextlib.contextmanager
 def opened_regular(name: str | Path, dir_fd: int | None = None) -> Generator[BinaryIO]:
-    """Open a regular file to read; a link is not followed and a FIFO is not waited for.
+    """Yield a regular file opened for reading; a link is not followed and a FIFO is not waited for.
 
     Raises:
         NotRegularError: it is something else.
@@ -92,7 +92,7 @@ def read_regular(name: str | Path, limit: int, dir_fd: int | None = None) -> byt
 
 @dataclass(frozen=True)
 class Files:
-    """Files that a box wrote, or may have: the folder `inner` of `top`, which is ours.
+    """The files of a folder that a box may have written: `inner` below `top`, which is ours.
 
     Links are followed as long as they stay below `top`: the kernel sees to that (openat2).
     """
@@ -101,12 +101,12 @@ class Files:
     inner: str = ""
 
     def below(self, folder: str) -> Files:
-        """Return those in a folder of it."""
+        """Return the files of a subfolder."""
         return Files(self.top, os.path.normpath(os.path.join(self.inner, folder)))  # noqa: PTH118  (a text)
 
     @contextlib.contextmanager
     def opened(self, path: str) -> Generator[BinaryIO]:
-        """Open a regular file to read; a FIFO is not waited for.
+        """Yield a regular file opened for reading; a FIFO is not waited for.
 
         Raises:
             NotRegularError: it is something else.
@@ -119,7 +119,7 @@ class Files:
             yield file
 
     def read(self, path: str, limit: int) -> bytes | None:
-        """Return the content of a regular file; None for anything else, and for more than `limit` bytes."""
+        """Return a regular file's content; None for anything else, and for more than `limit` bytes."""
         try:
             with self.opened(path) as file:
                 content = file.read(limit + 1)
@@ -128,7 +128,7 @@ class Files:
         return content if len(content) <= limit else None
 
     def names(self, path: str) -> list[str]:
-        """Return the names in a folder, sorted; none where there is no folder."""
+        """Return the sorted names in a folder; none if it does not exist."""
         try:
             folder = self._descriptor(path, os.O_DIRECTORY)
         except OSError:
@@ -139,7 +139,7 @@ class Files:
             os.close(folder)
 
     def walk(self, left_out: Collection[str] = ()) -> Iterator[str]:
-        """Yield the paths of all that is no folder, in order; folders named `left_out` are passed over, links kept."""
+        """Yield the paths of everything but folders, sorted; folders named `left_out` are skipped, links included."""
         waiting = [""]
         while waiting:
             at = waiting.pop()
@@ -174,7 +174,7 @@ class Files:
 
 
 def remove_entry(parent: int, name: str) -> None:
-    """Remove whatever `name` is in the folder `parent`, with everything below; nothing there is fine."""
+    """Remove the entry `name` of the folder `parent` with everything below it; it may be missing."""
     try:
         is_folder = stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -188,7 +188,7 @@ def remove_entry(parent: int, name: str) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder of ours; it is first renamed, so that nobody meets it half gone.
+    """Remove a folder of ours; it is renamed first, so that nobody sees it half removed.
 
     Raises:
         OSError: something in it belongs to somebody else.
@@ -203,7 +203,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _flatten(top: int) -> None:
-    """Empty a folder of any depth with two descriptors: each folder below is moved up before it is looked into."""
+    """Empty a folder of any depth with two descriptors, by moving each subfolder up before it is read."""
     fresh = _unused_names(top)
     pending = _take_files(top, top, fresh)
     while pending:
@@ -214,7 +214,7 @@ def _flatten(top: int) -> None:
 
 
 def _take_files(folder: int, top: int, fresh: Iterator[str]) -> list[str]:
-    """Remove the files of `folder` and move its folders into `top`; return the names that these have there."""
+    """Remove the files of `folder` and move its folders into `top`; return the folders' new names."""
     moved: list[str] = []
     for name in os.listdir(folder):
         if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -228,7 +228,7 @@ def _take_files(folder: int, top: int, fresh: Iterator[str]) -> list[str]:
 
 @contextlib.contextmanager
 def _forced(parent: int, name: str) -> Generator[int]:
-    """Open a folder to change it, whatever its permissions are."""
+    """Yield a folder opened for changes, whatever its permissions are."""
     _permit(parent, name)
     with opened(name, parent) as folder:
         yield folder
@@ -241,7 +241,7 @@ def _permit(parent: int, name: str) -> None:
 
 
 def make_folder(parent: int, name: str) -> None:
-    """Make `name` a folder that its owner can use, in the place of a file or link if need be; what is in it stays."""
+    """Create a folder `name` that its owner can use, replacing a file or link; an existing folder's content stays."""
     try:
         mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -255,7 +255,7 @@ def make_folder(parent: int, name: str) -> None:
 
 
 def write_new(parent: int, name: str, content: bytes, mode: int) -> None:
-    """Write a file that does not exist yet, with exactly this mode."""
+    """Create a file, which may not exist yet, with exactly this mode."""
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=parent)
     with open(descriptor, "wb") as file:  # noqa: PTH123  (a descriptor)
         file.write(content)

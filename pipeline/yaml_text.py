@@ -1,4 +1,4 @@
-"""YAML that a person, an agent or a stranger may have written: read within limits, with the place of each value.
+"""Parses untrusted YAML within limits, and keeps the place of each value.
 
 It is read from the events of the C parser. So nothing is built before it is refused: tags (they change what a word
 means), a key given twice, what nests without end, and anchors and aliases, by which one line can stand for a million.
@@ -24,7 +24,7 @@ Place = tuple[int, int]
 
 
 class YamlError(ValueError):
-    """A text that is not read; `line` and `column` are counted from 1, `message` has no full stop."""
+    """The text cannot be read; `line` and `column` are counted from 1, `message` has no full stop."""
 
     def __init__(self, place: Place, message: str) -> None:
         super().__init__(f"line {place[0]}: {message}")
@@ -34,7 +34,7 @@ class YamlError(ValueError):
 
 @dataclass(frozen=True)
 class Document:
-    """What a text says.
+    """A parsed YAML text: its value, and the place of each part.
 
     Args:
         value: Dicts, lists and scalars.
@@ -51,24 +51,24 @@ class Document:
         return cast("dict[str, object]", value) if isinstance(value, dict) else None
 
     def place(self, pointer: str) -> Place:
-        """Return where the value at *pointer* is, or what it would be in, if it is not there."""
+        """Return the place of the value at *pointer*, or of the nearest value that contains it."""
         while pointer not in self.places:
             pointer = pointer.rpartition("/")[0]
         return self.places[pointer]
 
 
 def text_or_null(text: str, key: str) -> object:  # noqa: ARG001  (as `read` asks)
-    """Return a scalar that was not quoted as its text, and None for YAML's null."""
+    """Return an unquoted scalar as text, and YAML's null as None."""
     return None if text in _NULLS else text
 
 
 def text_only(text: str, key: str) -> object:  # noqa: ARG001
-    """Return a scalar as its text, whatever it looks like."""
+    """Return a scalar as text, whatever it looks like."""
     return text
 
 
 def core(text: str, key: str) -> object:  # noqa: ARG001
-    """Return a scalar that was not quoted as YAML 1.2 types it: null, true, false, numbers; `no` is a word."""
+    """Return an unquoted scalar by YAML 1.2's types: null, true, false, numbers; `no` is a word."""
     if text in _NULLS or text in {"true", "false"}:
         return {"true": True, "false": False}.get(text)
     for kind in (int, float):
@@ -82,7 +82,7 @@ def core(text: str, key: str) -> object:  # noqa: ARG001
 
 @dataclass
 class _Open:
-    """A collection that is not closed yet; `key` waits for its value, or is the one that a list belongs to."""
+    """A collection whose end has not been read; `key` waits for its value, or is that of the list it belongs to."""
 
     node: list[object] | dict[str, object]
     pointer: str
@@ -104,7 +104,7 @@ def read(
     first_line: int = 1,
     aliases: bool = False,
 ) -> Document:
-    """Return what *text* says.
+    """Return the document in a YAML text.
 
     Args:
         text: One YAML document; JSON is YAML, too.
@@ -140,7 +140,7 @@ def _too_deep(deepest: int) -> str:
 
 
 class _Builder:
-    """Makes values of events."""
+    """Builds values from parser events."""
 
     def __init__(
         self, scalar: Callable[[str, str], object], deepest: int, most: int, first_line: int, *, aliases: bool
@@ -213,7 +213,7 @@ class _Builder:
             self._named[event.anchor] = (value, 1)
 
     def _add(self, value: object, event: Any, count: int = 1) -> str:
-        """Put a value where it belongs and return its pointer."""
+        """Add a value to its collection and return its pointer."""
         self._count += count
         if self._count > self._most:
             raise YamlError(self.place(event), f"the text has more than {self._most} values")
