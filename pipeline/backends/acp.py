@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from pipeline.backends.acp_answer import report_in
 from pipeline.backends.acp_profiles import PRODUCTS, custom
 from pipeline.backends.acp_terms import Setup, Terms
-from pipeline.backends.acp_values import Failed, Gone, Late, Over, Policy, Wish
+from pipeline.backends.acp_values import AcpRequest, Failed, Gone, Late, Over, Policy
 from pipeline.backends.homes import Home, home_for
 from pipeline.backends.program import Exchange, how_it_ended
 from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
@@ -81,7 +81,7 @@ class AcpBackend:
         told = _told(job, job.agent, exchange)
         session = told.session
         conversation = Conversation(
-            Wish(
+            AcpRequest(
                 cwd=str(job.box.inside(job.view.source, job.view.target)),
                 prompt=job.prompt,
                 policy=Policy(writes=job.view.writable, shell=job.shell),
@@ -99,7 +99,7 @@ class AcpBackend:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ProductSetup:
     """The setup of a product for one dispatch, with its home folder and the mounts of its files."""
 
     product: Product | None
@@ -124,7 +124,7 @@ def _program(agent: AgentConfig, search_path: str | None) -> Program:
     return replace(program, prefix=(*program.prefix, *agent.argv[1:]))
 
 
-def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _Told:
+def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _ProductSetup:
     product = PRODUCTS.get(agent.profile) if agent.profile is not None else None
     home = home_for(product.place, exchange) if product is not None else _own(job, exchange)
     kept = product.place.conversations if product is not None else ""
@@ -145,7 +145,7 @@ def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _Told:
     )
     setup = product.setup(terms) if product is not None else custom(terms)
     hidden = _hidden(job, product) if product is not None else ()
-    return _Told(product, setup, home, (*_placed(setup, home, exchange), *hidden))
+    return _ProductSetup(product, setup, home, (*_placed(setup, home, exchange), *hidden))
 
 
 def _own(job: AgentJob, exchange: Exchange) -> Home:
@@ -211,7 +211,7 @@ def _api(job: AgentJob, product: Product | None) -> Api | None:
 
 
 def _result(
-    job: AgentJob, conversation: Conversation, ended: Completed, exchange: Exchange, told: _Told
+    job: AgentJob, conversation: Conversation, ended: Completed, exchange: Exchange, told: _ProductSetup
 ) -> AgentResult:
     turn = conversation.turn
     written, unreadable = exchange.report()

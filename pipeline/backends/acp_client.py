@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from acp.schema import PermissionOption
     from anyio.abc import ByteReceiveStream, ByteSendStream
 
-    from pipeline.backends.acp_values import Wish
+    from pipeline.backends.acp_values import AcpRequest
 
 _START_S: Final = 90.0
 _FAREWELL_S: Final = 3.0
@@ -84,7 +84,7 @@ class Conversation:
         denials: What was refused, one line each.
     """
 
-    wish: Wish
+    wish: AcpRequest
     turn: Turn = field(default_factory=Turn)
     ending: Ending = field(default_factory=Gone)
     session: str | None = None

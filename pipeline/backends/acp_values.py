@@ -31,7 +31,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Wish:
+class AcpRequest:
     """The request to the agent, with its limits and options.
 
     Args:

@@ -60,7 +60,7 @@ class Transcript:
         return f"{fact[:_FIELD]} [{len(fact) - _FIELD} more characters]"
 
 
-def keep(session: Session, messages: Sequence[ModelMessage]) -> str | None:
+def keep_conversation(session: Session, messages: Sequence[ModelMessage]) -> str | None:
     """Store a conversation and return its name, a hash of its content, so that no other can replace it.
 
     None if it cannot be written: a model may say what JSON cannot (too deep, half a letter).
@@ -74,7 +74,7 @@ def keep(session: Session, messages: Sequence[ModelMessage]) -> str | None:
     return name
 
 
-def known(session: Session) -> list[ModelMessage] | None:
+def kept_conversation(session: Session) -> list[ModelMessage] | None:
     """Return the stored conversation of a session; None if there is none, or its content was changed."""
     if session.id is None or not session.id.isalnum():
         return None

@@ -15,7 +15,7 @@ from pipeline.backends.homes import Place, home_for
 from pipeline.backends.native_programs import Native
 from pipeline.backends.program import Exchange
 from pipeline.backends.report_schemas import form
-from pipeline.backends.stream_result import anew, result_of
+from pipeline.backends.stream_result import result_of, without_lost_session
 from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ClaudeBackend:
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
         ended = await exchange.run(argv, (*program.mounts, *home.mounts), _prompt(job, home).encode(), _env(job, home))
         facts = read_stream(ended.stdout, report, keeps=home.session is not None)
-        again = anew(job, facts)
+        again = without_lost_session(job, facts)
         return result_of(exchange, ended, facts) if again is None else await self.run(again)
 
 

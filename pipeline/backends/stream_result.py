@@ -77,7 +77,7 @@ def short(words: object) -> str:
     return line if len(line) <= _WORDS else f"{line[:_WORDS]} ..."
 
 
-def anew(job: AgentJob, facts: StreamFacts) -> AgentJob | None:
+def without_lost_session(job: AgentJob, facts: StreamFacts) -> AgentJob | None:
     """Return the job with a new conversation if the one to be continued is lost, else None."""
     if not facts.lost or job.session is None or job.session.id is None:
         return None

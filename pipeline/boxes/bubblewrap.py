@@ -22,7 +22,7 @@ from pipeline.boxes import canary, seccomp
 from pipeline.boxes.bubblewrap_options import ENV, MADE_UP, options
 from pipeline.boxes.channel import opened_channel
 from pipeline.boxes.children import run_child, wait_gone
-from pipeline.boxes.helper_process import entering, memory_file, ordered, received, tool
+from pipeline.boxes.helper_process import helper_command, memory_file, namespace_prefix, received_descriptors, tool
 from pipeline.boxes.limits import OWN_LIMITS
 from pipeline.boxes.mount_points import mount_points, refuse_links
 from pipeline.boxes.orphans import clear_orphans
@@ -81,7 +81,7 @@ class Bubblewrap:
             channel, told = stack.enter_context(opened_channel(command))
             start = stack.enter_context(_start(self, replace(command, env={**command.env, **told})))
             status = start.status
-            ended = await _serving(start, command, channel)
+            ended = await _run_with_gateway(start, command, channel)
             code = status.exit_code()
         if code is None and not (ended.timed_out or ended.dismissed):
             words = ended.stderr.decode(errors="replace").strip()[-2000:]
@@ -124,11 +124,11 @@ def _start(box: Bubblewrap, command: Command) -> Generator[_Start]:
         argv = (box.program, "--args", str(descriptors[-1]), "--", *OWN_LIMITS, *command.argv)
         if box.owner is not None or status.channel is not None:
             descriptors += [] if status.far is None else [status.far.fileno()]
-            argv, told = stack.enter_context(ordered(_order(box, command, argv, status)))
+            argv, told = stack.enter_context(helper_command(_order(box, command, argv, status)))
             descriptors.append(told)
         if namespaces is None and status.channel is not None and box.owner is None:
             argv = (tool("unshare"), "--user", "--map-root-user", "--", *argv)
-        yield _Start((*entering(namespaces), *argv), tuple(descriptors), status)
+        yield _Start((*namespace_prefix(namespaces), *argv), tuple(descriptors), status)
 
 
 def _namespaces(command: Command) -> Namespaces | None:
@@ -164,7 +164,7 @@ def _filter() -> bytes:
         return b""
 
 
-async def _serving(start: _Start, command: Command, channel: Channel | None) -> Outcome:
+async def _run_with_gateway(start: _Start, command: Command, channel: Channel | None) -> Outcome:
     """Run the box, and let the gateway answer on the socket that the helper sends.
 
     Raises:
@@ -200,7 +200,7 @@ async def _serving(start: _Start, command: Command, channel: Channel | None) -> 
 async def _serve(channel: socket.socket, gateway: Gateway) -> None:
     await anyio.wait_readable(channel)
     try:
-        (listener,) = received(channel, 1)
+        (listener,) = received_descriptors(channel, 1)
     except BoxError:
         return  # the box failed before it had a network, and says so itself
     async with gateway.serve(socket.socket(fileno=listener)):

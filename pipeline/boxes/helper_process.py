@@ -34,7 +34,7 @@ def memory_file(content: bytes) -> Generator[int]:
 
 
 @contextlib.contextmanager
-def ordered(order: dict[str, Any]) -> Generator[tuple[tuple[str, ...], int]]:
+def helper_command(order: dict[str, Any]) -> Generator[tuple[tuple[str, ...], int]]:
     """Yield the argv of the helper for `order`, and the descriptor that it must inherit."""
     with memory_file(marshal.dumps(order)) as told:
         yield (sys.executable, "-I", "-S", str(_HELPER), str(told)), told
@@ -52,7 +52,7 @@ def tool(name: str) -> str:
     return found
 
 
-def entering(namespaces: Namespaces | None) -> tuple[str, ...]:
+def namespace_prefix(namespaces: Namespaces | None) -> tuple[str, ...]:
     """Return the argv prefix that runs a command in `namespaces`.
 
     They are named as this process has them open: a descriptor that were passed on would stay open in the box.
@@ -64,7 +64,7 @@ def entering(namespaces: Namespaces | None) -> tuple[str, ...]:
     return (tool("nsenter"), *by_user, f"--mount={held}/{namespaces.mount}", "--")
 
 
-def received(channel: socket.socket, count: int) -> tuple[int, ...]:
+def received_descriptors(channel: socket.socket, count: int) -> tuple[int, ...]:
     """Return the `count` descriptors that the helper sends.
 
     Raises:

@@ -71,7 +71,7 @@ class NoBox:
             }
             with opened_channel(command) as (channel, told):
                 ended = await run_child(
-                    (*supervised(), *LIMITS, *command.argv),
+                    (*supervisor_prefix(), *LIMITS, *command.argv),
                     cwd=command.cwd,
                     env={**env, **told},
                     stdin=command.stdin,
@@ -89,7 +89,7 @@ class NoBox:
         return Proof(ok=True, why="nothing is isolated, as configured", advice="")
 
 
-def supervised() -> tuple[str, ...]:
+def supervisor_prefix() -> tuple[str, ...]:
     """Return the argv prefix under which all processes end with the command, with this driver, or on SIGTERM."""
     return (sys.executable, "-I", "-S", str(_SUPERVISOR), str(os.getpid()))
 

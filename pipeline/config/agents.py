@@ -170,13 +170,13 @@ class Agents(AgentConfig):
                 return self.explore
 
 
-def laid_over(general: AgentConfig, own: AgentOverride) -> AgentConfig:
+def overridden(general: AgentConfig, own: AgentOverride) -> AgentConfig:
     """Return the settings *general*, overridden by those that *own* sets."""
     merged = general.model_dump() | own.model_dump(exclude_none=True)
     return AgentConfig.model_validate(merged | {"env": {**general.env, **own.env}})
 
 
-def bare(agent: AgentConfig, spare: AgentOverride) -> AgentConfig:
+def inherited_by(agent: AgentConfig, spare: AgentOverride) -> AgentConfig:
     """Return the settings that a spare inherits from the agent it replaces."""
     if spare.backend in {None, agent.backend} and spare.profile in {None, agent.profile}:
         return agent.model_copy(update={"fallback": ()})

@@ -82,11 +82,11 @@ def load(
 
     merged: dict[KeyPath, tuple[object, Origin]] = {}
     if repository:
-        merged.update(_without_the_users_word(layers.from_document(repository, home), *_OF_THE_MACHINE))
+        merged.update(_without_user_keys(layers.from_document(repository, home), *_OF_THE_MACHINE))
     if user:
         merged.update(layers.from_document(user, home))
-    merged.update(_without_the_users_word(layers.from_environment(environ, home)))
-    merged.update(_without_the_users_word(layers.from_flags(flags or Flags(), home)))
+    merged.update(_without_user_keys(layers.from_environment(environ, home)))
+    merged.update(_without_user_keys(layers.from_flags(flags or Flags(), home)))
 
     values = {path: value for path, (value, _) in merged.items()}
     origins = {keys.dotted(path): origin for path, (_, origin) in merged.items()}
@@ -165,7 +165,7 @@ def _refuse_contradictions(loaded: Loaded) -> None:
                 raise _not_its_part(loaded, role, agent.backend)
 
 
-def _without_the_users_word(layer: layers.FlatLayer, *more: tuple[KeyPath, str]) -> layers.FlatLayer:
+def _without_user_keys(layer: layers.FlatLayer, *more: tuple[KeyPath, str]) -> layers.FlatLayer:
     """Return a layer unchanged, after a check that it sets no key which only the user may set.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, create_model
 
-from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, bare, laid_over
+from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, inherited_by, overridden
 from pipeline.config.base_table import Seconds, Table
 from pipeline.config.budget import Budget, Cost
 from pipeline.config.probes import Probes
@@ -166,7 +166,7 @@ class Outage(Table):
 class _StubFirst(Table):
     """`[stub_first]`: the toolchains in which new symbols are stubbed before their tests are written."""
 
-    def of(self, name: str) -> bool:
+    def holds_for(self, name: str) -> bool:
         """Return whether stubs come first for a toolchain.
 
         Raises:
@@ -197,7 +197,7 @@ class _Toolchains(Table):
         tuple[ToolchainName, ...] | None, Field(min_length=1, description="None: each that recognises the project")
     ] = None
 
-    def of(self, name: str) -> Toolchain:
+    def settings_of(self, name: str) -> Toolchain:
         """Return the table of a toolchain; for several (`pytest+cargo`) one with the sum of their time limits.
 
         Raises:
@@ -298,7 +298,7 @@ class Config(Table):
     def agent(self, role: Role) -> AgentConfig:
         """Return the settings of *role*: its own table over `[agents]`; `env` is merged by variable."""
         general = AgentConfig.model_validate({name: getattr(self.agents, name) for name in AgentConfig.model_fields})
-        return laid_over(general, self.agents.override(role))
+        return overridden(general, self.agents.override(role))
 
     def candidates(self, role: Role) -> tuple[AgentConfig, ...]:
         """Return the agents to ask, in order: the role's own, then the spares that it falls back on.
@@ -310,4 +310,7 @@ class Config(Table):
             KeyError: there is no spare of that name; `load` refuses such a configuration.
         """
         first = self.agent(role)
-        return (first, *(laid_over(bare(first, self.spares[name]), self.spares[name]) for name in first.fallback))
+        return (
+            first,
+            *(overridden(inherited_by(first, self.spares[name]), self.spares[name]) for name in first.fallback),
+        )

@@ -16,7 +16,7 @@ from unicodedata import category
 from pipeline.languages import readers
 from pipeline.languages.sources import compile_time
 from pipeline.languages.table import has_part
-from pipeline.policy.area import held_to
+from pipeline.policy.area import effective_writes
 from pipeline.policy.paths import LOCKS, folders_above, ignored_by, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.views.manifest import EntryKind
@@ -60,7 +60,7 @@ class Policy:
 
     def judged(self, change: Change) -> Ruling:
         """Return the ruling on one change."""
-        writes = held_to(self.writes, self.area)
+        writes = effective_writes(self.writes, self.area)
         return judge(writes, change, self.grants, self.tests, area=self.area, places=self.protected)
 
     def names(self, path: str) -> bool:

@@ -43,7 +43,7 @@ _RUNNING: Final = {
 _REGENERATED: Final = frozenset({"refs", "sparse-checkout"})
 
 
-def is_loud(key: str) -> bool:
+def affects_git(key: str) -> bool:
     """Return whether a git setting can run a program or change what git sees; unknown settings count."""
     section, _, rest = key.partition(".")
     last = rest.rpartition(".")[2]
@@ -52,11 +52,11 @@ def is_loud(key: str) -> bool:
     return key not in _HARMLESS_KEYS and not (section == "lfs" and last in _HARMLESS_LFS)
 
 
-def loud(settings: Iterable[Setting]) -> dict[str, tuple[str, ...]]:
+def affecting_git(settings: Iterable[Setting]) -> dict[str, tuple[str, ...]]:
     """Return the values, by key, of settings that can run a program or change what git sees."""
     found: dict[str, tuple[str, ...]] = {}
     for setting in settings:
-        if is_loud(setting.key):
+        if affects_git(setting.key):
             found[setting.key] = (*found.get(setting.key, ()), setting.value)
     return found
 

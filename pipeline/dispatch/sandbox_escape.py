@@ -197,7 +197,7 @@ class Fingerprint:
             if then_loud is None or now_loud is None:
                 keys: tuple[str, ...] = ("not a configuration file",)
             else:
-                old, new = repository_hashes.loud(then_loud), repository_hashes.loud(now_loud)
+                old, new = repository_hashes.affecting_git(then_loud), repository_hashes.affecting_git(now_loud)
                 if path.parent in self.modules and "core.worktree" not in new:
                     old.pop("core.worktree", None)  # `git submodule deinit` takes it away
                 keys = tuple(sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)))

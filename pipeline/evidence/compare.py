@@ -107,7 +107,7 @@ def judge_green(
         for entry in {*moved.missing, *lost} - hidden
         if entry in baseline and may_change(baseline[entry], tests_to_change)
     }
-    gone |= carried_on(baseline, records, ledger.renames if ledger is not None else {}, tests_to_change)
+    gone |= kept_under_new_names(baseline, records, ledger.renames if ledger is not None else {}, tests_to_change)
     if ledger is None:
         found = {"missing": tuple(sorted({*lost} - gone)), "not_green": tuple(sorted(failing))}
         return verdict.model_copy(update=found)
@@ -219,7 +219,7 @@ def _against(
     return tuple(sorted(suspects)), tuple(sorted(stale)), tuple(sorted(gone))
 
 
-def carried_on(
+def kept_under_new_names(
     baseline: Mapping[str, TestRecord],
     records: Mapping[str, TestRecord],
     renames: Mapping[str, str],

@@ -46,7 +46,7 @@ def asked_for(texts: Iterable[str], listed: Collection[str], seen: Observation) 
     )
 
 
-def taken_up(
+def claimed_tests(
     named: Collection[str], changed: Collection[str], files: Collection[str], seen: Observation
 ) -> frozenset[str]:
     """Return the failing tests, and uncollectable files, that a test writer claims as its own.

@@ -15,7 +15,7 @@ from pipeline.config.providers import CredentialHeader
 from pipeline.gateway.halting import Ending
 from pipeline.gateway.masking import Mask, MaskedStream
 from pipeline.gateway.route import Proxy, Route
-from pipeline.gateway.rules import Admitted, Refusal, passed_back
+from pipeline.gateway.rules import Admitted, Refusal, answer_headers
 from pipeline.gateway.usage import UsageReader
 from pipeline.gateway.wire import Caller, End, Service
 
@@ -168,7 +168,7 @@ class Exchange:
         response = await service.response()
         if response is None:
             return _BROKEN
-        headers = passed_back(response.headers, self.upstream.origin)
+        headers = answer_headers(response.headers, self.upstream.origin)
         if isinstance(headers, Refusal):
             return headers
         cover = self.upstream.mask.cover

@@ -140,7 +140,7 @@ def is_greeting(request: h11.Request) -> bool:
     return request.method == b"HEAD" and request.target == b"/"
 
 
-def passed_back(headers: Iterable[tuple[bytes, bytes]], origin: str) -> tuple[tuple[bytes, bytes], ...] | Refusal:
+def answer_headers(headers: Iterable[tuple[bytes, bytes]], origin: str) -> tuple[tuple[bytes, bytes], ...] | Refusal:
     """Return the headers of an answer that the agent gets, or the refusal.
 
     Args:

@@ -263,7 +263,7 @@ class Tables(Protocol):
 
     @property
     def use(self) -> Sequence[str] | None: ...  # noqa: D102
-    def of(self, name: str) -> Settings: ...  # noqa: D102
+    def settings_of(self, name: str) -> Settings: ...  # noqa: D102
     def is_configured(self, name: str) -> bool: ...  # noqa: D102
 
 

@@ -116,7 +116,7 @@ async def environment(ctx: MeasurementContext) -> Environment:
 async def _look_for_environment(ctx: MeasurementContext) -> Environment | Missing:
     def lookup_of(name: str) -> Lookup:
         """Return where to look for a toolchain's environment: if it has a setup, in the private checkout."""
-        table = ctx.config.toolchains.of(name)
+        table = ctx.config.toolchains.settings_of(name)
         worktree = ctx.checkout.tree if table.setup is not None else ctx.repository.worktree
         return Lookup(worktree, ctx.repository.main_checkout, table.command, ctx.checkout.root, ctx.search_path)
 
@@ -166,7 +166,7 @@ async def measure(
         return known
     env = await environment(ctx)
     _require_nothing_left_out(ctx, env, tree)
-    limits = ctx.config.toolchains.of(ctx.toolchain.name)
+    limits = ctx.config.toolchains.settings_of(ctx.toolchain.name)
     longest = math.inf if limit_s is None else max(1, math.ceil(limit_s))
     slower = TRACED if trace else 1
     cache = _cache(ctx, warm=warm)
@@ -197,7 +197,7 @@ async def measure(
     observation = redacted_observation(observation, ctx.secrets)
     projects = projects_in(ctx.toolchain)
     if warm and len(projects) > 1:
-        for name in (one.name for one in projects if ctx.config.toolchains.of(one.name).workers > 1):
+        for name in (one.name for one in projects if ctx.config.toolchains.settings_of(one.name).workers > 1):
             ctx.say(f"    [toolchains.{name}] workers does not count where several languages are measured")
     if warm and limits.workers > 1:
         remember(ctx.checkout.root, observation)
@@ -254,7 +254,7 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
     """
     env = await environment(ctx)
     _require_nothing_left_out(ctx, env, tree)
-    limits = ctx.config.toolchains.of(ctx.toolchain.name)
+    limits = ctx.config.toolchains.settings_of(ctx.toolchain.name)
     what = "whether every file compiles, no test is run"
     async with ctx.copies.one_at_a_time:
         with working_box(), ctx.copies.lent(tree) as folder, ctx.progress.doing(what) as took:

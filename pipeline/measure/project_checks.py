@@ -126,6 +126,6 @@ async def _run(
         why = error.message if isinstance(error, UserError) else error
         raise UnmeasurableError(f"[checks] {argv[0]}: {why}") from error
     words = [word for part in argv[1:] for word in (files if part == FILES else (part,))]
-    limit = ctx.config.toolchains.of(ctx.toolchain.name).timeout_s
+    limit = ctx.config.toolchains.settings_of(ctx.toolchain.name).timeout_s
     completed, output, errors = await run_in_copy(ctx, folder, program, words, kit, timeout_s=limit)
     return completed.exit_code, (output + errors)[-_TAIL:]

@@ -44,7 +44,7 @@ async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object]
         UnmeasurableError: one failed, or took longer than half an hour.
     """
     for project in projects_in(ctx.toolchain):
-        argv = ctx.config.toolchains.of(project.name).setup
+        argv = ctx.config.toolchains.settings_of(project.name).setup
         done = ctx.checkout.root / f"setup-{project.name}.done"
         if argv is None or done.exists():
             continue

@@ -69,7 +69,7 @@ async def measure_in_parts(
     if strays:  # tests in files that nobody would have looked for
         parts, seen = (*parts, strays), [*seen, await measure(Selection(files=strays))]
     together = shards.merged(list(zip(parts, seen, strict=True)), command=known.command)
-    return await measure(None) if _is_surprising(together, known) else together
+    return await measure(None) if _is_worse(together, known) else together
 
 
 def _baseline(root: Path) -> Observation | None:
@@ -83,7 +83,7 @@ def _files(known: Observation, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(path for path in paths if path in had or known.layout.is_test(path))
 
 
-def _is_surprising(seen: Observation, known: Observation) -> bool:
+def _is_worse(seen: Observation, known: Observation) -> bool:
     """Return whether a run differs from the known one for the worse. A run that timed out does not count."""
     if seen.state in {RunState.UNUSABLE, RunState.TIMED_OUT}:
         return False

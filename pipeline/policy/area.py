@@ -28,7 +28,7 @@ class Covering(Protocol):
         ...
 
 
-def held_to(writes: Writes, area: tuple[Covering, ...] | None) -> Writes:
+def effective_writes(writes: Writes, area: tuple[Covering, ...] | None) -> Writes:
     """Return AREA instead of TASK as a role's write permission where the dispatch has an area."""
     return Writes.AREA if area is not None and writes is Writes.TASK else writes
 

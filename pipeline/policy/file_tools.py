@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.policy.area import held_to
+from pipeline.policy.area import effective_writes
 from pipeline.policy.paths import collision_key, malformed, protected
 from pipeline.policy.ruling import Ruling
 from pipeline.policy.scope import Change, ChangeKind, judge
@@ -49,7 +49,9 @@ def judge_path(
     if exists and contents is not None and regions is not None and spec.test_regions:
         fault = regions(path, *contents)
         change = Change(path, kind, test_regions_only=fault is None, region_fault=fault)
-    return _refuse_form(path, grants, tests) or judge(held_to(spec.writes, area), change, grants, tests, area=area)
+    return _refuse_form(path, grants, tests) or judge(
+        effective_writes(spec.writes, area), change, grants, tests, area=area
+    )
 
 
 def judge_deletion(
@@ -62,7 +64,9 @@ def judge_deletion(
 ) -> Ruling:
     """Return the ruling on a role's deleting `path`."""
     change = Change(path, ChangeKind.DELETED)
-    return _refuse_form(path, grants, tests) or judge(held_to(spec.writes, area), change, grants, tests, area=area)
+    return _refuse_form(path, grants, tests) or judge(
+        effective_writes(spec.writes, area), change, grants, tests, area=area
+    )
 
 
 def _refuse_form(path: str, grants: tuple[Grant, ...], tests: TestScope | None) -> Ruling | None:

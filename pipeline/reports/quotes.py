@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
-def looked_up(value: JsonValue, content_of: Callable[[str], str | None]) -> tuple[JsonValue, tuple[str, ...]]:
+def with_checked_quotes(value: JsonValue, content_of: Callable[[str], str | None]) -> tuple[JsonValue, tuple[str, ...]]:
     """Return a payload with its quotes checked, and a sentence for each quote that was not found.
 
     A finding whose quote is not in its file is marked uncertain. White space counts as one space.

@@ -55,7 +55,7 @@ async def check_collection(
         return []
     try:
         with lent_context(repository, _bounded(config, limit_s), box, environ, lambda _: None) as lab:
-            tables = [config.toolchains.of(each.name) for each in projects_in(lab.toolchain)]
+            tables = [config.toolchains.settings_of(each.name) for each in projects_in(lab.toolchain)]
             first = next((table.setup for table in tables if table.setup is not None), None)
             if first is not None:
                 message = f"not tried: a run collects the tests after its setup: {' '.join(first)}"
@@ -86,7 +86,7 @@ def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
 
 def _bounded(config: Config, limit_s: float) -> Config:
     """Return the configuration in which no toolchain takes longer."""
-    tables = {name: config.toolchains.of(name) for name in LANGUAGES}
+    tables = {name: config.toolchains.settings_of(name) for name in LANGUAGES}
     longer = {name: table for name, table in tables.items() if table.timeout_s > limit_s}
     update = {name: table.model_copy(update={"timeout_s": limit_s}) for name, table in longer.items()}
     return config.model_copy(update={"toolchains": config.toolchains.model_copy(update=update)})

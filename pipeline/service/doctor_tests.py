@@ -60,7 +60,7 @@ async def _one(
     id_: str, project: Project, repository: Repository, loaded: Loaded, environ: Mapping[str, str]
 ) -> tuple[Check, bool]:
     """Return what is said of one project, and whether its tests can be collected now."""
-    search_path, table = environ.get("PATH", os.defpath), loaded.config.toolchains.of(project.name)
+    search_path, table = environ.get("PATH", os.defpath), loaded.config.toolchains.settings_of(project.name)
     command = table.command
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"

@@ -48,7 +48,7 @@ class _Files:
     def widening(self) -> Iterator[Widening]:
         tables, keys = self._loaded.config.toolchains, {item.key for item in self._loaded.widening}
         for project in self._projects():
-            table, checkouts = tables.of(project.name), LANGUAGES[project.name].checkouts
+            table, checkouts = tables.settings_of(project.name), LANGUAGES[project.name].checkouts
             command = table.command
             if command is None and checkouts is not None:
                 yield from self._of_environments(project, checkouts, prepared=table.setup is not None)

@@ -11,7 +11,7 @@ from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.reports.payloads import form_of, read_payload
-from pipeline.reports.quotes import looked_up
+from pipeline.reports.quotes import with_checked_quotes
 from pipeline.routing.vocabulary import Role
 from pipeline.steps import recipe_change
 from pipeline.steps.recipe_dispatch import asked, came_back, evidence_of, handed, not_counting
@@ -72,7 +72,7 @@ def _event(ctx: RecipeContext, result: DispatchResult) -> StepEvent:
     if isinstance(report, Malformed):
         raise TypeError(f"{result.dispatch}/result.json holds no answer: {report.sentence}")
     payload, faults = _payload(ctx, report)
-    payload, missing = looked_up(payload, lambda path: _content(ctx, path))
+    payload, missing = with_checked_quotes(payload, lambda path: _content(ctx, path))
     name = ctx.lane_name
     ctx.write(f"steps/{name}/{name}.md", answered_md(report, (*faults, *missing)))
     if faults:

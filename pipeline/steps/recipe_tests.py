@@ -124,7 +124,7 @@ def _limited(ctx: RecipeContext) -> RecipeContext:
         return ctx
     tables, found = ctx.config.toolchains, copy(ctx)
     changed = {
-        name: tables.of(name).model_copy(update={"timeout_s": ctx.step.timeout_s})
+        name: tables.settings_of(name).model_copy(update={"timeout_s": ctx.step.timeout_s})
         for name in ctx.toolchain.name.split(SEVERAL)
     }
     found.config = ctx.config.model_copy(update={"toolchains": tables.model_copy(update=changed)})

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.boxes.helper_process import ordered, received, tool
+from pipeline.boxes.helper_process import helper_command, received_descriptors, tool
 from pipeline.process import BoxError, Mount, Namespaces
 from pipeline.trees import opened_parent, read_regular
 from pipeline.views.comparison import compare, without
@@ -183,7 +183,7 @@ def _mounted(layers: tuple[Path, ...], where: Path, owner: int | None) -> tuple[
             "control": theirs.fileno(),
         }
         rights = ("--mount",) if os.getuid() == 0 else ("--user", "--map-root-user", "--mount")
-        with ordered(order) as (stage, told):
+        with helper_command(order) as (stage, told):
             argv = (tool("unshare"), *rights, "--propagation", "private", "--", *stage)
             fds = (told, theirs.fileno())
             ended = subprocess.run(
@@ -199,7 +199,7 @@ def _mounted(layers: tuple[Path, ...], where: Path, owner: int | None) -> tuple[
         if ended.returncode:
             words = ended.stderr.decode(errors="replace").strip()
             raise BoxError(f"no overlay view: {words or ended.returncode}")
-        return received(ours, 4)
+        return received_descriptors(ours, 4)
 
 
 def _read(top: int, path: str, limit: int) -> bytes:

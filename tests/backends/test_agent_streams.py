@@ -16,7 +16,7 @@ from pipeline.backends import claude_stream, codex_stream
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Ended, Session, Usage
 from pipeline.backends.report_schemas import form
-from pipeline.backends.stream_result import anew, result_of
+from pipeline.backends.stream_result import result_of, without_lost_session
 from pipeline.boxes.nobox import NoBox
 from pipeline.process import Completed, Mount
 from pipeline.reports.kinds import report_schema
@@ -139,12 +139,12 @@ def test_only_a_conversation_that_was_to_go_on_can_be_lost(tmp_path: Path) -> No
     facts = read_stream("claude", line)
     kept = Session(Mount(tmp_path, tmp_path, writable=True), "some-id", "again")
     job = AgentJob(NoBox(), b"{}", Mount(tmp_path, tmp_path), tmp_path, session=kept)
-    again = anew(job, facts)
+    again = without_lost_session(job, facts)
     assert again is not None
     assert again.session == replace(kept, id=None)
-    assert anew(again, facts) is None
-    assert anew(replace(job, session=None), facts) is None
-    assert anew(job, replace(facts, lost=False)) is None
+    assert without_lost_session(again, facts) is None
+    assert without_lost_session(replace(job, session=None), facts) is None
+    assert without_lost_session(job, replace(facts, lost=False)) is None
 
 
 FORGED = [

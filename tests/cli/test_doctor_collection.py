@@ -87,7 +87,7 @@ def test_what_takes_long_is_stopped_and_said(tmp_path: Path) -> None:
         "warn",
         "not known: collecting the tests took longer than 2 s",
     )
-    table = config.toolchains.of("pytest").model_copy(update={"timeout_s": 2})
+    table = config.toolchains.settings_of("pytest").model_copy(update={"timeout_s": 2})
     short = config.model_copy(update={"toolchains": config.toolchains.model_copy(update={"pytest": table})})
     (said,) = anyio.run(check_collection, repository, short, environ)
     assert (said.status, "did not come to its end (timed_out)" in said.message) == ("fail", True)

@@ -95,7 +95,7 @@ def test_the_example_of_the_contract_is_read(tmp_path: Path) -> None:
     assert config.agent(Role.CHECK).script == str(tmp_path / "repo" / "answers.yaml")
     assert config.agent(Role.PM).backend is Backend.BUILTIN
     assert config.budget.cost_usd == 5.0
-    assert config.toolchains.of("pytest").setup == ("uv", "sync")
+    assert config.toolchains.settings_of("pytest").setup == ("uv", "sync")
     assert config.checks.fix == (("ruff", "format", "{files}"),)
 
 
@@ -286,7 +286,7 @@ def test_variables_give_words_without_quotes_and_other_values_as_toml(tmp_path: 
     assert config.sandbox is BoxMode.NONE
     assert config.base == "2026"
     assert config.budget.cost_usd == 7
-    assert config.stub_first.of("pytest") is True
+    assert config.stub_first.holds_for("pytest") is True
     assert config.agent(Role.MAKE).argv == ("bot", "--role=make")
     assert config.final_review.on_blockers is OnBlockers.PARK
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs.real import alone, git, make_repository
 
-from pipeline.dispatch.repository_hashes import is_loud
+from pipeline.dispatch.repository_hashes import affects_git
 from pipeline.dispatch.sandbox_escape import Escape, Fingerprint
 from pipeline.git import NO_OBJECT, Repository
 from pipeline.runs.checkout import PrivateCheckout
@@ -368,4 +368,4 @@ def test_a_linked_worktree_has_settings_and_rules_of_its_own(place: Place) -> No
     st.text("abcdefghijklmnopqrstuvwxyz", min_size=1),
 )
 def test_every_setting_of_a_section_that_can_name_a_program_is_loud(section: str, name: str) -> None:
-    assert is_loud(f"{section}.{name}")
+    assert affects_git(f"{section}.{name}")

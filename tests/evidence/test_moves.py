@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.compare import carried_on
+from pipeline.evidence.compare import kept_under_new_names
 from pipeline.evidence.observation import Ended, TestRecord
 from pipeline.evidence.renamed_tests import moved
 
@@ -47,9 +47,9 @@ def test_only_the_same_test_that_holds_is_carried_on() -> None:
     old, new = "tests/test_a.py", "tests/test_b.py"
     before, entry = records(old, f"{old}::test_x"), f"{new}::test_x"
     renames = {old: new}
-    assert carried_on(before, records(new, entry), renames) == {f"{old}::test_x"}
-    assert carried_on(before, records(new, entry, outcome=Ended.SKIPPED), renames) == set()
-    assert carried_on(before, records(new, entry, outcome=Ended.FAILED), renames, frozenset({entry})) == set()
+    assert kept_under_new_names(before, records(new, entry), renames) == {f"{old}::test_x"}
+    assert kept_under_new_names(before, records(new, entry, outcome=Ended.SKIPPED), renames) == set()
+    assert kept_under_new_names(before, records(new, entry, outcome=Ended.FAILED), renames, frozenset({entry})) == set()
     other = records(new, entry, region="b")
-    assert carried_on(before, other, renames) == set()
-    assert carried_on(before, other, renames, frozenset({entry})) == {f"{old}::test_x"}
+    assert kept_under_new_names(before, other, renames) == set()
+    assert kept_under_new_names(before, other, renames, frozenset({entry})) == {f"{old}::test_x"}

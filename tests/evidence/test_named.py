@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from evidence.observed import NO_IMPORT, observed
 
-from pipeline.evidence.named_tests import asked_for, called, taken_up
+from pipeline.evidence.named_tests import asked_for, called, claimed_tests
 from pipeline.evidence.observation import CollectionError, Ended
 
 ID = "tests/test_a.py::test_empty_name"
@@ -42,14 +42,14 @@ def test_a_list_names_ids_and_functions_and_no_files() -> None:
 
 
 def test_what_a_report_names_is_taken() -> None:
-    assert taken_up([ID, PASSING], ["tests/test_a.py"], ["tests/test_a.py"], SEEN) == {ID}
-    assert taken_up(["tests/test_new.py"], [], [], SEEN) == {"tests/test_new.py"}
-    assert taken_up(["tests/test_new.py::test_x"], [], ["tests/test_new.py"], SEEN) == {"tests/test_new.py"}
+    assert claimed_tests([ID, PASSING], ["tests/test_a.py"], ["tests/test_a.py"], SEEN) == {ID}
+    assert claimed_tests(["tests/test_new.py"], [], [], SEEN) == {"tests/test_new.py"}
+    assert claimed_tests(["tests/test_new.py::test_x"], [], ["tests/test_new.py"], SEEN) == {"tests/test_new.py"}
 
 
 def test_where_nothing_is_named_and_nothing_changed_the_files_of_the_task_speak() -> None:
-    assert taken_up([], [], ["tests/test_a.py", "tests/test_new.py"], SEEN) == {ID, CASE, "tests/test_new.py"}
-    assert taken_up([], ["tests/test_b.py"], ["tests/test_a.py"], SEEN) == frozenset()
+    assert claimed_tests([], [], ["tests/test_a.py", "tests/test_new.py"], SEEN) == {ID, CASE, "tests/test_new.py"}
+    assert claimed_tests([], ["tests/test_b.py"], ["tests/test_a.py"], SEEN) == frozenset()
 
 
 OTHER = "tests/test_b.py::TestAll::test_passes"

@@ -86,7 +86,7 @@ def test_limits_of_several_are_those_of_each(tmp_path: Path) -> None:
         (5, 60),
     ]
     tables = Toolchains.model_validate({"cargo": {"timeout_s": 5}, "pytest": {"test_timeout_s": 7}})
-    assert (tables.of(found.name).timeout_s, tables.of(found.name).test_timeout_s) == (905, 60)
+    assert (tables.settings_of(found.name).timeout_s, tables.settings_of(found.name).test_timeout_s) == (905, 60)
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_a_table_of_no_toolchain_is_refused() -> None:
     tables = Toolchains()
     for name in ("use", "maven", "pytest+maven", ""):
         with pytest.raises(KeyError):
-            tables.of(name)
+            tables.settings_of(name)

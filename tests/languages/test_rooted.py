@@ -39,14 +39,14 @@ MARK = st.sampled_from(["/", "::"])
 @given(FOLDER, MARK, WORD)
 def test_an_id_comes_back_as_it_went_out(folder: str, mark: str, entry: str) -> None:
     place = Place(folder, f"{folder}{mark}")
-    assert place.id_into(place.id_out(entry)) == entry
+    assert place.inner_id(place.outer_id(entry)) == entry
 
 
 @given(FOLDER, PATH)
 def test_a_path_comes_back_as_it_went_out(folder: str, path: str) -> None:
     place = Place(folder, f"{folder}/")
-    assert place.into(place.out(path)) == path
-    assert place.out("") == ""
+    assert place.inner_path(place.outer_path(path)) == path
+    assert place.outer_path("") == ""
 
 
 @given(FOLDER, FOLDER, MARK, WORD, WORD)
@@ -56,14 +56,14 @@ def test_ids_of_two_places_never_meet_unless_one_lies_in_the_other(
     left, right = Place(one, f"{one}{mark}"), Place(other, f"{other}{mark}")
     nested = left.marks.startswith(right.marks) or right.marks.startswith(left.marks)
     if not nested:
-        assert left.id_out(first) != right.id_out(second)
-        assert right.id_into(left.id_out(first)) is None
+        assert left.outer_id(first) != right.outer_id(second)
+        assert right.inner_id(left.outer_id(first)) is None
 
 
 @given(st.frozensets(WORD, max_size=4), st.frozensets(PATH, max_size=4), FOLDER)
 def test_a_selection_means_the_same_tests_inside(ids: frozenset[str], files: frozenset[str], folder: str) -> None:
     place = Place(folder, f"{folder}::")
-    outside = Selection(ids=frozenset(map(place.id_out, ids)), files=frozenset(map(place.out, files)))
+    outside = Selection(ids=frozenset(map(place.outer_id, ids)), files=frozenset(map(place.outer_path, files)))
     assert place.selected(outside) == Selection(ids, files)
     assert place.selected(None) is None
     assert place.selected(Selection(files=frozenset({"elsewhere.py"}))) == Selection(files=frozenset())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.area import held_to
+from pipeline.policy.area import effective_writes
 from pipeline.policy.control_files import is_control
 from pipeline.policy.file_tools import judge_deletion, judge_path
 from pipeline.policy.paths import is_tracker, protected
@@ -76,10 +76,13 @@ def test_no_pattern_opens_a_test_or_a_control_file(parts: list[str]) -> None:
 
 def test_only_who_may_write_a_task_is_held_to_an_area() -> None:
     area = (parsed("**/*"),)
-    assert held_to(Writes.TASK, area) is Writes.AREA
-    assert [held_to(writes, area) for writes in (Writes.NOTHING, Writes.TESTS)] == [Writes.NOTHING, Writes.TESTS]
-    assert held_to(Writes.TASK, None) is Writes.TASK
-    assert held_to(Writes.TASK, ()) is Writes.AREA, "an empty area is one: nothing may change"
+    assert effective_writes(Writes.TASK, area) is Writes.AREA
+    assert [effective_writes(writes, area) for writes in (Writes.NOTHING, Writes.TESTS)] == [
+        Writes.NOTHING,
+        Writes.TESTS,
+    ]
+    assert effective_writes(Writes.TASK, None) is Writes.TASK
+    assert effective_writes(Writes.TASK, ()) is Writes.AREA, "an empty area is one: nothing may change"
 
 
 def test_the_tools_of_a_model_are_held_to_it_too() -> None:

@@ -15,7 +15,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.json_schema import MOST, schema_faults, unknown_words
 from pipeline.reports.parse import parse_report
 from pipeline.reports.payloads import NAMED, form_of, read_payload
-from pipeline.reports.quotes import looked_up
+from pipeline.reports.quotes import with_checked_quotes
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def test_a_quote_that_is_not_in_its_file_makes_a_finding_uncertain(
     finding: dict[str, JsonValue], why: str | None
 ) -> None:
     value: JsonValue = {"findings": [{**finding, "confidence": "certain"}]}
-    found, missing = looked_up(value, FILES.get)
+    found, missing = with_checked_quotes(value, FILES.get)
     assert missing == (() if why is None else (why,))
     marked = json.dumps(found).count('"uncertain"')
     assert marked == (0 if why is None else 1)

@@ -15,7 +15,7 @@ from pipeline.languages.go import faults, messages
 from pipeline.languages.go import output as go_output
 from pipeline.languages.go.coverage import Map
 from pipeline.languages.runners.exec_guard import REPLACED
-from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_the_last
+from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_last_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,7 +110,7 @@ def observe(
     return Observation(
         state=state,
         detail=detail,
-        records=with_the_last(records, session, state),
+        records=with_last_outcome(records, session, state),
         collection_errors=project.errors,
         files=project.files,
         layout=project.layout,

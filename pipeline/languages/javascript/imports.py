@@ -112,7 +112,7 @@ def stem(path: str) -> str:
     return whole.removesuffix("/index")
 
 
-def meant(importer: str, module: str, files: Collection[str]) -> str:
+def module_key(importer: str, module: str, files: Collection[str]) -> str:
     """Return a name for a module: the path, without ending, of its existing or future file; other names unchanged."""
     if not module.startswith("."):
         return module

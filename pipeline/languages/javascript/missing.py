@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from pipeline.evidence.observation import Missing
-from pipeline.languages.javascript.imports import EVERYTHING, is_own, meant, stem
+from pipeline.languages.javascript.imports import EVERYTHING, is_own, module_key, stem
 
 if TYPE_CHECKING:
     from pipeline.languages.javascript.messages import Thrown
@@ -86,7 +86,7 @@ def of_thrown(thrown: Thrown, sources: Sources, path: str, line: int, root: str)
         found = pattern.search(thrown.message)
         if found is not None:
             module = _relative(found["module"], root)
-            owner = meant(path, module, sources.files)
+            owner = module_key(path, module, sources.files)
             return Missing(name=found["name"], owner=owner, first_party=is_own(module, sources.packages))
     if is_module_missing(thrown):
         return _module(thrown, sources, path, root)
@@ -108,7 +108,7 @@ def _module(thrown: Thrown, sources: Sources, path: str, root: str) -> Missing |
     if name != found["name"] and not name.startswith("."):
         inside = name.partition("node_modules/")[2]
         return Missing(name=inside or stem(name), first_party=not inside)
-    return Missing(name=meant(importer, name, sources.files), first_party=is_own(name, sources.packages))
+    return Missing(name=module_key(importer, name, sources.files), first_party=is_own(name, sources.packages))
 
 
 def _relative(name: str, root: str) -> str:
@@ -137,7 +137,7 @@ def _of_expression(looked: Looked, sources: Sources, path: str, name: str) -> Mi
         wanted = looked.name if binding.name in {EVERYTHING, "default"} else binding.name
         return Missing(
             name=wanted,
-            owner=meant(path, binding.module, sources.files),
+            owner=module_key(path, binding.module, sources.files),
             first_party=is_own(binding.module, sources.packages),
         )
     if looked.kind != "member_expression":
@@ -147,5 +147,5 @@ def _of_expression(looked: Looked, sources: Sources, path: str, name: str) -> Mi
     binding = known.get(looked.root)
     if binding is None:
         return Missing(name=looked.name, first_party=True)
-    owner = meant(path, binding.module, sources.files)
+    owner = module_key(path, binding.module, sources.files)
     return Missing(name=looked.name, owner=owner, first_party=is_own(binding.module, sources.packages))

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.evidence.observation import CollectionError, Fault, Frame, Missing, Observation, Raised, RunState
 from pipeline.languages.javascript import faults
-from pipeline.languages.javascript.imports import is_own, meant
+from pipeline.languages.javascript.imports import is_own, module_key
 from pipeline.languages.javascript.messages import PrintedLine, Thrown
 from pipeline.languages.javascript.project import TYPED, Project
 
@@ -157,11 +157,11 @@ def _missing(path: str, message: str, sources: Sources) -> Missing | None:
         return None
     said = found.groupdict()
     if module := said.get("module"):
-        return Missing(name=meant(path, module, sources.files), first_party=is_own(module, sources.packages))
+        return Missing(name=module_key(path, module, sources.files), first_party=is_own(module, sources.packages))
     owner = said.get("owner") or ""
     kind = said.get("type") or ""
     own = is_own(owner, sources.packages) if owner else kind not in _BUILT_IN and '"' not in kind
-    known = meant(path, owner, sources.files) if owner else kind.removeprefix("typeof ")
+    known = module_key(path, owner, sources.files) if owner else kind.removeprefix("typeof ")
     return Missing(name=said["name"], owner=known, first_party=own and "Cannot find" not in message)
 
 

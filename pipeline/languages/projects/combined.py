@@ -158,7 +158,7 @@ class Projects:
         unknown = set(symbols)
         for project, own, (mine,) in self._shares(symbols, files):
             stubbed = project.toolchain.stub_symbols(mine, project.symbols_inside(own))
-            changed |= {project.place.out(path): text for path, text in stubbed.files.items()}
+            changed |= {project.place.outer_path(path): text for path, text in stubbed.files.items()}
             unknown &= {*project.symbols_outside(stubbed.unknown), *set(symbols).difference(own)}
         return Stubbed(changed, tuple(symbol for symbol in symbols if symbol in unknown))
 
@@ -173,7 +173,7 @@ class Projects:
     ) -> tuple[StubFault, ...]:
         """Return the changes of a stub pass that are no stubs; a symbol without a path counts in every language."""
         return tuple(
-            replace(fault, path=project.place.out(fault.path))
+            replace(fault, path=project.place.outer_path(fault.path))
             for project, own, (old, new) in self._shares(symbols, before, after)
             for fault in project.toolchain.stub_faults(old, new, project.symbols_inside(own))
         )

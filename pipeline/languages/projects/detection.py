@@ -49,7 +49,9 @@ def choose(worktree: Path, tables: Tables, tracked: Iterable[str] = ()) -> Toolc
     if len(found) == 1 and not found[0].folder:
         return found[0].toolchain
     if len(found) > 1:
-        found = [replace(one, table=tables.of(one.name), asked=tables.is_configured(one.name)) for one in found]
+        found = [
+            replace(one, table=tables.settings_of(one.name), asked=tables.is_configured(one.name)) for one in found
+        ]
     return Projects(found) if found else None
 
 
@@ -70,7 +72,7 @@ def folder_below(name: str, tracked: Iterable[str]) -> str | None:
 
 
 def _chosen(name: str, worktree: Path, tables: Tables, tracked: tuple[str, ...]) -> Project | None:
-    toolchain, folder = LANGUAGES[name].toolchain, tables.of(name).folder
+    toolchain, folder = LANGUAGES[name].toolchain, tables.settings_of(name).folder
     if folder is None and not toolchain.detect(worktree):
         folder = folder_below(name, tracked)
         if folder is None and tables.use is None:

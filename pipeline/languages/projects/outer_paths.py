@@ -36,14 +36,14 @@ class Place:
     folder: str
     marks: str
 
-    def out(self, path: str) -> str:
+    def outer_path(self, path: str) -> str:
         """Return a path inside the folder as one of the repository; an empty path stays empty."""
         if not path or not self.folder:
             return path
         whole = f"{self.folder}/{path}"
         return posixpath.normpath(whole) if path.startswith("../") else whole
 
-    def into(self, path: str) -> str | None:
+    def inner_path(self, path: str) -> str | None:
         """Return a path of the repository relative to the folder, None if it lies elsewhere."""
         return path.removeprefix(f"{self.folder}/") if self.has(path) else None
 
@@ -51,11 +51,11 @@ class Place:
         """Return whether a path of the repository lies below the folder."""
         return not self.folder or path.startswith(f"{self.folder}/")
 
-    def id_out(self, entry: str) -> str:
+    def outer_id(self, entry: str) -> str:
         """Return the repository's id of a test."""
         return f"{self.marks}{entry}"
 
-    def id_into(self, entry: str) -> str | None:
+    def inner_id(self, entry: str) -> str | None:
         """Return the runner's id of a test, None for a test of another folder."""
         return entry.removeprefix(self.marks) if entry.startswith(self.marks) else None
 
@@ -64,33 +64,33 @@ class Place:
         if selection is None:
             return None
         return Selection(
-            ids=None if selection.ids is None else _those(map(self.id_into, selection.ids)),
-            files=None if selection.files is None else _those(map(self.into, selection.files)),
+            ids=None if selection.ids is None else _those(map(self.inner_id, selection.ids)),
+            files=None if selection.files is None else _those(map(self.inner_path, selection.files)),
         )
 
     def observed(self, seen: Observation) -> Observation:
         """Return the observation in paths and ids of the repository."""
-        records = {self.id_out(entry): self._record(record) for entry, record in seen.records.items()}
+        records = {self.outer_id(entry): self._record(record) for entry, record in seen.records.items()}
         errors = (
-            CollectionError(path=self.out(error.path), fault=self._fault(error.fault))
+            CollectionError(path=self.outer_path(error.path), fault=self._fault(error.fault))
             for error in seen.collection_errors
         )
         return seen.model_copy(
             update={
                 "records": records,
                 "collection_errors": tuple(errors),
-                "files": {self.out(path): digest for path, digest in seen.files.items()},
+                "files": {self.outer_path(path): digest for path, digest in seen.files.items()},
                 "layout": layouts.below(seen.layout, self.folder),
-                "modules": {name: self.out(path) for name, path in seen.modules.items()},
+                "modules": {name: self.outer_path(path) for name, path in seen.modules.items()},
                 "command": ("(cd", self.folder, "&&", *seen.command, ")") if seen.command else (),
             }
         )
 
     def _record(self, record: TestRecord) -> TestRecord:
         update: dict[str, object] = {
-            "id": self.id_out(record.id),
-            "function": self.id_out(record.function),
-            "path": self.out(record.path),
+            "id": self.outer_id(record.id),
+            "function": self.outer_id(record.function),
+            "path": self.outer_path(record.path),
         }
         if record.fault is not None:
             update["fault"] = self._fault(record.fault)
@@ -102,13 +102,13 @@ class Place:
         return fault.model_copy(update={"frames": tuple(map(self._frame, fault.frames))})
 
     def _frame(self, frame: Frame) -> Frame:
-        return frame.model_copy(update={"path": self.out(frame.path)})
+        return frame.model_copy(update={"path": self.outer_path(frame.path)})
 
     def _reach(self, reach: Reach) -> Reach:
         return Reach(
-            functions=tuple(map(self.out, reach.functions)),
-            references=tuple(map(self.out, reach.references)),
-            doors=tuple(door if door == "process" else self.out(door) for door in reach.doors),
+            functions=tuple(map(self.outer_path, reach.functions)),
+            references=tuple(map(self.outer_path, reach.references)),
+            doors=tuple(door if door == "process" else self.outer_path(door) for door in reach.doors),
         )
 
 

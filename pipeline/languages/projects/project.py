@@ -82,7 +82,7 @@ class Project:
 
     def symbols_outside(self, symbols: Sequence[Symbol]) -> tuple[Symbol, ...]:
         """Return symbols with the paths of the repository."""
-        return tuple(replace(symbol, path=self.place.out(symbol.path)) for symbol in symbols)
+        return tuple(replace(symbol, path=self.place.outer_path(symbol.path)) for symbol in symbols)
 
     def _into(self, path: str) -> str:
         return posixpath.relpath(path, self.folder) if self.folder and path else path

@@ -43,7 +43,7 @@ _STARTERS: Final = frozenset({"coverage", "hatch", "nox", "pdm", "pipenv", "poet
 """Programs that find the interpreter themselves and make no development shell."""
 
 _SOURCES: Final = "src"
-_SAYS_WHO: Final = """\
+_INTERPRETER_PLUGIN: Final = """\
 import os, sys
 with open(os.environ["REDFIRST_PROBE"], "w") as out:
     out.write(sys.executable)
@@ -240,7 +240,7 @@ async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, 
     """
     with scratch_folder("probe") as folder:
         answer = folder / "python"
-        (folder / "redfirst_probe.py").write_text(_SAYS_WHO, encoding="utf-8")
+        (folder / "redfirst_probe.py").write_text(_INTERPRETER_PLUGIN, encoding="utf-8")
         given = probe.cleaned({**environ, "PYTHONPATH": str(folder), "REDFIRST_PROBE": str(answer)})
         argv = (*argv, "-p", "redfirst_probe")
         with anyio.move_on_after(_PROBE_TIMEOUT_S):

@@ -56,7 +56,7 @@ def state_of(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
     return RunState.COMPLETE, ""
 
 
-def with_the_last(records: dict[str, TestRecord], session: Session, state: RunState) -> dict[str, TestRecord]:
+def with_last_outcome(records: dict[str, TestRecord], session: Session, state: RunState) -> dict[str, TestRecord]:
     """Return the records, with the run's own end added to the test that was running then."""
     started = [line.id for line in session.of(Start) if line.id in records]
     if state not in {RunState.CRASHED, RunState.TIMED_OUT} or not started or records[started[-1]].outcome is not None:

@@ -16,7 +16,7 @@ from pipeline.evidence.observation import (
     TestRecord,
 )
 from pipeline.languages.runners.exec_guard import REPLACED
-from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_the_last
+from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_last_outcome
 from pipeline.languages.rust import faults, messages
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def observe(
     return Observation(
         state=state,
         detail=detail,
-        records=with_the_last(records, session, state),
+        records=with_last_outcome(records, session, state),
         collection_errors=project.errors,
         files=project.files,
         layout=project.layout,

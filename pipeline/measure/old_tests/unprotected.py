@@ -18,7 +18,7 @@ _NAMED: Final = 3
 
 def limit_of(ctx: MeasurementContext) -> float | None:
     """Return the time limit of a single test in seconds, None if there is none."""
-    return ctx.config.toolchains.of(ctx.toolchain.name).test_timeout_s
+    return ctx.config.toolchains.settings_of(ctx.toolchain.name).test_timeout_s
 
 
 def not_protected(before: Observation, limit_s: float | None, without: Collection[str] = ()) -> tuple[str, ...]:

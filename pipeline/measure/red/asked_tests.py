@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.named_tests import asked_for, taken_up
+from pipeline.evidence.named_tests import asked_for, claimed_tests
 from pipeline.evidence.red import failing_since
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ def named_by(task: Task, seen: Observation) -> frozenset[str]:
     return asked_for((task.title, *task.acceptance_criteria), [test.id for test in task.tests_to_change], seen)
 
 
-def taken_up_by(task: Task, report: ReadyTests, changed: Collection[str], seen: Observation) -> frozenset[str]:
+def claimed_by(task: Task, report: ReadyTests, changed: Collection[str], seen: Observation) -> frozenset[str]:
     """Return the failing tests, and uncollectable files, that @test claims as the task's own."""
     named = [test.id for test in report.tests if test.expected == "RED"]
-    return taken_up(named, changed, [file.path for file in task.test_files], seen)
+    return claimed_tests(named, changed, [file.path for file in task.test_files], seen)
 
 
-def fed_otherwise(report: ReadyTests, before: Observation, after: Observation) -> frozenset[str]:
+def newly_failing(report: ReadyTests, before: Observation, after: Observation) -> frozenset[str]:
     """Return the tests that @test reports as RED and that passed before and fail now.
 
     That is a row in a table beside the test, or a file of cases: the source of the test is what it was.

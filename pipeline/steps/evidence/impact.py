@@ -66,7 +66,7 @@ def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedTests) -> froz
         ledger: The task's RED evidence.
     """
     seconds = durations.read(ctx.checkout.root / CACHE)
-    workers = ctx.config.toolchains.of(ctx.toolchain.name).workers
+    workers = ctx.config.toolchains.settings_of(ctx.toolchain.name).workers
     if not is_long(seconds, workers):
         return frozenset()
     tests = {**baseline_of(ctx).records, **kept_tests(ctx)}

@@ -15,7 +15,7 @@ from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.old_tests.changed_helpers import weakened_indirectly
 from pipeline.measure.old_tests.renamed import as_if_renamed, renamed
-from pipeline.measure.red.asked_tests import fed_otherwise, is_borrowed, named_by, taken_up_by
+from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, newly_failing
 from pipeline.measure.red.import_stubs import with_stand_ins
 from pipeline.measure.red.over_stubs import with_stubs
 from pipeline.measure.red.undeclared_tests import with_undeclared
@@ -90,10 +90,10 @@ async def _red_over(
     what = "tests over the old code, new ones must fail"
     after = await measure(ctx, composed, Selection(files=frozenset(paths)), what=what)
     allowed = frozenset(test.id for test in task.tests_to_change)
-    asked = named_by(task, first) | taken_up_by(task, report, paths, first)
+    asked = named_by(task, first) | claimed_by(task, report, paths, first)
     renames = renamed(ctx, task, start, tree)
     before = carried(first, after, moved(first.records, after.records, renames))
-    fed = fed_otherwise(report, before, after)
+    fed = newly_failing(report, before, after)
     asked |= fed
     # cases from a helper outside the changed files; old tests that compare with one of them
     wanted = {*derive_new_ids(before, after), *(r.id for r in after.records.values() if may_change(r, allowed))}

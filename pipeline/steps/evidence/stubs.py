@@ -65,13 +65,13 @@ def wants_stubs(ctx: Context, task: Task) -> bool:
 
 def wants_stubs_in(ctx: Context, task: Task) -> bool:
     """Return whether new symbols in some of the task's files would be scaffolded first, whatever it introduces."""
-    return any(ctx.config.stub_first.of(toolchain.name) for toolchain in _languages(ctx, task))
+    return any(ctx.config.stub_first.holds_for(toolchain.name) for toolchain in _languages(ctx, task))
 
 
 def scaffolds(ctx: Context, task: Task) -> bool:
     """Return whether new symbols in all of the task's files would be, so that none is missing when tests are run."""
     languages = _languages(ctx, task) if task.files else ()
-    return bool(languages) and all(ctx.config.stub_first.of(toolchain.name) for toolchain in languages)
+    return bool(languages) and all(ctx.config.stub_first.holds_for(toolchain.name) for toolchain in languages)
 
 
 def stub_of(ctx: Context, task: Task) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.compare import carried_on, expectations, judge_green, passed, still_passing
+from pipeline.evidence.compare import expectations, judge_green, kept_under_new_names, passed, still_passing
 from pipeline.evidence.quarantine import standing
 from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
@@ -85,7 +85,7 @@ async def _compared(
 ) -> Held:
     """Return what of *expected* does not hold of a tree; *leave* is to change tests, *renames* of test files."""
     seen = await measure(ctx, tree, what="the whole suite over the result, must pass")
-    moves = carried_on(expected, seen.records, renames, leave)
+    moves = kept_under_new_names(expected, seen.records, renames, leave)
     verdict = judge_green(None, seen, expected, tests_to_change=leave | moves, unread_before=baseline.unread)
     failed = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
     suspects = await confirm(ctx, sorted(failed), tree, before, seen)
