@@ -21,6 +21,7 @@ from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.reports.kinds import KINDS, report_schema
+from pipeline.reports.payloads import NAMED
 from pipeline.runs.events import JournalLine
 from pipeline.runs.info import DispatchResult, RunInfo
 
@@ -137,6 +138,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "step-outcome": _loaded("pipeline.steps.recipe_documents", "StepOutcome"),
     "event": _event,
     "queue": _loaded("pipeline.service.queue_document", "QueueDocument"),
+    **{f"payload/{name}": _of(form) for name, form in NAMED.items()},
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

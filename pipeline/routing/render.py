@@ -111,19 +111,19 @@ def blocks() -> Mapping[str, str]:
     }
 
 
-def refresh(text: str) -> str:
+def refresh(text: str, generated: Mapping[str, str] | None = None) -> str:
     """Return *text* with each block between its markers as it is generated now.
 
     Raises:
         LookupError: a marker names a block that does not exist.
     """
-    generated = blocks()
+    known = blocks() if generated is None else generated
 
     def renewed(found: re.Match[str]) -> str:
         name = found["name"]
-        if name not in generated:
-            raise LookupError(f"no generated block is called {name}; there are {', '.join(generated)}")
-        return f"{found['begin']}{generated[name]}\n{found['end']}"
+        if name not in known:
+            raise LookupError(f"no generated block is called {name}; there are {', '.join(known)}")
+        return f"{found['begin']}{known[name]}\n{found['end']}"
 
     return _BLOCK.sub(renewed, text)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +23,8 @@ from workflows.test_several_files import BUILT_IN, wrong
 from pipeline.yaml_text import read
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kit import Entry, Project
 
 GIVEN = "name: mine\nextends: builtin:issue\nedits:\n  - change: {step}\n    set: {{given: {given}}}\n"
@@ -120,8 +121,8 @@ def test_what_a_person_edited_at_the_gates_is_kept_in_the_recipe_that_is_saved(t
     task.write_text(task.read_text().replace("C1: greet 2 is 4", "C1: greet 2 is 4, and 0 is 0"))
     done = go_on(parked, "approve")
     assert done.document["outcome"] == "completed", (done.document["note"], done.rows)
-    saved = project.document("recipes", "save", "GAL-1", "--as", "double")
-    found: Any = read(Path(saved["path"]).read_text()).value
+    assert project.redfirst("recipes", "save", "GAL-1", "--as", "double").returncode == 0
+    found: Any = read((project.home / "config/redfirst/recipes/double.yaml").read_text()).value
     given = found["edits"][0]["set"]["given"]
     assert (given["problem"], given["risks"], given["approach"]) == (
         "It is my problem.",

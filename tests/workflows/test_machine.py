@@ -19,7 +19,7 @@ from pipeline.recipes.model import Recipe
 from pipeline.recipes.reopening import differing, reopened
 from pipeline.recipes.seams import obligations
 from pipeline.recipes.starting import held_by
-from pipeline.recipes.step_table import ANY, GIVEN, ROWS, At, Checkpoint, StepSignal
+from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
 from pipeline.recipes.steps_state import StepEvent, StepsState
 from pipeline.scheduling.patterns import parsed
 
@@ -275,22 +275,3 @@ def test_check_22_only_steps_that_differ_and_what_saw_them_are_done_again() -> N
     other = RecipeMachine(recipe(*({**step, "prompt": "{{inputs.a}}"} for step in steps)), {"a": "1"})
     assert differing(other, RecipeMachine(other.recipe, {"a": "1"})) == ()
     assert differing(other, RecipeMachine(other.recipe, {"a": "2"})) == other.order
-
-
-def test_each_way_of_a_step_is_a_row_also_where_a_fact_picks_another_one() -> None:
-    machine = RecipeMachine(recipe({"id": "a", "provides": ["wire"]}), {})
-    for open_seams, row, checkpoint in (
-        (("wire",), "ask/ANSWERED[a seam is open]", Checkpoint.PARTIAL),
-        ((), "ask/ANSWERED", Checkpoint.READY),
-    ):
-        said = StepEvent(signal=StepSignal.ANSWERED, lane="a", open_seams=open_seams)
-        after, decision = machine.advance(begun(machine), said)
-        assert (decision.row, after.settled["a"]) == (row, checkpoint)
-    patch = {"id": "p", "apply_from": "s", "depends_on": ["s"], "accept": {"regression": True}, "agent": None}
-    scratch = {"id": "s", "agent": "make", "workspace_mode": "scratch"}
-    machine = RecipeMachine(recipe(scratch, {**patch, "prompt": None}), {})
-    state = told(machine, begun(machine), "s", StepSignal.ANSWERED)
-    state = told(machine, state, "p", StepSignal.MET)
-    after, decision = machine.advance(state, StepEvent(signal=StepSignal.NOT_MET, lane="p"))
-    assert (decision.row, after.settled["p"]) == ("accept/NOT_MET[nobody is asked]", Checkpoint.FAILED)
-    assert {(at, signal) for at, signal, _ in GIVEN} <= set(ROWS)

@@ -1,0 +1,60 @@
+"""The rows of a recipe's steps: each way is one, those of a fact too, and the page shows them all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workflows.test_machine import begun, recipe, told
+
+from pipeline.recipes.machine import RecipeMachine
+from pipeline.recipes.rendering import steps_markdown
+from pipeline.recipes.step_table import (
+    BOUNDS,
+    GIVEN,
+    ROWS,
+    At,
+    Begin,
+    Checkpoint,
+    Onward,
+    Otherwise,
+    Retry,
+    Settle,
+    StepSignal,
+    Unsettle,
+)
+from pipeline.recipes.steps_state import StepEvent
+from pipeline.routing.render import refresh
+
+
+def test_each_way_of_a_step_is_a_row_also_where_a_fact_picks_another_one() -> None:
+    machine = RecipeMachine(recipe({"id": "a", "provides": ["wire"]}), {})
+    for open_seams, row, checkpoint in (
+        (("wire",), "ask/ANSWERED[a seam is open]", Checkpoint.PARTIAL),
+        ((), "ask/ANSWERED", Checkpoint.READY),
+    ):
+        said = StepEvent(signal=StepSignal.ANSWERED, lane="a", open_seams=open_seams)
+        after, decision = machine.advance(begun(machine), said)
+        assert (decision.row, after.settled["a"]) == (row, checkpoint)
+    patch = {"id": "p", "apply_from": "s", "depends_on": ["s"], "accept": {"regression": True}, "agent": None}
+    scratch = {"id": "s", "agent": "make", "workspace_mode": "scratch"}
+    machine = RecipeMachine(recipe(scratch, {**patch, "prompt": None}), {})
+    state = told(machine, begun(machine), "s", StepSignal.ANSWERED)
+    state = told(machine, state, "p", StepSignal.MET)
+    after, decision = machine.advance(state, StepEvent(signal=StepSignal.NOT_MET, lane="p"))
+    assert (decision.row, after.settled["p"]) == ("accept/NOT_MET[nobody is asked]", Checkpoint.FAILED)
+    assert {(at, signal) for at, signal, _ in GIVEN} <= set(ROWS)
+
+
+def test_the_page_shows_the_rows_that_there_are_and_each_way_back_is_paid() -> None:
+    page = (Path(__file__).parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
+    assert page == refresh(page, {"steps": steps_markdown()}), "renew it with pipeline.recipes.rendering"
+    order = [At.ASK, At.APPLY, At.ACCEPT, At.REVIEW]
+    for (at, signal), action in {**ROWS, **{(at, one): action for (at, one, _), action in GIVEN.items()}}.items():
+        if isinstance(action, Retry):
+            assert BOUNDS[action.bound][0] < 10, (at, signal)
+        if isinstance(action, Onward):
+            assert at in order, "it leads on only, which ends"
+    exits = {
+        at for (at, _), action in ROWS.items() if isinstance(action, Settle | Onward | Otherwise | Unsettle | Begin)
+    }
+    assert exits == set(At)
