@@ -12,6 +12,7 @@ DOCTOR: Final = (
 )
 OF_GATES: Final = "a gate of a recipe's run: tests/workflows/test_gates_and_commands.py types it"
 OF_ANSWERS: Final = "a run that waits for a person: tests/people types it"
+OF_GONE_WORKTREES: Final = "a run whose worktree is gone: tests/cli/test_worktrees_cli.py executes it"
 OF_LANDING: Final = "a finished run that is landed: tests/landing/test_landing.py types it"
 
 UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
@@ -102,7 +103,10 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "ls -lR {}": "it lists a folder of strangers' files, and belongs to no program of ours",
     },
     "runs/roster.py": {
+        "git ls-tree -r --name-only {} run/": OF_GONE_WORKTREES,
         "git refuses to look into {}: {}": SENTENCE,
+        "git show {}": OF_GONE_WORKTREES,
+        "git show {}:run/summary.md": OF_GONE_WORKTREES,
     },
     "runs/run.py": {
         "redfirst show {}": OF_RECIPES,
