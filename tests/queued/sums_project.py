@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import languages
 from kit import AFTER_MAKE, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT_ACCEPTED, Entry, Project, make_project
 
+from pipeline.queue.orders import OrderLog
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 KNOWN = Path(next(iter(languages.__path__))) / "known"
 PLAIN = 'sandbox = "none"\n'
@@ -98,6 +104,34 @@ class Queued:
         assert done.returncode == code, (done.stdout, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    def dry_run(self) -> dict[str, str]:
+        """Return of each open order why it would not begin, by its issue."""
+        return {one["issue"]: one["why"] or "" for one in self.redfirst("work", "--dry-run")["orders"]}
+
+    def events(self, *types: str) -> list[dict[str, Any]]:
+        """Return the events of these types."""
+        done = self.project.redfirst("events", *(f"--type={each}" for each in types))
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def log(self) -> OrderLog:
+        """Return the journal of orders, as far as it is whole."""
+        (folder,) = (self.project.home / "state/redfirst/repos").iterdir()
+        log = OrderLog(folder)
+        log.read_on()
+        return log
+
+    def driven(self) -> dict[int, int]:
+        """Return the drivers that are at work, each with how many its order has had."""
+        return {one.driver.pid: one.starts for one in self.log().orders.values() if one.driver and one.is_driven}
+
+    def kill_driver(self, number: int = 0) -> None:
+        """Kill a driver that is at work, and nothing else; return when it is gone."""
+        pid = sorted(self.driven())[number]
+        handle = os.pidfd_open(pid)
+        os.kill(pid, signal.SIGKILL)
+        assert select.select([handle], [], [], 10)[0]
+        os.close(handle)
+
     def branches(self) -> list[str]:
         """Return the branches of issues."""
         names = self.project.git("for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
@@ -106,6 +140,24 @@ class Queued:
     def subjects(self, branch: str) -> list[str]:
         """Return what a branch has over the base, oldest first."""
         return self.project.git("log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
+
+
+def most_at_once(events: list[dict[str, Any]]) -> int:
+    """Return how many drivers there were at most, of the events of orders in the order in which they were written."""
+    most = now = 0
+    for event in events:
+        kind = event["type"].split(".")[2]
+        now += {"started": 1, "ended": -1}.get(kind, 0)
+        most = max(most, now)
+    return most
+
+
+def wait_for(holds: Callable[[], bool], within_s: float = 120) -> None:
+    """Return when something holds that another process brings about."""
+    until = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < until, "it does not come about"
+        time.sleep(0.02)
 
 
 def make(tmp_path: Path, count: int, *, sleep_s: float = 0, extra: str = "", **depends: list[str]) -> Queued:

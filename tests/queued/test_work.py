@@ -1,11 +1,13 @@
-"""Orders become branches: whole runs of a worker with scripted agents."""
+"""Orders become branches: whole runs of a worker with scripted agents (checks 16 to 19 of the queue)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from queued.sums_project import make
+from crashes import await_end_of, processes_of, spawn
+from queued.sums_project import make, most_at_once, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,12 +16,119 @@ pytestmark = pytest.mark.slow
 
 
 def test_orders_become_branches_each_in_a_worktree_of_its_own(tmp_path: Path) -> None:
-    queued = make(tmp_path, 2)
+    queued = make(tmp_path, 2, GAL_2=["GAL-1"])
     queued.add()
+    assert queued.dry_run() == {"GAL-1": "", "GAL-2": "GAL-1 has to land first"}
+    assert [order["starts"] for order in queued.orders()] == [0, 0]
     events = queued.work("--jobs", "2")
-    assert sorted(event["type"] for event in events) == [
-        *["redfirst.order.ended.v1"] * 2,
-        *["redfirst.order.started.v1"] * 2,
+    assert [event["type"] for event in events] == ["redfirst.order.started.v1", "redfirst.order.ended.v1"]
+    assert queued.branches() == ["gal-1-double-m1"]
+    assert queued.subjects("gal-1-double-m1")[-1].startswith("chore(todo)")
+    first, second = queued.orders()
+    assert (first["state"], first["outcome"], second["state"]) == ("ended", "completed", "queued")
+    owner = json.loads((queued.project.root / ".git/worktrees/project-gal-1/redfirst.json").read_text())
+    assert (owner["order"], owner["branch"]) == (first["order"], "gal-1-double-m1")
+    queued.project.git("switch", "--quiet", "main")
+    queued.project.git("merge", "--quiet", "gal-1-double-m1")
+    assert queued.dry_run() == {"GAL-2": ""}
+
+
+@pytest.mark.broad
+def test_check_16_eight_issues_and_four_jobs_make_eight_branches_and_never_five_drivers(tmp_path: Path) -> None:
+    queued = make(tmp_path, 8, sleep_s=0.5)
+    queued.add()
+    events = queued.work("--jobs", "4")
+    assert queued.branches() == [f"gal-{number}-double-m{number}" for number in range(1, 9)]
+    assert {order["outcome"] for order in queued.orders()} == {"completed"}
+    assert most_at_once(events) == 4
+    assert [event["subject"] for event in events if event["type"].endswith("started.v1")] == [
+        order["order"] for order in queued.orders()
     ]
-    assert queued.branches() == ["gal-1-double-m1", "gal-2-double-m2"]
-    assert [order["outcome"] for order in queued.orders()] == ["completed", "completed"]
+
+
+@pytest.mark.broad
+def test_check_17_a_killed_worker_leaves_no_process_and_the_next_one_resumes_everything(tmp_path: Path) -> None:
+    queued = make(tmp_path, 3, sleep_s=2)
+    queued.add()
+    with spawn(queued.project, "work", "--jobs", "2", "--json") as worker:
+        wait_for(lambda: len(queued.driven()) == 2)
+        there = processes_of(queued.project)
+        worker.kill()
+        worker.communicate()
+    assert len(there) >= 3
+    await_end_of(there)
+    assert processes_of(queued.project) == {}
+    queued.work("--jobs", "2")
+    assert {order["outcome"] for order in queued.orders()} == {"completed"}
+    assert len(queued.branches()) == 3
+
+
+def test_check_18_nothing_begins_while_the_disk_is_low_and_it_is_said(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1)
+    queued.add()
+    queued.project.env["REDFIRST_LIMITS__WORK__MIN_FREE_MB"] = "999999999"
+    done = queued.project.redfirst("work", "--once", "--json")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "does not begin: the disk of" in done.stderr
+    assert "limits.work.min_free_mb" in queued.dry_run()["GAL-1"]
+    assert (queued.branches(), queued.orders()[0]["starts"]) == ([], 0)
+
+
+@pytest.mark.broad
+def test_check_19_no_more_drivers_than_slots_of_a_provider(tmp_path: Path) -> None:
+    queued = make(tmp_path, 4, sleep_s=0.5, extra="[limits.work]\nper_provider = 2\n")
+    queued.add()
+    assert [why for why in queued.dry_run().values() if why] == [
+        "all slots of scripted are taken (limits.work.per_provider)"
+    ] * 2
+    assert most_at_once(queued.work("--jobs", "4")) == 2
+    assert len(queued.branches()) == 4
+
+
+@pytest.mark.broad
+def test_ctrl_c_stops_all_so_that_the_next_worker_goes_on(tmp_path: Path) -> None:
+    queued = make(tmp_path, 3, sleep_s=2)
+    queued.add()
+    with spawn(queued.project, "work", "--jobs", "2") as worker:
+        wait_for(lambda: len(queued.driven()) == 2)
+        worker.terminate()
+        worker.communicate(timeout=120)
+    assert worker.returncode == 130
+    assert (processes_of(queued.project), [one["state"] for one in queued.orders()]) == ({}, ["queued"] * 3)
+    queued.work("--jobs", "2")
+    assert {order["outcome"] for order in queued.orders()} == {"completed"}
+
+
+@pytest.mark.broad
+def test_a_run_that_was_answered_goes_on_by_itself(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1)
+    queued.add(flags=("--approve", "plan"))
+    events = queued.work()
+    assert [(event["data"].get("outcome"), event["data"].get("reason")) for event in events][-1] == (
+        "parked",
+        "approval",
+    )
+    assert queued.work() == []
+    run = str(events[-1]["data"]["run"])
+    assert queued.project.redfirst("approve", run, "--no-drive").returncode == 0
+    types = [event["type"].split(".")[2] for event in queued.work()]
+    assert types == ["placed", "started", "ended"]
+    assert [order["outcome"] for order in queued.orders()] == ["parked", "completed"]
+
+
+@pytest.mark.broad
+def test_an_order_that_three_drivers_die_of_is_dropped_and_somebody_is_told(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1, sleep_s=30)
+    queued.add()
+    with spawn(queued.project, "work", "--once") as worker:
+        for starts in (1, 2, 3):
+            wait_for(lambda starts=starts: [pid for pid, number in queued.driven().items() if number == starts] != [])
+            queued.kill_driver()
+        out, _ = worker.communicate(timeout=60)
+    assert worker.returncode == 8
+    assert "dropped, 3 drivers died of it, the last one by signal 9" in out
+    (order,) = queued.orders()
+    assert (order["state"], order["deaths"]) == ("dropped", 3)
+    events: list[dict[str, Any]] = queued.events("order.*")
+    assert [event["type"].split(".")[2] for event in events] == ["placed", *["started"] * 3, "dropped"]
+    assert queued.work() == []  # nothing has happened since
