@@ -81,12 +81,17 @@ def runs_text(document: RunsDocument, width: int | None = None) -> str:
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     too_wide = max(sum(widths) + _GAP * (len(widths) - 1) - (width or _WIDEST), 0)
     widths[_WHERE] = max(widths[_WHERE] - too_wide, len(head[_WHERE]))
-    shown = [_aligned(head, widths)]
+    aligned = (" " * _GAP).join(f"{{:{width}}}" for width in widths).format
+    painted = {line.status: paint(line.status, _COLOURS.get(line.status)) for line in document.runs}
+    shown = [aligned(*head).rstrip()]
     for line, row in zip(document.runs, rows, strict=True):
-        colour = _COLOURS.get(line.status)
-        first, *more = wrapped(row[_WHERE], widths[_WHERE], hang=0)
-        aligned = _aligned((*row[:_WHERE], first, *row[_WHERE + 1 :]), widths)
-        shown.append(aligned.replace(f" {line.status} ", f" {paint(line.status, colour)} ", 1))
+        more: list[str] = []
+        if len(row[_WHERE]) > widths[_WHERE]:
+            first, *more = wrapped(row[_WHERE], widths[_WHERE], hang=0)
+            row = (*row[:_WHERE], first, *row[_WHERE + 1 :])  # noqa: PLW2901  (as it is shown)
+        text = aligned(*row).rstrip()
+        colour = painted[line.status]
+        shown.append(text if colour == line.status else text.replace(f" {line.status} ", f" {colour} ", 1))
         shown += [f"{'':{sum(widths[:_WHERE]) + _GAP * _WHERE}}{part}" for part in more]
         shown += [f"{'':{widths[0] + 2 * _GAP}}in {worktrees[line.worktree]}"] if several and len(row) < _ALL else []
         shown += [f"   {visible(line.problem)}"] if line.problem is not None else []
@@ -158,10 +163,6 @@ def _where(line: RunLine) -> str:
     if line.landed is not None:
         return f"landed on {visible(line.landed)}"
     return str(line.reason)
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def print_runs(*, as_document: bool) -> None:

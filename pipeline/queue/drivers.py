@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.outcomes import Outcome, Reason
 from pipeline.pids import ProcessId
+from pipeline.queue.slots import give_back
 from pipeline.runs.files import disk
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ class End:
 class Driver:
     """One driver, from its start to its end."""
 
-    def __init__(self, order: str, process: subprocess.Popen[bytes], result: Path) -> None:
+    def __init__(self, order: str, process: subprocess.Popen[bytes], result: Path, slots: Sequence[int]) -> None:
         self.order = order
+        self._slots = slots
         self._process = process
         self._result = result
         self.handle = os.pidfd_open(process.pid)
@@ -68,7 +70,7 @@ class Driver:
             cwd: Where.
             environ: Its environment.
             log: Where everything goes that it says; its document lies beside it.
-            slots: Descriptors that it keeps open as long as it lives.
+            slots: Descriptors that it keeps open as long as it lives, and the worker until it has taken in its end.
 
         Raises:
             UserError: the disk does not take the log.
@@ -88,7 +90,7 @@ class Driver:
                     start_new_session=True,
                     preexec_fn=partial(_dies_with, os.getpid()),  # noqa: PLW1509  (a worker has one thread)
                 )
-        return cls(order, process, result)
+        return cls(order, process, result, slots)
 
     @property
     def id(self) -> ProcessId | None:
@@ -110,7 +112,7 @@ class Driver:
         code = self._process.poll()
         if code is None:
             return None
-        os.close(self.handle)
+        give_back((self.handle, *self._slots))
         if code < 0:
             return End(None, note=f"signal {-code}")
         return _end(self._document(), code)

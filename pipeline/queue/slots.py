@@ -1,7 +1,7 @@
 """Slots of drivers on this machine: a locked file each, which the kernel gives back when its holder dies.
 
-The worker takes a slot and hands it to the driver that it starts: a descriptor that nobody else has. So a slot is free
-at the moment at which its driver is gone, whoever killed whom.
+The worker takes a slot and hands it to the driver that it starts, too: it is free once the driver is gone, and the
+worker has taken that in or is gone itself, whoever killed whom.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pipeline.runs.files import disk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 
@@ -59,7 +59,7 @@ class Slots:
         return handle
 
 
-def give_back(handles: list[int] | tuple[int, ...]) -> None:
-    """Close what was taken here; a slot that a driver was handed stays taken."""
+def give_back(handles: Iterable[int]) -> None:
+    """Close what was taken here; a slot that a driver was handed stays taken till that ends."""
     for handle in handles:
         os.close(handle)

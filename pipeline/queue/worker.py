@@ -169,8 +169,9 @@ class Worker:
                     log=said,
                     slots=handles,
                 )
-            finally:
+            except BaseException:
                 give_back(handles)
+                raise
             self._drivers.append(driver)
             if self._signals:  # it came just now, and did not reach this one
                 driver.stop()

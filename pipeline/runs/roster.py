@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ from pipeline.runs.store import (
     issue_of,
     key_of_worktree,
     order_of_runs,
-    run_names,
+    run_folders,
     worktree_key,
 )
 
@@ -49,6 +50,7 @@ class Roster:
     Attributes:
         repository: As seen from where somebody asks.
         worktrees: All of them, also those whose folder is gone.
+        folders: What is called as runs are, by the folder that it lies in.
         runs: Their runs, in no order that means anything.
         problems: The folders of runs that are not to be looked into, and why.
     """
@@ -57,19 +59,30 @@ class Roster:
         self.repository = repository
         self.worktrees = repository.worktrees()
         self.here = repository.worktree.resolve()
-        self.runs: list[RunPlace] = []
         self.problems: dict[Path, UserError] = {}
+        self.folders: dict[Path, list[str]] = {}
         for worktree in self.worktrees:
             folder = worktree.path / WORKFLOW
             if not worktree.is_there or not os.path.lexists(folder):
                 continue
             try:
-                self.runs += [RunPlace(worktree, name) for name in run_names(repository.at(worktree))]
+                self.folders[folder] = run_folders(repository.at(worktree))
             except UserError as error:
                 self.problems[folder] = error
             except GitError as error:
                 said = f"git refuses to look into {worktree.path}: {error.stderr.strip()}"
                 self.problems[folder] = UserError(said, Reason.USAGE, path=str(folder))
+
+    @cached_property
+    def runs(self) -> list[RunPlace]:
+        """Return the runs; a folder without run.json is none."""
+        of = {worktree.path / WORKFLOW: worktree for worktree in self.worktrees}
+        return [
+            RunPlace(of[folder], name)
+            for folder, names in self.folders.items()
+            for name in sorted(names, key=order_of_runs)
+            if (folder / name / "run.json").is_file()
+        ]
 
     def find(self, name: str) -> RunPlace:
         """Return the run called *name*; an exact match beats a prefix, and a run of this worktree one of another.

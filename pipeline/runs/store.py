@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,14 +70,27 @@ def workflow_folder(repository: Repository) -> Path:
     return folder
 
 
+def run_folders(repository: Repository) -> list[str]:
+    """Return the names of the folders of this worktree that are called as runs are; one may hold no run yet.
+
+    Raises:
+        UserError: as `runs_folder`.
+    """
+    folder = runs_folder(repository)
+    if not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.name.startswith("run-"))
+
+
 def run_names(repository: Repository) -> list[str]:
     """Return the names of all runs of this worktree, by issue and attempt.
 
     Raises:
         UserError: as `runs_folder`.
     """
-    folder = runs_folder(repository)
-    found = [p.name for p in folder.glob("run-*") if (p / "run.json").is_file()] if folder.is_dir() else []
+    folder = repository.worktree / WORKFLOW
+    found = [name for name in run_folders(repository) if (folder / name / "run.json").is_file()]
     return sorted(found, key=order_of_runs)
 
 

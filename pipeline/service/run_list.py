@@ -15,6 +15,7 @@ from pipeline.runs.claimants import GONE, RUNNING, claimant
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
 from pipeline.runs.store import WORKFLOW
+from pipeline.service.ended_runs import EndedRuns, has_ended
 from pipeline.service.runs_document import RECORDS, RunLine, RunsDocument, kept_line
 from pipeline.service.text_cache import keep_text, kept_record
 
@@ -40,13 +41,28 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
     """
     moment = now or datetime.now(UTC)
     roster = Roster(repository)
-    lines = list(lines_of([run.folder for run in roster.runs], moment))
+    lines = _all_lines(roster, moment)
     lines += [_unread(folder, error.message, live=False) for folder, error in roster.problems.items()]
     lines += [
         _unread(claim.folder, _gone(claimant(roster, issue, claim)), live=False, issue=issue, status=GONE)
         for issue, claim in orphans(repository).items()
     ]
     return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
+
+
+def _all_lines(roster: Roster, now: datetime) -> list[RunLine]:
+    """Return the lines of all runs; of those that have ended nothing is opened but an index."""
+    found: list[RunLine] = []
+    for folder, names in roster.folders.items():
+        index = EndedRuns(folder, now)
+        for name in names:
+            line = index.line(name)
+            if line is None and (folder / name / "run.json").is_file():
+                line = _line(folder / name, now, indexed=True)
+                index.add(name, line)
+            found += [] if line is None else [line]
+        index.keep(names)
+    return found
 
 
 def find(roster: Roster, name: str | None) -> Path:
@@ -101,7 +117,8 @@ def claimants(repository: Repository, claims: Mapping[str, Claim]) -> dict[str, 
     }
 
 
-def _line(folder: Path, now: datetime) -> RunLine:
+def _line(folder: Path, now: datetime, *, indexed: bool = False) -> RunLine:
+    """Return the line of a run; what has ended and is kept in an index is not kept by itself, too."""
     began = time.time_ns()
     live = FileLease.is_held(folder)  # what a driver does in between is not in its journal yet
     line = None if live else kept_record("lists", str(folder), kept_line)
@@ -110,7 +127,7 @@ def _line(folder: Path, now: datetime) -> RunLine:
             line = _folded(folder, now if live else None)
         except UserError as error:
             return _unread(folder, error.message, live=live)
-        if not live:
+        if not live and not (indexed and has_ended(line)):
             records = [str(folder / name) for name in RECORDS]
             keep_text("lists", str(folder), json.dumps(asdict(line)), records, began=began, most=_MOST_LINES)
     rests = "queued" if line.queued else "interrupted"

@@ -11,7 +11,7 @@ from pipeline.config.folders import state_folder
 from pipeline.config.layers import Flags
 from pipeline.config.model import Overlap
 from pipeline.engine.journal import utc_now
-from pipeline.outcomes import FINAL, Outcome, Reason
+from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.lines import OrderEnded
 from pipeline.queue.orders import Wanted, is_due, log_of
 from pipeline.queue.pick import Candidate, Room, pick
@@ -21,6 +21,7 @@ from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_worktree, repository_name, state_of_run
 from pipeline.runs.tracker import as_user_errors, in_tree
+from pipeline.service.ended_runs import has_ended
 from pipeline.service.live_runs import live_runs, planned_paths, spent_today
 from pipeline.service.run_config import read_config, refuse_recursion
 from pipeline.service.run_list import lines_of
@@ -122,7 +123,7 @@ class WorkDesk:
             if folder is None or line is None or line.live or line.outcome is None or line.reason is None:
                 continue
             waits = line.outcome in _WAITING and order.starts > 0
-            if waits or (_is_over(line) and not self._has_left(folder)):
+            if waits or (has_ended(line) and not self._has_left(folder)):
                 run, outcome, reason = run_key(folder), line.outcome.value, line.reason.value
                 ended.append(OrderEnded(order=order.id, run=run, outcome=outcome, reason=reason))
         if ended:
@@ -306,7 +307,3 @@ def run_key(folder: Path) -> str:
 
 def _line(folder: Path) -> RunLine:
     return lines_of([folder])[0]
-
-
-def _is_over(line: RunLine) -> bool:
-    return line.outcome in FINAL or line.reason is Reason.ABANDONED

@@ -104,9 +104,9 @@ class Queued:
         assert done.returncode == code, (done.stdout, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def dry_run(self) -> dict[str, str]:
+    def dry_run(self, *argv: str) -> dict[str, str]:
         """Return of each open order why it would not begin, by its issue."""
-        return {one["issue"]: one["why"] or "" for one in self.redfirst("work", "--dry-run")["orders"]}
+        return {one["issue"]: one["why"] or "" for one in self.redfirst("work", "--dry-run", *argv)["orders"]}
 
     def events(self, *types: str) -> list[dict[str, Any]]:
         """Return the events of these types."""

@@ -1,0 +1,118 @@
+"""The list of runs: all worktrees, and of runs that have ended nothing is opened but an index (checks 8 and 9)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from runs.real import alone, begin, git, make_repository
+
+from pipeline.git import Repository
+from pipeline.service.run_list import list_runs
+from pipeline.service.text_cache import TICK_NS, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pipeline.service.runs_document import RunLine
+
+pytestmark = pytest.mark.slow
+
+_opened: list[str] | None = None
+
+
+def _hook(event: str, arguments: tuple[object, ...]) -> None:
+    if _opened is not None and event == "open":
+        _opened.append(str(arguments[0]))
+
+
+sys.addaudithook(_hook)
+
+
+@contextmanager
+def opens() -> Generator[list[str]]:
+    """Collect what is opened."""
+    global _opened  # noqa: PLW0603  (a hook cannot be taken away)
+    _opened = []
+    try:
+        yield _opened
+    finally:
+        _opened = None
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    alone(monkeypatch, tmp_path / "home")
+    made = make_repository(tmp_path / "project")
+    for number in range(1, 13):
+        run = begin(made, f"run-GAL-{number}")
+        if number > 2:
+            run.abandon()
+    settle()
+    return made
+
+
+def settle() -> None:
+    """Let the clock of the file system go on: what is so new is not kept."""
+    until = time.time_ns() + 2 * TICK_NS
+    while time.time_ns() < until:
+        os.sched_yield()
+
+
+def listed(repository: Repository) -> dict[str, RunLine]:
+    return {line.name: replace(line, age_s=0) for line in list_runs(repository).runs}
+
+
+def test_check_8_six_worktrees_and_runs_shows_six(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(monkeypatch, tmp_path / "home")
+    main = make_repository(tmp_path / "project")
+    begin(main, "run-GAL-1")
+    for number in range(2, 7):
+        git(main.worktree, "worktree", "add", "--quiet", "-b", f"gal-{number}", f"../project-gal-{number}", "main")
+        begin(Repository.find(tmp_path / f"project-gal-{number}"), f"run-GAL-{number}")
+    for seen_from in (main, Repository.find(tmp_path / "project-gal-4")):
+        assert sorted(listed(seen_from)) == [f"run-GAL-{number}" for number in range(1, 7)]
+
+
+def test_check_9_runs_that_have_ended_are_read_once(repository: Repository) -> None:
+    first = listed(repository)
+    assert {line.status for line in first.values()} == {"interrupted", "cancelled"}
+    with opens() as found:
+        again = listed(repository)
+    assert again == first
+    journals = [name for name in found if name.endswith("journal.jsonl")]
+    folders = {Path(name).name for name in found if Path(name).name.startswith("run-")}
+    assert (journals, folders) == ([], {"run-GAL-1", "run-GAL-2"})  # their locks are asked
+
+
+def test_an_ended_run_that_changed_is_read_again(repository: Repository) -> None:
+    listed(repository)
+    folder = repository.worktree / ".workflow"
+    with (folder / "run-GAL-3/journal.jsonl").open("a") as file:
+        file.write("nothing\n")
+    shutil.rmtree(folder / "run-GAL-4")
+    begin(repository, "run-GAL-4")
+    shutil.rmtree(folder / "run-GAL-5")
+    now = listed(repository)
+    assert (now["run-GAL-3"].status, now["run-GAL-4"].status) == ("damaged", "interrupted")
+    assert "run-GAL-5" not in now
+    assert now["run-GAL-6"].status == "cancelled"
+
+
+@pytest.mark.parametrize("content", [b"", b"nothing", b"[]", b'{"run-GAL-3": 1}'])
+def test_an_index_that_somebody_spoilt_is_made_again(repository: Repository, content: bytes) -> None:
+    first = listed(repository)
+    index = Path(place_of("ended", str(repository.worktree / ".workflow")))
+    head, _, _ = index.read_bytes().partition(b"\n\n")
+    times, _, facts = head.partition(b"\n")
+    index.write_bytes(times.rpartition(b" ")[0] + b" %d\n" % len(content) + facts + b"\n\n" + content)
+    assert listed(repository) == first
+    index.unlink()
+    assert listed(repository) == first
