@@ -10,6 +10,7 @@ import json
 import os
 import time
 from contextlib import suppress
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 _KIND: Final = "ended"
 _MOST: Final = 200
-_FIELDS: Final = (
-    *("issue", "step", "phase", "task", "tasks_done", "tasks_total", "dispatches"),
-    *("started_at", "last_at", "driven_s", "cost_usd", "cost_known_usd", "tokens"),
+_KNOWN: Final = frozenset(
+    {"name", "worktree", "live", "status", "outcome", "reason", "age_s", "problem", "gate", "gate_place", "queued"}
 )
-"""What is kept of a line; what else there is follows from that, or is the same of all runs that have ended."""
+"""What of a line follows from its place, or is the same of all runs that have ended."""
+_FIELDS: Final = tuple(field.name for field in fields(RunLine) if field.name not in _KNOWN)
 _OUTCOMES: Final = {one.value: one for one in Outcome}
 _REASONS: Final = {one.value: one for one in Reason}
 

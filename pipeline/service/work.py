@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,7 @@ from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_worktree, repository_name, state_of_run
 from pipeline.runs.tracker import as_user_errors, in_tree
+from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended
 from pipeline.service.live_runs import live_runs, planned_paths, spent_today
 from pipeline.service.run_config import read_config, refuse_recursion
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from pipeline.service.runs_document import RunLine
     from todo import Tracker
 
+_ATTENDS_S: Final = 60.0
+"""Seconds between two looks for gates whose time is over."""
 _MIB: Final = 1024 * 1024
 _WAITING: Final = frozenset({Outcome.PARKED, Outcome.PARTIAL})
 _ASKS_NOBODY: Final = frozenset({"builtin", "off", "human"})
@@ -69,6 +73,7 @@ class WorkDesk:
         self.machine = Slots(state_folder(environ) / "slots")
         self._jobs = jobs
         self._clock = clock
+        self._attended = -_ATTENDS_S
         self._trackers: dict[str, Tracker] = {}
         self._configs: dict[tuple[object, ...], Config] = {}
 
@@ -87,6 +92,7 @@ class WorkDesk:
         log.read_on()
         known = self._known()
         if not only:
+            self._attend()
             self._settle(log, known)
             self._sweep(log, known)
         waiting = [one for one in log.orders.values() if one.is_open and not one.is_driven]
@@ -113,6 +119,12 @@ class WorkDesk:
         return run_key(Path(folder))
 
     # --- what is over, and what is missing -------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        """Let gates that nobody answered in time be done with, now and then."""
+        if time.monotonic() - self._attended >= _ATTENDS_S:
+            self._attended = time.monotonic()
+            attend(self.repository, self._clock())
 
     def _settle(self, log: OrderLog, known: _Known) -> None:
         """Say of orders whose driver died after their run had come to its end that they are over."""
