@@ -39,7 +39,7 @@ _NEEDS: Final[Mapping[Backend, str]] = {
 _DEFAULT: Final = Origin(Layer.DEFAULT)
 _IN_YOUR_NAME: Final = (("mcp",), "it says what agents of other programs may run in your name")
 _OF_THE_MACHINE: Final = ((("limits", "work"), "it says what your machine does for all its repositories"),)
-"""What a repository may not say, but flags and variables may."""
+"""Keys that a repository may not set, but flags and variables may."""
 
 
 @dataclass(frozen=True)

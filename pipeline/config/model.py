@@ -66,7 +66,7 @@ Times = Annotated[int, Field(ge=0, description="How often the paid edge may be t
 
 
 class Overlap(StrEnum):
-    """What an order does whose plan changes the same files as a run that is driven: begin all the same, or wait."""
+    """What is done with an order whose plan changes the same files as a driven run: begin it all the same, or wait."""
 
     GO = "go"
     WAIT = "wait"
@@ -113,7 +113,7 @@ class Limits(Table):
 
 
 class Gate(StrEnum):
-    """Where a run may stop for a person."""
+    """The points where a run may stop for a person."""
 
     PLAN = "plan"
     SPLIT = "split"
@@ -121,7 +121,7 @@ class Gate(StrEnum):
 
 
 class OnTimeout(StrEnum):
-    """What follows where nobody answers in time; a gate is never approved by itself."""
+    """What follows when nobody answers in time; a gate is never approved by itself."""
 
     WAIT = "wait"
     REMIND = "remind"
@@ -130,7 +130,7 @@ class OnTimeout(StrEnum):
 
 
 class Gates(Table):
-    """`[gates]`: what is asked of people, and what follows where they do not answer."""
+    """`[gates]`: what people are asked, and what follows when they do not answer in time."""
 
     timeout: Annotated[
         str | None, Field(pattern=r"^[1-9][0-9]{0,4}[mhd]$", description="How long a gate waits (72h); None: for ever")

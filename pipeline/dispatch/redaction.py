@@ -106,7 +106,7 @@ def _known(secrets: frozenset[str]) -> re.Pattern[bytes] | None:
 
 
 def redacted_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:
-    """Return an agent's result without secrets; everything is read, rendered and committed from it."""
+    """Return an agent's result with secrets redacted, before anything is read from it or stored."""
     return replace(
         answer,
         stdout=redact(answer.stdout, secrets),

@@ -121,7 +121,7 @@ class GateOpened(EffectMade):
 
 
 class Answerer(BaseModel):
-    """Who answers, and by which way the answer came: `cli`, `console`, `timeout`."""
+    """The person who answers, and the way of the answer: `cli`, `console`, `timeout`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -142,7 +142,7 @@ class GateAnswered(JournalEvent):
 
 
 class PointPassed(EffectMade):
-    """A point at which a person wants to look was passed; nobody is waited for."""
+    """The run passed a point that a person wants to know of, without waiting."""
 
     KIND = "point_passed"
 
@@ -150,7 +150,7 @@ class PointPassed(EffectMade):
 
 
 class InputRequested(EffectMade):
-    """An agent asks a person; `question` is the artifact that has the whole of it."""
+    """An agent asks a person; `question` is the artifact with the whole question."""
 
     KIND = "input_requested"
 
@@ -170,7 +170,7 @@ class InputGiven(JournalEvent):
 
 
 class GateExpired(JournalEvent):
-    """Nobody has answered a gate in time; `then` is what follows: remind, reject, abandon."""
+    """Nobody answered a gate in time; `then` is what follows: remind, reject, abandon."""
 
     KIND = "gate_expired"
 

@@ -102,7 +102,7 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
 
     @property
     def queued(self) -> bool:
-        """Return whether the run was answered, and no process has driven it since."""
+        """Return whether the run was answered and has not been driven since."""
         return bool(self.journal.lines) and isinstance(self.journal.lines[-1].data, RunQueued)
 
     def answer_gate(
@@ -116,11 +116,11 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         self.decide(event)
 
     def give_input(self, question: str, answer: str, by: Answerer) -> None:
-        """Record a person's answer to a question; the step that asked goes on with it."""
+        """Record a person's answer to an agent's question."""
         self.fold(self.journal.append(InputGiven(question=question, answer=answer, actor=by.actor, via=by.via)))
 
     def queue(self) -> None:
-        """Record that the run goes on once somebody drives it; nothing where it does not go on."""
+        """Record that the run continues as soon as somebody drives it; nothing if it does not continue."""
         if self.state.outcome is None and not self.queued:
             self.journal.append(RunQueued(step=str(self.state.trunk.step)))
 

@@ -48,7 +48,7 @@ class HistoryDoor(ReadDoor):
         return self._git("log", "--no-walk", "--format=%B", commit).decode(errors="replace").rstrip("\n") + "\n"
 
     def author(self, commit: str) -> Signature:
-        """Return who wrote a commit, and when."""
+        """Return the author of a commit, with the date."""
         out = self._git("log", "--no-walk", "--date=raw", "--format=%an%x00%ae%x00%ad", commit)
         return Signature(*out.decode(errors="replace").rstrip("\n").split("\0"))
 

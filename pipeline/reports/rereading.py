@@ -1,4 +1,4 @@
-"""Reads back what a person made of plan.md and of task files, section by section: as drafts that say the same."""
+"""Reads plan.md and task files that a person edited, section by section, as the fields of a draft."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WHY: Final = re.compile(r"`(?P<path>[^`]+)`[^:]*: *(?P<why>.*)", re.DOTALL)
 
 
 def plan_reread(text: str, drafted: Plan) -> dict[str, Any]:
-    """Return the fields of a plan that its file says otherwise than it was drafted."""
+    """Return the fields of a plan whose sections a person changed in its file."""
     now = _changed(_parts(text, _HEADING), _parts(plan_md(drafted, "X-1", "x", 1), _HEADING))
     found: dict[str, Any] = {}
     if now.get(PROBLEM):
@@ -50,7 +50,7 @@ def plan_reread(text: str, drafted: Plan) -> dict[str, Any]:
 
 
 def task_reread(task: Task, drafted: SplitTask) -> dict[str, Any]:
-    """Return the fields of a drafted task that its file says otherwise; what the front matter says counts as it is."""
+    """Return the fields of a task by its file: those of the front matter, and those whose sections were changed."""
     keys = ("title", "files", "test_files", "symbols", "tests_to_change", "evidence", "symptom")
     found: dict[str, Any] = {key: getattr(task, key) for key in keys}
     now = _changed(_parts(task.body, _HEADING), _parts(body_of(drafted, task.id), _HEADING))
@@ -65,13 +65,13 @@ def task_reread(task: Task, drafted: SplitTask) -> dict[str, Any]:
 
 
 def _changed(now: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return the sections that differ; of one that is gone an empty text."""
+    """Return the sections that differ; a removed one has an empty text."""
     names = dict.fromkeys((*now, *before))
     return {name: now.get(name, "") for name in names if now.get(name, "") != before.get(name, "")}
 
 
 def _parts(text: str, heading: re.Pattern[str]) -> dict[str, str]:
-    """Return the texts below the headings of a level, by these."""
+    """Return the texts below the headings of one level, by heading."""
     found = heading.split(text.replace("\r\n", "\n"))[1:]
     return {name: body.strip() for name, body in zip(found[::2], found[1::2], strict=True)}
 

@@ -1,4 +1,4 @@
-"""Computes a traced test's reach: from the blocks of a coverage profile to functions of production code."""
+"""Computes which functions of production code a traced test reached, from the blocks of a coverage profile."""
 
 from __future__ import annotations
 

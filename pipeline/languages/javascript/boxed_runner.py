@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SCRIPTS: Final = "js"
 _RESTARTS: Final = {"node": 3, "vitest": 10, "jest": 10}
-"""The most further processes after tests that ended theirs, by runner."""
+"""The most new processes that are started after tests ended theirs, by runner."""
 
 
 @dataclass(frozen=True)
