@@ -1,6 +1,6 @@
 """How long the reading commands take beside the start of Python itself, as ratios: ten runs, fifty issues.
 
-    python -P bench/reading.py [--rounds N]
+    python -P bench/reading.py [--rounds N] [--runs N]
 
 The commands are started in turn, round after round; of each the quickest counts: a busy machine only adds. Seconds
 of the processor are given as well, with those of the git processes that a command starts.
@@ -22,18 +22,17 @@ from pathlib import Path
 from todo import FolderSource, NewIssue, Tracker, write_edits
 
 REDFIRST = Path(sys.executable).with_name("redfirst")
-RUNS = 10
 ISSUES = 50
 
 
-def made(place: Path, env: dict[str, str]) -> Path:
-    """Return a repository with so many copies of a real run, and so many issues."""
+def made(place: Path, env: dict[str, str], runs: int) -> Path:
+    """Return a repository with so many copies of a real run, and so many issues; copies have what lists read."""
     subprocess.run([REDFIRST, "demo", place / "demo"], env=env, capture_output=True, check=True)
     repository = place / "demo" / "shop"
     (first,) = (repository / ".workflow").glob("run-*")
-    for number in range(2, RUNS + 1):
+    for number in range(2, runs + 1):
         copy = first.with_name(f"{first.name}@{number}")
-        shutil.copytree(first, copy)
+        shutil.copytree(first, copy, ignore=_unread)
         record = json.loads((copy / "run.json").read_text(encoding="utf-8"))
         (copy / "run.json").write_text(json.dumps(record | {"run_id": copy.name}), encoding="utf-8")
     tracker = repository / "TODO"
@@ -41,6 +40,12 @@ def made(place: Path, env: dict[str, str]) -> Path:
         _, edits = Tracker(FolderSource(tracker)).create(NewIssue(title="Something to do"))
         write_edits(tracker, edits)
     return repository
+
+
+def _unread(folder: str, names: list[str]) -> list[str]:
+    """Return what of a folder is not copied."""
+    inner = {name for name in names if (Path(folder) / name).is_dir() and "dispatches" in (Path(folder).name, name)}
+    return [name for name in names if name not in {"run.json", "journal.jsonl", "recipe.json", "result.json", *inner}]
 
 
 def taken(argv: list[str], repository: Path, env: dict[str, str]) -> tuple[float, float]:
@@ -55,7 +60,9 @@ def main() -> None:
     """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--runs", type=int, default=10)
+    options = parser.parse_args()
+    rounds = options.rounds
     other = shutil.which("pre-commit")
     commands = {
         "python -I -c pass": [sys.executable, "-I", "-c", "pass"],
@@ -70,7 +77,7 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory(prefix="redfirst-bench-") as place:
         env = {"PATH": os.environ["PATH"], "HOME": place, "TMPDIR": place, "LC_ALL": "C.UTF-8"}
-        repository = made(Path(place), env)
+        repository = made(Path(place), env, options.runs)
         walls = dict.fromkeys(commands, float("inf"))
         useds = dict.fromkeys(commands, float("inf"))
         for number in range(rounds + 1):
@@ -79,7 +86,7 @@ def main() -> None:
                 if number:  # the first round fills caches
                     walls[name], useds[name] = min(walls[name], wall), min(useds[name], used)
     bare, bare_used = next(iter(walls.values())), next(iter(useds.values()))
-    print(f"{RUNS} runs, {ISSUES} issues; the quickest of {rounds} rounds, in starts of bare Python")
+    print(f"{options.runs} runs, {ISSUES} issues; the quickest of {rounds} rounds, in starts of bare Python")
     print(f"   clock   processor   (1 = {bare * 1000:.0f} ms, {bare_used * 1000:.0f} ms)")
     for name in commands:
         print(f"{walls[name] / bare:8.1f} {useds[name] / bare_used:11.1f}   {name}")

@@ -63,7 +63,7 @@ def work(
         if verdict.why and "slots" not in verdict.why:
             say(visible(f"{verdict.what} ({verdict.order}) does not begin: {verdict.why}"))
 
-    worker = worker_of(repository, os.environ, jobs, told, waits)
+    worker = worker_of(repository, os.environ, jobs, told, waits, say)
     if worker.work(once=once):
         raise typer.Exit(_INTERRUPTED)
     raise typer.Exit(_SOME_FAILED if worker.failed else 0)

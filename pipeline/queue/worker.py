@@ -78,6 +78,7 @@ class Worker:
         place: Where drivers are started.
         told: Is told of each line of the journal of orders that is written from now on, and of its order.
         waits: Is told of each order that does not begin, once for each reason.
+        say: Takes what is said of the worker itself.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Worker:
         place: Place,
         told: Callable[[lines.OrderLine, Order], None],
         waits: Callable[[Verdict], None],
+        say: Callable[[str], None],
     ) -> None:
         self._log = log
         self._slots = slots
@@ -95,6 +97,8 @@ class Worker:
         self._place = place
         self._told = told
         self._waits = waits
+        self._say = say
+        self._says_stop = True
         self._drivers: list[Driver] = []
         self._why: dict[str, str] = {}
         self._busy: dict[str, float] = {}
@@ -106,11 +110,6 @@ class Worker:
         self.failed = 0
         """So many orders came to nothing."""
 
-    @property
-    def driven(self) -> int:
-        """Return how many drivers are at work."""
-        return len(self._drivers)
-
     def work(self, *, once: bool) -> bool:
         """Work until nothing is left that can begin (*once*), or until it is stopped; return whether it was."""
         with self._listening():
@@ -120,6 +119,10 @@ class Worker:
                     self._begin()
                 if not self._drivers and (once or self._signals):
                     return bool(self._signals)
+                if self._signals and self._says_stop:
+                    self._says_stop = False
+                    count = f"{len(self._drivers)} run{'' if len(self._drivers) == 1 else 's'}"
+                    self._say(f"stopping {count} as soon as their agents have answered; a second time ends these now")
                 await_any([*(one.handle for one in self._drivers), self._bell], _GLANCES_S)
                 with contextlib.suppress(BlockingIOError):
                     os.eventfd_read(self._bell)

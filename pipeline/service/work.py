@@ -12,6 +12,7 @@ from pipeline.config.folders import state_folder
 from pipeline.config.layers import Flags
 from pipeline.config.model import Overlap
 from pipeline.engine.journal import utc_now
+from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.lines import OrderEnded
 from pipeline.queue.orders import Wanted, is_due, log_of
@@ -177,16 +178,21 @@ class WorkDesk:
     def _candidate(self, order: Order, known: _Known) -> Candidate:
         folder = self._folder(order, known)
         waits = self._config().limits.work.overlap is Overlap.WAIT
-        hindered = self._hindered(order, folder, known)
+        try:
+            hindered = self._hindered(order, folder, known)
+            ready = None if hindered or folder is not None else self._place_in_list(order)
+            providers = frozenset(self._providers(order))
+        except UserError as error:  # it is this order's alone: the others may begin
+            hindered, ready, providers = error.message, None, frozenset[str]()
         return Candidate(
             order=order.id,
             what=order.what,
             number=order.number,
             priority=order.placed.priority,
             goes_on=folder is not None,
-            ready=None if hindered or folder is not None else self._place_in_list(order),
+            ready=ready,
             hindered=hindered,
-            providers=frozenset(self._providers(order)),
+            providers=providers,
             writes=planned_paths(folder) if waits and folder is not None else frozenset(),
         )
 
@@ -283,6 +289,7 @@ def worker_of(
     jobs: int | None,
     told: Callable[[OrderLine, Order], None],
     waits: Callable[[Verdict], None],
+    say: Callable[[str], None],
 ) -> Worker:
     """Return a worker for a repository.
 
@@ -292,13 +299,16 @@ def worker_of(
         jobs: How many drivers there may be; None: as the configuration says.
         told: Is told of each line of the journal of orders that is written from now on, and of its order.
         waits: Is told of each order that does not begin, once for each reason.
+        say: Takes what is said of the worker itself.
 
     Raises:
         UserError: this is one of our own agents, or the orders are damaged.
     """
     refuse_recursion(environ)
     desk = WorkDesk(repository, environ, jobs)
-    return Worker(log_of(repository, environ), desk.machine, desk, Place(repository.worktree, environ), told, waits)
+    return Worker(
+        log_of(repository, environ), desk.machine, desk, Place(repository.worktree, environ), told, waits, say
+    )
 
 
 def verdicts(repository: Repository, environ: Mapping[str, str], jobs: int | None) -> list[tuple[Order, Verdict]]:

@@ -81,3 +81,15 @@ def test_the_benchmark_of_recipes_checks_and_plans_them(tmp_path: Path) -> None:
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.findall(r"^(\w+) +[\d.]+ ms  ratio +[\d.]+$", done.stdout, re.MULTILINE) == ["compose", "check", "plan"]
+
+
+@pytest.mark.slow
+@pytest.mark.broad
+def test_the_benchmark_of_the_queue_compares_drivers_at_once(tmp_path: Path) -> None:
+    argv = [sys.executable, "-P", str(ROOT / "bench" / "work.py"), "--runs", "3", "--jobs", "2", "--against", "1"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(", 0 failed\n") == 2
+    assert re.search(r"^ratio \d+\.\d\d$", done.stdout, re.MULTILINE)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,82 @@
+"""Kills at random instants of a worker and of single drivers: the next worker brings everything to its end."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+from typing import TYPE_CHECKING
+
+import pytest
+from crashes import await_end_of, problems, processes_of, repeated_dispatches, spawn
+from kit import Project
+from queued.sums_project import Queued, make
+
+from pipeline.queue.orders import MOST_DEATHS
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+pytestmark = [pytest.mark.slow, pytest.mark.broad]
+
+ISSUES, JOBS, KILLS = 8, "4", 5
+
+
+def within(worker: subprocess.Popen[str], seconds: float) -> bool:
+    """Return whether the worker ends within so many seconds."""
+    handle = os.pidfd_open(worker.pid)
+    try:
+        return bool(select.select([handle], [], [], seconds)[0])
+    finally:
+        os.close(handle)
+
+
+def kill_some(queued: Queued, chance: random.Random) -> int:
+    """Let a worker run, kill single drivers now and then, at last the worker; return how many kills that were."""
+    kills = 0
+    with spawn(queued.project, "work", "--once", "--jobs", JOBS) as worker:
+        while not within(worker, chance.uniform(0.5, 5)):
+            driven = [one for one in queued.log().orders.values() if one.is_driven]
+            victims = sorted(one.driver.pid for one in driven if one.driver and one.deaths + 1 < MOST_DEATHS)
+            kills += 1
+            if victims and chance.random() < 0.4:
+                os.kill(chance.choice(victims), 9)
+                continue
+            there = processes_of(queued.project)
+            worker.kill()
+            worker.communicate()
+            await_end_of(there)
+            break
+        worker.communicate()
+    return kills
+
+
+def left(queued: Queued) -> list[str]:
+    """Return what is left that belongs to no finished order: locks, claims, checkouts, processes, worktrees."""
+    project = queued.project
+    lines = project.git("worktree", "list", "--porcelain").splitlines()
+    worktrees = [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")][1:]
+    known = {one.worktree.folder for one in queued.log().orders.values() if one.worktree}
+    unknown = [f"worktree {path}" for path in worktrees if path not in known]
+    found = [line for line in problems(project) if not line.startswith("worktree ")]
+    return [*found, *unknown, *([] if len(worktrees) == queued.count else [f"{len(worktrees)} worktrees"])]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_kills_of_workers_and_drivers_lose_nothing_and_move_each_branch_once(seed: int, tmp_path: Path) -> None:
+    queued, chance = make(tmp_path, ISSUES, sleep_s=0.2), random.Random(seed)  # noqa: S311  (a schedule, no secret)
+    queued.add()
+    kills = 0
+    while kills < KILLS and any(one["state"] not in {"ended", "dropped"} for one in queued.orders()):
+        kills += kill_some(queued, chance)
+    assert kills >= 1
+    queued.work("--jobs", JOBS)
+    assert [(one["issue"], one["outcome"]) for one in queued.orders()] == [(name, "completed") for name in queued.ids]
+    assert len(queued.branches()) == ISSUES
+    for number, branch in enumerate(queued.branches(), 1):
+        moves = queued.project.git("log", "-g", "--format=%H", branch).splitlines()
+        assert len(moves) == 2, f"{branch} was made and then moved {len(moves) - 1} times"
+        place = Project(queued.project.root.parent / f"project-gal-{number}", queued.project.home)
+        assert repeated_dispatches(place, f"run-GAL-{number}") == []
+    assert left(queued) == []

@@ -1,0 +1,64 @@
+"""`redfirst queue`: what is ordered, held, released and dropped, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from queued.sums_project import make
+
+from pipeline.events.model import checked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+def test_orders_are_added_once_held_released_and_dropped(tmp_path: Path) -> None:
+    queued = make(tmp_path, 3)
+    added = queued.redfirst("queue", "add", "gal-1", "GAL-2", "--priority", "1", "--hold")
+    again = queued.redfirst("queue", "add", "GAL-2", "GAL-3")
+    names = [one["order"] for one in queued.orders()]
+    assert [one["order"] for one in added["orders"]] == names[:2]
+    assert [one["order"] for one in again["orders"]] == names[1:]
+    assert set(queued.dry_run().values()) == {"", *(f"it is held: redfirst queue release {name}" for name in names[:2])}
+    queued.redfirst("queue", "release", "GAL-2")
+    assert [name for name, why in queued.dry_run().items() if not why] == ["GAL-2", "GAL-3"]
+    queued.redfirst("queue", "drop", "gal-3", names[0])
+    assert [one["state"] for one in queued.orders()] == ["dropped", "queued", "dropped"]
+    text = queued.project.redfirst("queue", "list").stdout
+    assert f"{names[1]}  GAL-2" in text.splitlines()[0]
+    events = queued.project.redfirst("events", "--type", "order.*").stdout.splitlines()
+    assert [json.loads(line)["type"].split(".")[2] for line in events] == [*["placed"] * 3, *["dropped"] * 2]
+    assert all(checked().validate_json(line) for line in events)
+    third = json.loads(events[2])["id"]
+    assert queued.project.redfirst("events", "--since", third).stdout.splitlines() == events[3:]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("add", "GAL-9"), "GAL-9"),
+        (("add", "GAL-1", "--set", "nothing=1"), "nothing"),
+        (("add", "run-GAL-1"), "is not a run of this repository"),
+        (("drop", "GAL-1"), "No order of the queue is called 'GAL-1'"),
+    ],
+)
+@pytest.mark.broad(but_first=1)
+def test_what_is_not_there_is_refused_and_nothing_is_ordered(tmp_path: Path, argv: tuple[str, ...], said: str) -> None:
+    queued = make(tmp_path, 1)
+    document = queued.redfirst("queue", *argv)
+    assert (document["_code"], document["ok"]) == (2, False)
+    assert said in document["error"]["message"]
+    assert queued.orders() == []
+
+
+def test_a_repository_does_not_say_what_the_machine_does(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1)
+    queued.project.write({"redfirst.toml": "[limits.work]\njobs = 60\n"})
+    queued.project.commit()
+    document = queued.redfirst("work", "--dry-run")
+    assert document["error"]["kind"] == "config"
+    assert "limits.work.jobs counts in your own configuration alone" in document["error"]["message"]
