@@ -75,6 +75,7 @@ def assert_the_simulation_decides_alike(project: Project) -> None:
     assert walked["dispatches"]["at_most"] == 5
 
 
+@pytest.mark.broad
 def test_a_fix_task_does_the_step_again_over_what_it_wrote(tmp_path: Path) -> None:
     wrong = [finding("more is not doubled", concern="production")]
     fix: Entry = {"when": {"kind": "review-result"}, "report": {"verdict": "NEEDS WORK", "findings": wrong}}
@@ -101,6 +102,7 @@ def test_a_fix_task_does_the_step_again_over_what_it_wrote(tmp_path: Path) -> No
     ]
 
 
+@pytest.mark.broad
 def test_what_does_not_count_is_asked_again_and_then_parks(tmp_path: Path) -> None:
     """A change elsewhere is refused, one that breaks a test is not taken; `resume` asks anew, and says what broke."""
     beside = logs(files={"greet.check": "", "CHANGELOG.md": LINE})
@@ -126,6 +128,7 @@ def test_what_does_not_count_is_asked_again_and_then_parks(tmp_path: Path) -> No
         ("{id: log, agent: make, prompt: x, depends_on: [plan]}", "has to stand between 'tasks' and 'final'"),
     ],
 )
+@pytest.mark.broad(but_first=1)
 def test_what_cannot_stand_there_is_refused_before_anything_is_written(step: str, told: str, tmp_path: Path) -> None:
     project = sums(tmp_path)
     project.use_script([])

@@ -76,8 +76,8 @@ def together(project: Project) -> set[frozenset[str]]:
     return {pair for pair in found if len(pair) > 1}
 
 
-def test_check_13_a_write_outside_of_the_area_is_refused(tmp_path: Path) -> None:
-    """And acceptance check 14: a pattern opens no test and no file that controls them; the agent is asked again."""
+def test_checks_13_and_14_a_write_outside_of_the_area_is_refused_and_a_pattern_opens_no_test(tmp_path: Path) -> None:
+    """Nor any file that controls tests; the agent is asked again."""
     project = made(tmp_path, {"id": "w", "agent": "make", "write_set": ["**/*.md", "*.check"]})
     wrong = {"docs/a.md": "new\n", "ant.sum": "ant n = n * 2\n", "all.check": "ant0: ant 0 = 1\n"}
     project.use_script([writes("w", wrong), writes("w", {"docs/b.md": "new\n"})], LOOSE)
