@@ -76,12 +76,14 @@ def test_an_answered_run_stands_queued_and_goes_on_to_the_same_commits(at_plan: 
     assert queued.count("\n") == 1
 
 
+@pytest.mark.broad
 def test_an_approval_drives_on_by_default_to_the_same_tree(at_plan: Played) -> None:
     done = go_on(at_plan, "approve").document
     assert (done["outcome"], done["_code"]) == ("completed", 0), done["_stderr"]
     assert "run_queued" not in kinds(at_plan)
 
 
+@pytest.mark.broad
 def test_a_rejected_run_stands_queued_and_its_asker_gets_the_feedback(at_plan: Played) -> None:
     document = go_on(at_plan, "reject", "--feedback", "shorter", "--no-drive").document
     assert (document["answer"], document["queued"]) == ("rejected to plan", True)
@@ -144,6 +146,7 @@ def test_what_cannot_be_shown_is_not_approved_and_can_be_rejected(at_plan: Playe
     assert go_on(at_plan, "reject", "--feedback", "again", "--no-drive").document["queued"]
 
 
+@pytest.mark.broad
 def test_the_packet_at_gate_commit_has_red_and_green_and_the_diff(tmp_path: Path) -> None:
     played = waiting(tmp_path, "commit")
     packet = played.project.document("show", "GAL-1", "--packet")
@@ -183,6 +186,7 @@ def test_gates_of_a_recipe_are_answered_one_after_the_other_and_then_driven(tmp_
     assert (done["outcome"], done["queued"], done["usable"]) == ("completed", False, ["look", "one", "two", "go"])
 
 
+@pytest.mark.broad
 def test_an_answer_that_ends_a_recipe_puts_it_away(tmp_path: Path) -> None:
     ok = {"id": "ok", "gate": "approve", "depends_on": ["look"]}
     project = make_recipe(tmp_path, [answer("look", "Seen.")], asks("look"), ok)

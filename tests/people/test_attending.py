@@ -96,6 +96,7 @@ def test_a_reminder_is_told_once_and_the_gate_still_waits(at_plan: Played) -> No
     assert go_on(at_plan, "approve", "--no-drive").document["queued"]
 
 
+@pytest.mark.broad
 def test_a_run_may_be_given_up(at_plan: Played) -> None:
     configured(at_plan.folder, timeout="72h", on_timeout="abandon")
     assert attended(at_plan) == [("plan", "abandon")]
@@ -104,6 +105,7 @@ def test_a_run_may_be_given_up(at_plan: Played) -> None:
     assert at_plan.project.git("for-each-ref", "refs/redfirst/claims") == ""
 
 
+@pytest.mark.broad
 def test_a_gate_of_a_recipe_is_sent_back_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = make_recipe(tmp_path, [], {"id": "ok", "gate": "approve"})
     assert project.document("run", "own")["reason"] == "approval"
@@ -115,6 +117,7 @@ def test_a_gate_of_a_recipe_is_sent_back_too(tmp_path: Path, monkeypatch: pytest
     assert project.document("show", "run-own")["failed"] == ["ok"]
 
 
+@pytest.mark.broad
 def test_a_span_of_time_is_a_number_and_a_unit(tmp_path: Path) -> None:
     refused = make(tmp_path).document("run", "GAL-1", "--set", "gates.timeout=soon")
     assert "gates.timeout" in refused["error"]["message"]

@@ -33,6 +33,7 @@ def driven(tmp_path: Path) -> tuple[Project, Bell]:
     return project, bell
 
 
+@pytest.mark.broad
 def test_check_15_a_stopped_run_goes_on_and_repeats_no_answer(tmp_path: Path) -> None:
     project, bell = driven(tmp_path)
     with spawn(project, "run", "GAL-1", "--approve", "plan", "--json", *bell.flags) as driver:
