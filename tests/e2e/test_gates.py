@@ -196,7 +196,8 @@ def test_a_rejected_plan_is_drafted_again_with_the_feedback(replanned: Played) -
 def test_an_edited_plan_counts_and_is_journalled_with_its_hash(at_split: Played) -> None:
     assert "Mind the callers." in at_split.asked("split").text("plan")
     digest = hashlib.sha256((at_split.folder / "plan.md").read_bytes()).hexdigest()
-    assert answered(at_split)[1] == {"gate": "plan", "answer": "approved", "artifacts": {"plan.md": digest}}
+    said = {"gate": "plan", "answer": "approved", "artifacts": {"plan.md": digest}, "actor": "Ada", "via": "cli"}
+    assert answered(at_split)[1] == said
 
 
 @pytest.mark.parametrize(
