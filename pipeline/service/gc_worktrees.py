@@ -38,6 +38,7 @@ def worktrees_left(sweep: Sweep) -> Iterator[Thing]:
         else:
             names = ", ".join(known.place.name for known in runs)
             why = f"{names} has ended, all is committed, and the base has it or it was given up"
+            why = why if runs else "no run was begun in it, and nothing was changed"
             yield Thing("worktree", str(worktree.path), why, partial(_remove, sweep, worktree, runs))
 
 
@@ -67,8 +68,8 @@ def _stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequen
         return "somebody has moved it"
     if worktree.path == here.worktree.resolve():
         return "somebody stands in it"
-    if not runs:
-        return "no run is in it"
+    if not runs and sweep.now.timestamp() - (worktree.git_dir / OWNER).lstat().st_mtime < sweep.older_than_s:
+        return "no run is in it yet"
     for known in runs:
         stays = known.keeps or known.needed() or known.lacks()
         if stays:
@@ -95,12 +96,17 @@ def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) ->
     if files:
         more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
         return f"not committed: {', '.join(files[:_SHOWN])}{more}"
-    strange = sorted(
-        {path.name for path in (there.worktree / WORKFLOW).iterdir()} - {".gitignore", *(k.place.name for k in runs)}
-    )
+    records = there.worktree / WORKFLOW
+    names = {path.name for path in (records.iterdir() if records.is_dir() else ())}
+    strange = sorted(names - {".gitignore", *(known.place.name for known in runs)})
     if strange:
         return f"{WORKFLOW} has {', '.join(strange[:_SHOWN])}, of no run"
-    return "" if _is_known(there, tip, runs) else f"{branch} has commits that no run made, or that did not land"
+    unchanged = not runs and tip == owner.get("tip")
+    return (
+        ""
+        if unchanged or _is_known(there, tip, runs)
+        else f"{branch} has commits that no run made, or that did not land"
+    )
 
 
 def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -21,12 +19,14 @@ from pipeline.languages.projects.detection import choose
 from pipeline.languages.table import DEFAULT
 from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.scratch import scratch_folder
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
 from pipeline.verification.context import VerificationContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
+    from pathlib import Path
 
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
@@ -79,8 +79,7 @@ def lent_context(
         UserError: what was measured has changed the repository (reason `escape`).
     """
     tracked = [entry.path for entry in repository.entries("HEAD")]
-    with tempfile.TemporaryDirectory(prefix="redfirst-check-", ignore_cleanup_errors=True) as name:
-        place = Path(name)
+    with scratch_folder("check") as place:
         untouched = UntouchedRepository.of(repository, place / "objects")
         checkout = PrivateCheckout(untouched, place / "checkout")
         try:

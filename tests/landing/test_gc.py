@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,7 @@ def checkout(fleet: Fleet, run: str) -> Path:
     return state_of_run(fleet.project.home / "state" / "redfirst", there, run)
 
 
+@pytest.mark.broad
 def test_what_has_landed_goes_and_nothing_else(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path, 1)
     fleet.run(1)
@@ -140,6 +142,10 @@ def test_check_23_on_twelve_traps_nothing_is_lost(tmp_path: Path) -> None:
     traps = own_work(fleet)
     live = waiting(fleet, 4, abandoned=False)
     traps |= at_work(fleet, live) | strangers(fleet, live, tmp_path / "precious") | unsure(fleet, tmp_path / "moved")
+    begun = tmp_path / "project-gal-99"  # by a driver that died before its run began
+    project.git("worktree", "add", "--quiet", "-b", "gal-99", str(begun))
+    owner = {"branch": "gal-99", "tip": project.git("rev-parse", "main"), "folder": str(begun)}
+    (project.root / ".git/worktrees/project-gal-99/redfirst.json").write_text(json.dumps(owner))
     own = tmp_path / "own"
     project.git("worktree", "add", "--quiet", "-b", "own", str(own))  # of which nothing is said
     goes = fleet.worktrees[waiting(fleet, 9)]
@@ -155,11 +161,15 @@ def test_check_23_on_twelve_traps_nothing_is_lost(tmp_path: Path) -> None:
     assert found[claim_ref("GAL-99")][0] == "kept"
     assert str(own) not in found
     gone = {what for what, (status, _) in found.items() if status == "would_remove"}
-    assert gone == {str(goes), str(fleet.worktrees["run-GAL-5"])}
+    assert gone == {str(goes), str(begun), str(fleet.worktrees["run-GAL-5"])}
     lost = before.keys() - snapshot(tmp_path).keys()
-    assert {path for path in lost if not path.startswith((f"{goes.name}/", "project-gal-5/", "project/.git/"))} == set()
+    assert {
+        path
+        for path in lost
+        if not path.startswith((f"{goes.name}/", "project-gal-5/", "project-gal-99/", "project/.git/"))
+    } == set()
     assert set(refs) - set(project.git("for-each-ref").splitlines()) == {
-        line for line in refs if line.endswith(("/gal-5-reject-empty-names", "/gal-9-reject-empty-names"))
+        line for line in refs if line.endswith(("/gal-5-reject-empty-names", "/gal-9-reject-empty-names", "/gal-99"))
     }
     assert ways(fleet)[str(checkout(fleet, live) / "pool")][0] == "would_remove"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def test_a_finished_run_lands_where_the_base_moved(tmp_path: Path) -> None:
+def test_a_finished_run_lands_where_the_base_moved_and_what_it_left_goes(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path, 2)
     run = fleet.run(1)
     fleet.project.write({"other.txt": "of somebody else\n"})
@@ -34,6 +34,10 @@ def test_a_finished_run_lands_where_the_base_moved(tmp_path: Path) -> None:
     assert [(line["status"], line["why"]) for line in again["runs"]] == [("already", ["main has its commits already"])]
     assert fleet.project.git("rev-parse", "main") == told["after"] == again["after"]
     assert fleet.show("GAL-1")["landed"] is True
+    swept = fleet.project.document("gc", "--apply", "--older-than", "0s")["things"]
+    assert [(line["what"], line["status"]) for line in swept] == [(str(fleet.worktrees["run-GAL-1"]), "removed")]
+    assert not fleet.worktrees["run-GAL-1"].exists()
+    assert fleet.project.git("branch", "--list", "--format=%(refname:short)").split() == ["main", "work"]
 
 
 @pytest.mark.broad
