@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shlex
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -13,6 +16,8 @@ from pipeline.landing.moving import place_of, settle
 from pipeline.landing.pick import Conflict, picked
 from pipeline.landing.table import Found, Then
 from pipeline.landing.train import Landing, Train, now_signed, unmet
+from pipeline.outcomes import Reason
+from pipeline.progress import counted
 from pipeline.queue.lines import RunWords
 from pipeline.queue.orders import Wanted, place
 from pipeline.runs.events import Landed, LandingIntended, LandingRefused
@@ -25,7 +30,7 @@ from pipeline.service.land_document import LandDocument
 from pipeline.verification.recheck import recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from pipeline.git import Repository
     from pipeline.service.land_choice import Candidate, Choice
@@ -51,11 +56,40 @@ async def land(
         UserError: the tests cannot be run here at all, or git has no identity.
     """
     train = Train(here, choice.onto, lambda commit: recheck(ctx, commit), say)
+    with _alone(here):
+        return await _all(ctx, here, train, choice, environ)
+
+
+async def _all(
+    ctx: VerificationContext, here: Repository, train: Train, choice: Choice, environ: Mapping[str, str]
+) -> LandDocument:
     before = train.tip()
     if choice.candidates:
         await ctx.prepare(ctx.repository.tree_of(before))
     lines = [await _Landing(here, train, each, environ).line() for each in choice.candidates]
     return _document(choice, lines, before, train.tip(), dry_run=False)
+
+
+@contextmanager
+def _alone(here: Repository) -> Generator[None]:
+    """Hold that nobody else lands runs in this repository: two would meet in the files of the base's worktree.
+
+    Raises:
+        UserError: another process does.
+    """
+    handle = os.open(here.common_dir / "refs", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise UserError(
+            "Another process is landing runs in this repository. When it has ended, try again.",
+            Reason.LOCKED,
+            path=str(here.common_dir),
+            actions=("redfirst runs",),
+        ) from error
+    finally:
+        os.close(handle)
 
 
 @dataclass(frozen=True)
@@ -111,7 +145,14 @@ class _Landing:
         self._keep(run)
         self.train.say(f"    landed: {self.train.branch} is at {commits[-1][:12]}")
         facts = {"found": Found.VERIFIED, "then": Then.LAND, "commits": tuple(commits), "filed": tuple(filed)}
-        return self.candidate.line("landed", **facts)
+        return self.candidate.line("landed", **facts, why=self._left())
+
+    def _left(self) -> tuple[str, ...]:
+        """Return that the branch has commits of somebody else, which did not land."""
+        branch, last = self.candidate.result.branch, self.candidate.result.commits[-1]
+        tip = self.here.resolve(f"refs/heads/{branch}")
+        count = len(self.here.history(f"{last}..{tip}")) if tip is not None else 0
+        return (f"{branch} has {counted(count, 'commit')} more, which no run made: not landed",) if count else ()
 
     def _refused(self, run: Run, landing: Landing) -> LandLine:
         """Write down why not, once for each tip, and order its issue again where that follows."""

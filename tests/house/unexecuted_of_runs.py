@@ -22,6 +22,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "redfirst explain {} --last": OF_LANDING,
         "redfirst land {} --onto {}": OF_LANDING,
         "redfirst work --once": OF_LANDING,
+        "redfirst runs": "while another process lands: it is typed in other situations",
         "redfirst run {} --worktree --base {} --previous {}": OF_LANDING,
     },
     "service/land_choice.py": {

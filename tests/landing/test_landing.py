@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 def test_a_finished_run_lands_where_the_base_moved_and_what_it_left_goes(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path, 2)
     run = fleet.run(1)
+    fleet.project.git("commit", "--quiet", "--allow-empty", "--message", "mine", cwd=fleet.worktrees["run-GAL-1"])
     fleet.project.write({"other.txt": "of somebody else\n"})
     fleet.project.commit("other work")
     before = fleet.project.git("rev-parse", "main")
@@ -27,6 +28,8 @@ def test_a_finished_run_lands_where_the_base_moved_and_what_it_left_goes(tmp_pat
     assert fleet.project.git("rev-list", "--reverse", f"{before}..main").splitlines() == line["commits"]
     assert fleet.project.git("status", "--porcelain") == ""
     assert (fleet.project.root / "f1.sum").read_text() == "f1 n = n * 2\nh1 n = n\n"
+    assert line["why"] == ["gal-1-reject-empty-names has 1 commit more, which no run made: not landed"]
+    fleet.project.git("reset", "--quiet", "--hard", "HEAD~1", cwd=fleet.worktrees["run-GAL-1"])
     copied = fleet.project.git("log", "-1", "--format=%(trailers:key=Rebased-From,valueonly)", line["commits"][0])
     assert copied == run["commits"][0]
     assert fleet.boxes() == ["- [x] [GAL-1](GAL-1.md) Reject empty names", "- [ ] [GAL-2](GAL-2.md) Reject empty names"]

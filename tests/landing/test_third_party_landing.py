@@ -43,7 +43,7 @@ CHANGES: Final = (
         ("replace('_', '-').replace('.', '-')", "replace('_', '-').replace('.', '-').replace(' ', '-')"),
     ),
     Change("format(number, ordinal(number))", "format(int(number), ordinal(number))", "ordinalize(3.0)", "'3rd'"),
-    Change("pluralize(underscore(word))", "pluralize(underscore(word).strip('_'))", "tableize('_Ham')", "'hams'"),
+    Change("pluralize(underscore(word))", "pluralize(underscore(word).strip())", "tableize('Ham\\t')", "'hams'"),
     Change(
         'word.replace("-", "_")',
         'word.replace("-", "_").replace(" ", "_")',
@@ -51,7 +51,7 @@ CHANGES: Final = (
         "'a_b'",
         ('replace("-", "_").replace(".", "_")', 'replace("-", "_").replace(".", "_").replace(" ", "_")'),
     ),
-    Change("return normalized.encode(", "return normalized.replace('ß', 'ss').encode(", "transliterate('ß')", "'ss'"),
+    Change("return normalized.encode(", "return normalized.replace('€', 'EUR').encode(", "transliterate('€')", "'EUR'"),
     Change(
         "return word.replace('_', '-')",
         "return word.replace('_', '-').replace('.', '-')",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -178,3 +180,14 @@ def test_an_issue_that_others_have_filed_meanwhile_is_no_conflict(fleet: Fleet) 
         "- [ ] [GAL-3](GAL-3.md) A third",
         "- [ ] [GAL-2](GAL-2.md) Reject empty names",
     ]
+
+
+def test_only_one_process_lands_at_a_time(fleet: Fleet) -> None:
+    handle = os.open(fleet.project.root / ".git/refs", os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        told = fleet.project.document("land")
+    finally:
+        os.close(handle)
+    assert (told["_code"], told["error"]["kind"]) == (75, "locked")
+    assert fleet.project.git("rev-parse", "main", "start").splitlines()[0] == fleet.project.git("rev-parse", "start")
