@@ -21,7 +21,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.kept_recipe import kept_recipe
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import scope_without_task
-from pipeline.steps.evidence.records import baseline_of, known_tests
+from pipeline.steps.evidence.records import baseline_of, files_of, known_tests
 from pipeline.steps.publication.holding import held_md, hold
 from pipeline.steps.recipe_dispatch import configured
 from pipeline.steps.recipe_outcome import changed_md
@@ -135,8 +135,7 @@ def _tests(ctx: Context) -> TestScope:
     """Return what counts as a test: what did before the run, and what its tasks brought."""
     tree = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
     scope = scope_without_task(baseline_of(ctx), tree, ctx.toolchain.sources)
-    brought = {record.path for record in known_tests(ctx).values() if record.path}
-    return replace(scope, known=scope.known | (brought - scope.code))
+    return replace(scope, known=scope.known.union(files_of(ctx, known_tests(ctx))))
 
 
 async def _written(ctx: Context, step: Step, answer: Answer) -> Event:
