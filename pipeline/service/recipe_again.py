@@ -15,6 +15,7 @@ from pipeline.recipes.machine import RecipeMachine
 from pipeline.recipes.plan import MOST_ITEMS
 from pipeline.recipes.reopening import differing
 from pipeline.runs.recipe_run import Changed
+from pipeline.scheduling.patterns import fault
 from pipeline.service.recipe_choice import steps_of
 from pipeline.service.recipe_files import is_path
 from pipeline.steps.recipe_context import ReadRun
@@ -81,12 +82,32 @@ def reopening(run: RecipeRun, step: str | None, changed: tuple[Chosen, Mapping[s
             raise _unknown(run, step, known)
         again.append(step)
     lists = _lists(run, machine, again) if changed is not None else {}
+    areas = {id_: areas_by_item(machine.steps[id_], machine.values, items) for id_, items in lists.items()}
+    _require_patterns(run, areas)
     return Reopened(
         steps=tuple(dict.fromkeys(again)),
         items={id_: len(items) for id_, items in lists.items()},
-        areas={id_: areas_by_item(machine.steps[id_], machine.values, items) for id_, items in lists.items()},
+        areas=areas,
         workflow=workflow or {},
     )
+
+
+def _require_patterns(run: RecipeRun, areas: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    """Return when each item of the lists makes patterns that can be compared.
+
+    Raises:
+        UserError: one does not.
+    """
+    name = run.info.run_id
+    for id_, found in areas.items():
+        for text in (text for area in found for text in area):
+            if (why := fault(text)) is not None:
+                raise UserError(
+                    f"{text!r}, which {id_} may change by an item of its list: {why}. Nothing was changed. Have the "
+                    f"list made again, or say what may be changed without the item: redfirst show {name}",
+                    Reason.INPUT_INVALID,
+                    actions=(f"redfirst show {name}",),
+                )
 
 
 def _lists(run: RecipeRun, machine: RecipeMachine, again: Sequence[str]) -> dict[str, list[JsonValue]]:

@@ -120,3 +120,18 @@ def test_steps_that_a_changed_recipe_makes_of_a_list_that_is_there_write_side_by
     state, _ = begun.advance(begun.initial(), StepEvent(signal=StepSignal.OK, lane=TRUNK))
     state, _ = begun.advance(state, StepEvent(signal=StepSignal.ANSWERED, lane="list"))
     assert set(state.lanes) - {TRUNK} == {"w.1", "w.2"}
+
+
+@pytest.mark.broad
+def test_an_item_that_makes_no_pattern_is_told_before_anything_goes_on(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(RECIPE)
+    project.use_script([answer("look", "greet.", payload=["../x"]), WRONG], LOOSE)
+    assert project.redfirst("run", "../mine.yaml").returncode == 8
+    each = 'id: each, agent: make, depends_on: [look], for_each: "{{steps.look.payload}}", write_set: ["{{item}}"]'
+    mine.write_text(RECIPE.replace("output:", f"  - {{{each}, prompt: x}}\noutput:"))
+    before = project.journal("run-mine")
+    refused = project.document("resume", "mine", "--recipe", "../mine.yaml")["error"]
+    assert (refused["kind"], "'../x', which each may change" in refused["message"]) == ("input_invalid", True), refused
+    assert project.journal("run-mine") == before
