@@ -48,7 +48,7 @@ def diff(
 
     repository = Repository.find(Path.cwd())
     if name is None:
-        name = find(Roster(repository), None).name
+        name = find(Roster(repository), None, of_issue=True).name
         say(f"{name}: the newest run")
     document = diff_run(repository, name, task=task, stat=stat)
     if as_document:

@@ -165,7 +165,8 @@ def _refuse_second(repository: Repository, again: str) -> None:
     if found is not None or os.path.lexists(repository.worktree / OWN_FILE):
         name = found.name if found is not None else OWN_FILE
         raise UserError(
-            f"This repository is configured already, in {name}; nothing was written.",
+            f"This repository is configured already, in {name}; nothing was written. Change it there, or remove the "
+            "file first.",
             Reason.USAGE,
             path=str(repository.worktree / name),
             actions=(

@@ -125,11 +125,18 @@ def require_agents(loaded: Loaded, roles: Iterable[Role] = ISSUE_ROLES) -> None:
                     Reason.CONFIG,
                     pointer=pointer(("agents", role, key)),
                     details={"role": role.value, "backend": agent.backend.value, "missing": key},
-                    actions=(
-                        "redfirst init   # writes a configuration for the agents that are installed here",
-                        "redfirst demo   # shows the whole way with scripted agents",
-                    ),
+                    actions=_to_begin(loaded),
                 )
+
+
+def _to_begin(loaded: Loaded) -> tuple[str, ...]:
+    """Return what to type where an agent is not configured: `init` writes no second configuration."""
+    if any(origin.layer is Layer.REPOSITORY for origin in loaded.origins.values()):
+        return ("redfirst config show",)
+    return (
+        "redfirst init   # writes a configuration for the agents that are installed here",
+        "redfirst demo   # shows the whole way with scripted agents",
+    )
 
 
 def not_configured(backend: str, key: str, role: Role | None = None) -> str:

@@ -250,8 +250,8 @@ def _info(folder: Path, check: Callable[[RunInfo], object]) -> RunInfo:
         return info  # noqa: TRY300  (the same)
     except _OfRecipeError as error:
         raise UserError(
-            f"{folder.name} is of a recipe, which works on no issue: show, runs, resume and abandon take it, and no "
-            f"other command. Look at it: redfirst show {folder.name}",
+            f"{folder.name} is of a recipe's own steps, and this command is for runs of issues. Look at it: "
+            f"redfirst show {folder.name}",
             Reason.USAGE,
             actions=(f"redfirst show {folder.name}",),
         ) from error

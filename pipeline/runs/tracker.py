@@ -158,7 +158,7 @@ def put_back(run: AnyRun, worktree: Path, committed: Collection[str] = ()) -> tu
         if name in committed:
             continue
         with as_user_errors():
-            now = _sha256(FolderSource(worktree / FOLDER).read(name) or b"")
+            now = _sha256(_content(worktree, name) or b"")
         if now == after:
             _write_keeping_mode(run, worktree, name, run.read(f"tracker/{name}"))
         elif now != before:
@@ -167,14 +167,25 @@ def put_back(run: AnyRun, worktree: Path, committed: Collection[str] = ()) -> tu
 
 
 def set_todo(run: Run, worktree: Path) -> bool:
-    """Set the issue to Todo, if it is In Progress, and keep what the user wrote in it; return whether it was."""
+    """Set the issue to Todo, if it is In Progress, and keep what the user wrote in it; return whether it was.
+
+    A worktree that stands on a branch without the issue has none to set.
+    """
     with as_user_errors():
+        if _content(worktree, f"{run.issue}.md") is None:
+            return False
         issues = in_worktree(worktree)
         if issues.read(run.issue).status is not Status.IN_PROGRESS:
             return False
         for name, content in issues.set_status(run.issue, Status.TODO).items():
             _write_keeping_mode(run, worktree, name, content)
     return True
+
+
+def _content(worktree: Path, name: str) -> bytes | None:
+    """Return the content of a file of the tracker; None where the branch that is checked out has none."""
+    folder = worktree / FOLDER
+    return FolderSource(folder).read(name) if folder.is_dir() else None
 
 
 def _write_keeping_mode(run: AnyRun, worktree: Path, name: str, content: bytes) -> None:

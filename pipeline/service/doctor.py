@@ -94,7 +94,9 @@ async def _box(mode: BoxMode) -> ProvableBox | None:
 
 
 def _failed(id_: str, error: UserError) -> Check:
-    return Check(id=id_, status="fail", message=error.message, advice="; ".join(error.actions))
+    message = "; ".join(error.message.splitlines())
+    advice = "; ".join(error.actions) or (f"mend {error.path}" if error.path else "")
+    return Check(id=id_, status="fail", message=message, advice=advice)
 
 
 def _git_version(environ: Mapping[str, str]) -> Check:
@@ -184,7 +186,9 @@ def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded 
     sources = sorted({origin.source for origin in loaded.origins.values() if origin.source})
     message = f"from {', '.join(sources)}" if sources else "defaults only"
     if notes := uncounted(repository, environ):
-        return loaded, _warned("config", "; ".join((message, *notes)), "git commit --all")
+        broken = len(notes) > 1
+        advice = "mend the file as it lies there, before you commit it" if broken else "git commit --all"
+        return loaded, _warned("config", "; ".join((message, *notes)), advice)
     return loaded, Check(id="config", status="ok", message=message)
 
 

@@ -255,5 +255,5 @@ def uncounted(repository: Repository, environ: Mapping[str, str]) -> tuple[str, 
         theirs = repository_file(repository.worktree, lambda _: None)
         load(repository.worktree, environ=environ, repo_file=theirs)
     except UserError as error:
-        return note, f"once they are committed no run begins: {error.message}"
+        return note, f"once they are committed no run begins: {'; '.join(error.message.splitlines())}"
     return (note,)

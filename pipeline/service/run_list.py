@@ -65,15 +65,20 @@ def _all_lines(roster: Roster, now: datetime) -> list[RunLine]:
     return found
 
 
-def find(roster: Roster, name: str | None) -> Path:
+def find(roster: Roster, name: str | None, *, of_issue: bool = False) -> Path:
     """Return the folder of the run called *name*; without a name the newest one here, else of the other worktrees.
+
+    Args:
+        roster: The runs of the repository.
+        name: As it was given, None where none was.
+        of_issue: Without a name only runs of issues are meant.
 
     Raises:
         UserError: there is no such run, or no run at all.
     """
     if name is not None:
         return roster.find(name).folder
-    folder = newest(roster)
+    folder = newest(roster, of_issue=of_issue)
     if folder is None:
         raise UserError(
             "There are no runs in this repository yet.", Reason.USAGE, actions=("redfirst run ISSUE", "redfirst runs")
@@ -81,9 +86,11 @@ def find(roster: Roster, name: str | None) -> Path:
     return folder
 
 
-def newest(roster: Roster) -> Path | None:
+def newest(roster: Roster, *, of_issue: bool = False) -> Path | None:
     """Return the folder of the run that was started last, in this worktree if any; readable ones first."""
-    folders = [run.folder for run in roster.newest()]
+    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (as below)
+
+    folders = [run.folder for run in roster.newest() if not (of_issue and is_of_recipe(run.folder))]
     readable = zip(folders, lines_of(folders), strict=True)
     # Where none can be read, whoever opens the newest says what is wrong with it.
     return next((folder for folder, line in readable if line.problem is None), folders[0] if folders else None)

@@ -144,6 +144,22 @@ def test_the_base_branch_and_uncommitted_work_are_warnings(repository: Repositor
     assert "new.py" in checks["worktree"].message
 
 
+def test_nobody_is_told_to_commit_a_configuration_that_is_broken(repository: Repository) -> None:
+    file = repository.worktree / "redfirst.toml"
+    file.write_text("[limits]\nplan_review = 2\n")
+    git(repository.worktree, "add", "redfirst.toml")
+    git(repository.worktree, "commit", "-qm", "configured")
+    file.write_text('sandbox = "of"\nplan = 3\n')
+    check = ask()["config"]
+    assert "once they are committed no run begins: " in check.message
+    assert "\n" not in check.message
+    assert check.advice == "mend the file as it lies there, before you commit it"
+    git(repository.worktree, "commit", "-qam", "broken")
+    check = ask(exit_code=2)["config"]
+    assert (check.status, check.advice) == ("fail", "mend redfirst.toml"), check.advice
+    assert "\n" not in check.message
+
+
 @pytest.mark.parametrize(
     ("act", "words"),
     [(("switch", "-q", "--detach"), "detached"), (("branch", "-m", "main", "trunk"), "main or master")],

@@ -107,6 +107,12 @@ def test_what_an_agent_lacks_is_said_before_a_run(tmp_path: Path, table: str, mi
     assert any("redfirst demo" in action for action in caught.value.actions)
 
 
+def test_where_the_repository_is_configured_nobody_is_sent_to_init(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
+        require_agents(read(tmp_path, repository='[agents]\nbackend = "command"\n'), [Role.MAKE])
+    assert caught.value.actions == ("redfirst config show",)
+
+
 @pytest.mark.parametrize("model", ["-p", "--dangerously", "a b", "", "x\ny"])
 def test_a_model_is_never_an_option(tmp_path: Path, model: str) -> None:
     escaped = model.replace("\n", "\\n")

@@ -278,6 +278,21 @@ def test_an_abandoned_run_leaves_nothing_but_its_work_and_the_next_gets_a_number
 
 
 @pytest.mark.broad
+def test_a_run_is_given_up_from_a_branch_that_has_no_such_issue(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.git("switch", "--quiet", "main")
+    project.git("rm", "--quiet", "-r", "TODO")
+    project.commit("no issue here")
+    project.git("switch", "--quiet", "work")
+    assert play(project, HONEST, "--approve", "plan", extra=FAST).document["reason"] == "approval"
+    project.git("stash")
+    project.git("switch", "--quiet", "main")
+    document = project.document("abandon", "run-GAL-1")
+    assert (document["_code"], document.get("outcome")) == (0, "cancelled"), document
+    assert project.git("for-each-ref", "refs/redfirst/claims") == ""
+
+
+@pytest.mark.broad
 def test_worktree_makes_a_branch_beside_the_checkout_and_lands_there(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.git("switch", "--quiet", "main")
