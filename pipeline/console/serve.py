@@ -38,6 +38,7 @@ def serve(repository: Repository, port: int, tell: Callable[[str], None], *, rea
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((LOOPBACK, port))
+            listener.listen()  # who opens the link at once waits
         except OSError as error:
             raise UserError(
                 f"Port {port} cannot be listened on: {error.strerror}. Without --port a free one is taken.",
