@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from pipeline.errors import UserError
+from pipeline.interrupts import StoppedError
 from pipeline.outcomes import Reason
 
 _NEEDED = ("starlette", "uvicorn", "jinja2")
@@ -42,4 +44,5 @@ def console(
         raise UserError("The console needs the extra `console`. Install it:", Reason.USAGE, actions=(command,))
     from pipeline.console.serve import serve  # noqa: PLC0415  (the same)
 
-    serve(repository, port, lambda link: print_text(f"Open in a browser, once: {link}"), read_only=read_only)
+    with suppress(KeyboardInterrupt, StoppedError):  # that is how it ends
+        serve(repository, port, lambda link: print_text(f"Open in a browser, once: {link}"), read_only=read_only)

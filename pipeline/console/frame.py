@@ -10,6 +10,7 @@ from anyio import CapacityLimiter, to_thread
 from jinja2 import Environment, FileSystemLoader
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from pipeline.console.patches import tests_of
 from pipeline.console.texts import markdown_lines, printed, shown
 from pipeline.outcomes import Reason
 from pipeline.progress import counted, duration
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
     from pipeline.console.guard import Access
     from pipeline.console.live import Hub
+    from pipeline.console.patches import TestFacts
     from pipeline.errors import UserError
     from pipeline.git import Repository
+    from pipeline.service.documents import TaskShown
 
     T = TypeVar("T")
 
@@ -68,7 +71,7 @@ class Frame:
         )
         filters: dict[str, Any] = self._templates.filters
         filters.update(shown=shown, markdown=markdown_lines, finding=finding_text)
-        filters.update(duration=duration, counted=counted, ago=ago, since=since)
+        filters.update(tests=_tests, duration=duration, counted=counted, ago=ago, since=since)
 
     async def read(self, call: Callable[..., T], *args: object, **more: object) -> T:
         """Return what a function that reads files returns."""
@@ -102,6 +105,10 @@ class Frame:
         if wants_json(request):
             return JSONResponse({"schema": "redfirst.error/1", "ok": False, "error": {"message": words}}, 401)
         return self.page(request, "locked.html", status=401, title="Not let in", words=words, go_on=False)
+
+
+def _tests(task: TaskShown) -> list[TestFacts]:
+    return tests_of([task])
 
 
 def since(moment: datetime | str) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.service.documents import DiffFile, TaskShown
+    from pipeline.service.documents import DiffFile, RedLine, TaskShown
 
 MOST_LINES: Final = 4_000
 """Lines of a patch on one page."""
@@ -66,9 +66,15 @@ def tests_of(tasks: Iterable[TaskShown]) -> list[TestFacts]:
             continue
         passed = set(evidence.green.passed) if evidence.green is not None else set[str]()
         found += [
-            TestFacts(red.id, task.id, red.red_class, red.message, red.legal, red.id in passed) for red in evidence.red
+            TestFacts(red.id, task.id, red.red_class, red.message, red.legal, _is_green(red, passed))
+            for red in evidence.red
         ]
     return found
+
+
+def _is_green(red: RedLine, passed: set[str]) -> bool:
+    """Return whether a test passes now; of a file that could not be loaded before, whether tests of it do."""
+    return red.id in passed or (red.granularity == "file" and any(one.startswith(red.id) for one in passed))
 
 
 def files_of(changed: Iterable[DiffFile], patch: str, tests: Iterable[TestFacts]) -> tuple[list[PatchFile], int]:

@@ -98,17 +98,20 @@ class Sheet:
         return self.first[0] + self.step[0] * place, self.first[1] + self.step[1] * place
 
 
-WIDE: Final = Sheet(1080, 230, (54, 120), (108, 0))
+WIDE: Final = Sheet(1080, 204, (54, 120), (108, 0))
 TALL: Final = Sheet(340, 640, (120, 36), (0, 62))
 
 
 def drawn(way: Way, sheet: Sheet, name: str) -> Markup:
     """Return the picture; *name* tells its parts from those of another one on the same page."""
     parts = Markup("").join(_parts(way, sheet))
+    top = 0
+    if sheet.step[0] > 0:  # no more room above than the widest bow needs
+        top = sheet.first[1] - _R - 24 - max((_bow(a, b) // 2 + 8 for a, b in way.back), default=0)
     return Markup(
-        '<svg class="way {name}" viewBox="0 0 {w} {h}" role="img" aria-labelledby="{name}-t {name}-d">'
+        '<svg class="way {name}" viewBox="0 {top} {w} {h}" role="img" aria-labelledby="{name}-t {name}-d">'
         '<title id="{name}-t">Where the run stands</title><desc id="{name}-d">{words}</desc>{parts}</svg>'
-    ).format(name=name, w=sheet.width, h=sheet.height, words=way.words(), parts=parts)
+    ).format(name=name, top=top, w=sheet.width, h=sheet.height - top, words=way.words(), parts=parts)
 
 
 def _parts(way: Way, sheet: Sheet) -> Iterator[Markup]:
@@ -153,7 +156,7 @@ def _phase(sheet: Sheet, place: int, one: PhaseShown, again: int) -> Iterator[Ma
 
 def _arc(sheet: Sheet, a: int, b: int, times: int) -> Iterator[Markup]:
     (xa, ya), (xb, yb) = sheet.at(a), sheet.at(b)
-    bow = 26 + 11 * (a - b)
+    bow = _bow(a, b)
     if sheet.step[0] > 0:
         ya, yb = ya - _R - 2, yb - _R - 4
         mid = ((xa + xb) / 2, ya - bow)
@@ -165,6 +168,10 @@ def _arc(sheet: Sheet, a: int, b: int, times: int) -> Iterator[Markup]:
     yield Markup('<path class="back" d="M{} {}Q{} {} {} {}"/>').format(xa, ya, *mid, xb, yb)
     yield Markup('<circle class="tip" cx="{}" cy="{}" r="3.5"/>').format(xb, yb)
     yield _text(*label, f"{times}\N{MULTIPLICATION SIGN}", "small")
+
+
+def _bow(a: int, b: int) -> int:
+    return 26 + 11 * (a - b)
 
 
 def _text(x: float, y: float, words: str, kind: str) -> Markup:
