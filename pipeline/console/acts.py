@@ -19,10 +19,10 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.recipe_run import is_of_recipe, load_run
-from pipeline.runs.roster import seen_from
+from pipeline.runs.roster import Roster, seen_from
 from pipeline.service import answers, detached, gates, recipe_run
 from pipeline.service.live_view import live_view
-from pipeline.service.packets import packet
+from pipeline.service.packets import QUESTION, packet
 from pipeline.service.stopping import stop
 
 if TYPE_CHECKING:
@@ -50,16 +50,19 @@ class Acts(Pages):
         self.acts: dict[str, Callable[[Path, Fields], object]] = {
             "approve": self._approve,
             "reject": self._reject,
+            "answer": self._answer,
             "stop": self._stop,
             "resume": self._resume,
             "abandon": self._abandon,
+            "land": self._land,
         }
 
     async def packet(self, request: Request) -> Response:
         """Show what a run waits for, and the form that answers it."""
         key = str(request.path_params["key"])
         roster, folder = await self.read(self.folder_of, key)
-        at = request.query_params.get("gate")
+        gate = request.query_params.get("gate")
+        at = None if gate == QUESTION else gate
         view = await self.read(live_view, folder)
         of_run, seen = self.of_run(roster, folder, view), request.query_params.get("seen")
         try:
@@ -139,6 +142,16 @@ class Acts(Pages):
             seen=_seen(fields),
         )
         return self._driven(folder, done)
+
+    def _answer(self, folder: Path, fields: Fields) -> object:
+        here = seen_from(self.repository, folder)
+        by = answers.answerer(here, "console")
+        done = answers.answer(here, folder, by, fields.get("answer", ""), at=fields.get("gate"), seen=_seen(fields))
+        return self._driven(folder, done)
+
+    def _land(self, folder: Path, fields: Fields) -> object:
+        _require_state(folder, fields)
+        return detached.land(Roster(self.repository).spoken(folder), self.repository.worktree)
 
     def _driven(self, folder: Path, done: answers.AnsweredDocument) -> object:
         if done.queued:

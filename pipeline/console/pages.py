@@ -13,7 +13,7 @@ from pipeline.console.frame import Frame, wants_json
 from pipeline.console.looks import look_at
 from pipeline.console.patches import files_of, tests_of
 from pipeline.errors import UserError
-from pipeline.outcomes import FINAL, Reason
+from pipeline.outcomes import FINAL, Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.records import TooLargeError, read_record
 from pipeline.runs.roster import Roster
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 _FILE_LIMIT: Final = 2 * 1024 * 1024
 """Bytes of a file that is shown; who wants more has the file."""
 _SHOWN_AT_FIRST: Final = 50
+_ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
+"""Why a run waits for a person's word."""
+_GOOD: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 
 
 class Pages(Frame):
@@ -102,7 +105,7 @@ class Pages(Frame):
             "name": roster.spoken(folder),
             "stream": stream_of(folder),
             "view": view,
-            "has_packet": view.reason is Reason.APPROVAL,
+            "has_packet": view.reason in _ASKED,
             "acts": () if self.read_only else acts_of(view),
             "state_seen": state_seen(view),
         }
@@ -187,9 +190,11 @@ def acts_of(view: LiveView) -> tuple[tuple[str, str], ...]:
     """Return what a person can do with a run that stands so, and the words for it; answers have a page."""
     if view.live:
         return (("stop", "Stop it"),)
+    if view.outcome in _GOOD:
+        return (("land", "Put it onto its base"),)
     if view.outcome in FINAL or view.reason is Reason.ABANDONED or view.status == "damaged":
         return ()
-    go_on = () if view.reason is Reason.APPROVAL else (("resume", "Go on"),)
+    go_on = () if view.reason in _ASKED else (("resume", "Go on"),)
     return (*go_on, ("abandon", "Give it up"))
 
 

@@ -13,7 +13,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue import orders
 from pipeline.queue.lines import RunWords
-from pipeline.service import ordering
+from pipeline.service import detached, ordering
 from pipeline.service.queue_document import queue_document
 
 if TYPE_CHECKING:
@@ -58,6 +58,9 @@ class Queued(Acts):
         return RedirectResponse("/queue", 303)
 
     def _change(self, fields: Mapping[str, str]) -> Sequence[Order]:
+        if "work" in fields:
+            detached.work(self.repository.worktree)
+            return orders.read(self.repository, os.environ)
         names, what = fields.get("names", "").replace(",", " ").split(), fields.get("do", "add")
         if not names:
             raise UserError("No issue is named. Write its id, as GAL-39; several with spaces between.", Reason.USAGE)

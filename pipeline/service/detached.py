@@ -30,16 +30,37 @@ _MOST_KEPT: Final = 50
 
 
 def resume(folder: Path) -> None:
-    """Let a process of its own go on with the run in *folder*; return once it drives the run, or has done so.
+    """Let a process of its own go on with the run in *folder*; return once it is driven, or has been.
 
     Raises:
         UserError: it does not go on, and why.
     """
-    worktree, place = folder.parents[1], _place(os.environ)
+    process, place = _started(["resume", folder.name, "--json"], folder.parents[1])
+    until = time.monotonic() + _BEGINS_S
+    while time.monotonic() < until and driver_of(folder) is None:  # a worker may have been quicker
+        if process.poll() is not None:
+            _tell(place)
+            return
+        time.sleep(_POLL_S)
+
+
+def land(name: str, worktree: Path) -> None:
+    """Let a process of its own put the commits of a run on their base; what comes of it is in the run's journal."""
+    _started(["land", name, "--json"], worktree)
+
+
+def work(worktree: Path) -> None:
+    """Let a process of its own drive what is in the queue, until nothing is left that can begin."""
+    _started(["work", "--once"], worktree)
+
+
+def _started(argv: list[str], worktree: Path) -> tuple[subprocess.Popen[bytes], Path]:
+    """Start redfirst in a worktree; return the process, and the folder of what it says."""
+    place = _place(os.environ)
     environ = {**os.environ, "PATH": without_the_repository(os.environ.get("PATH", ""), worktree)}
     with (place / "result.json").open("wb") as out, (place / "log.txt").open("wb") as err:
         process = subprocess.Popen(  # -P: nothing is imported from the repository
-            [sys.executable, "-P", "-c", _PROGRAM, "resume", folder.name, "--json"],
+            [sys.executable, "-P", "-c", _PROGRAM, *argv],
             cwd=worktree,
             env=environ,
             stdin=subprocess.DEVNULL,
@@ -48,12 +69,7 @@ def resume(folder: Path) -> None:
             start_new_session=True,
         )
     threading.Thread(target=process.wait, daemon=True).start()  # nothing of it stays when it has ended
-    until = time.monotonic() + _BEGINS_S
-    while time.monotonic() < until and driver_of(folder) is None:  # a worker may have been quicker
-        if process.poll() is not None:
-            _tell(place)
-            return
-        time.sleep(_POLL_S)
+    return process, place
 
 
 def _tell(place: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 from console.browsing import SIZES, chromium, heard, let_in, needs_chromium, violations
 from console.hostile import TEXTS
 from console.served import listening
-from console.test_acts import played_at
-from people.ground import FAST, SCRIPT
+from console.test_acts import at_home, played_at
+from people.ground import FAST, SCRIPT, make
+from people.test_questions import PLAN, asking, begun
 from runs.real import begin, event, make_repository
 
 from pipeline.routing.vocabulary import Signal
@@ -187,3 +188,37 @@ def test_check_15_a_run_is_stopped_on_its_page_and_goes_on_from_there(
         page.get_by_role("button", name="Stop it").click(timeout=20_000)
         page.get_by_role("button", name="Go on").click(timeout=30_000)
         page.get_by_text("It is done: 2 commits").wait_for(timeout=90_000)
+
+
+def test_a_question_is_answered_and_the_result_landed_with_the_mouse_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = [asking(PLAN, "Is it <b>2</b>?"), *SCRIPT]
+    project = begun(tmp_path, script).project
+    at_home(project, monkeypatch)
+    with let_in(project.root) as (page, _):
+        page.get_by_role("link", name="GAL-1").click()
+        page.get_by_role("link", name="Read and answer").click()
+        page.get_by_text("Is it <b>2</b>?").first.wait_for()
+        page.get_by_label("Answer", exact=True).fill("It is 2.")
+        page.get_by_role("button", name="Answer").click()
+        page.get_by_role("button", name="Put it onto main").click(timeout=60_000)
+        page.get_by_text("and the base has them").wait_for(timeout=60_000)
+        assert "It is 2." in (project.run_folder() / "answer-1.md").read_text()
+    assert project.git("log", "--format=%s", "main").count("GAL-1") == 1
+
+
+def test_an_issue_is_queued_on_the_board_and_worked_on_from_the_page_of_the_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make(tmp_path)
+    project.use_script(SCRIPT, FAST)
+    at_home(project, monkeypatch)
+    with let_in(project.root) as (page, _):
+        page.get_by_role("link", name="Issues").click()
+        page.get_by_role("button", name="Queue it").click()
+        page.get_by_role("button", name="Start a worker").click()
+        page.get_by_text("completed").first.wait_for(timeout=90_000)
+        page.get_by_role("link", name="Runs", exact=True).click()
+        page.get_by_role("link", name="GAL-1").click()
+        page.get_by_text("It is done: 2 commits").wait_for()
