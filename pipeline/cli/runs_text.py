@@ -78,7 +78,7 @@ def runs_text(document: RunsDocument, width: int | None = None) -> str:
     rows = [(*_row(line), *((worktrees[line.worktree],) if several else ())) for line in document.runs]
     if several and _least(head, rows) > (width or _WIDEST):  # then it stands below its run
         head, rows = head[:-1], [row[:-1] for row in rows]
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     too_wide = max(sum(widths) + _GAP * (len(widths) - 1) - (width or _WIDEST), 0)
     widths[_WHERE] = max(widths[_WHERE] - too_wide, len(head[_WHERE]))
     aligned = (" " * _GAP).join(f"{{:{width}}}" for width in widths).format

@@ -22,10 +22,16 @@ if TYPE_CHECKING:
 
 _OF_A_GIT_FOLDER: Final = ("HEAD", "commondir", "config", "config.worktree", "gitdir", "index", "locked", "packed-refs")
 _LOCK: Final = "lock"
+_MOST_RUNS: Final = 1000
+"""An answer that follows from more runs is not kept: to look at all their files takes longer than to answer anew."""
 
 
 def files_read(repository: Repository) -> tuple[list[str], list[str]]:
-    """Return the files that are read, or looked for, to list the runs of a repository, and the locks of the runs."""
+    """Return the files that are read, or looked for, to list the runs of a repository, and the locks of the runs.
+
+    Raises:
+        ValueError: they are too many.
+    """
     worktrees = repository.worktrees()
     runs = [run for worktree in worktrees for run in _run_folders(worktree.path)]
     named = [claim.folder for claim in claims(repository).values() if isinstance(claim, Claim)]
@@ -39,7 +45,10 @@ def files_read(repository: Repository) -> tuple[list[str], list[str]]:
 
 def _run_folders(worktree: Path) -> list[Path]:
     folder = worktree / WORKFLOW
-    return [*folder.glob("run-*")] if folder.is_dir() else []
+    names = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208  (names: they may be ten thousand)
+    if len(names) > _MOST_RUNS:
+        raise ValueError("too many runs for an answer to be kept")
+    return [folder / name for name in names if name.startswith("run-")]
 
 
 def _settings(repository: Repository) -> list[Path]:
