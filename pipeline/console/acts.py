@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
+import anyio
 from anyio import CapacityLimiter, to_thread
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
@@ -16,11 +19,13 @@ from pipeline.console.pages import Pages, address_of, state_seen
 from pipeline.console.patches import files_of, tests_of
 from pipeline.console.texts import clipped
 from pipeline.errors import UserError
+from pipeline.git import GitError
 from pipeline.outcomes import Reason
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.recipe_run import is_of_recipe, load_run
 from pipeline.runs.roster import Roster, seen_from
 from pipeline.service import answers, detached, gates, recipe_run
+from pipeline.service.attend import attend
 from pipeline.service.live_view import live_view
 from pipeline.service.packets import QUESTION, packet
 from pipeline.service.stopping import stop
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _BODY_LIMIT: Final = 1024 * 1024
+_ATTEND_S: Final = 60.0
+"""Seconds between two looks for gates that nobody answered in time."""
 _COMMENT: Final = "comment "
 """What the name of a field begins with that has a comment on a line: then the file, and the line's number."""
 
@@ -116,6 +123,13 @@ class Acts(Pages):
     async def act_on(self, call: Callable[..., T], *args: object) -> T:
         """Return what an act returns; one is done after the other."""
         return await to_thread.run_sync(partial(call, *args), limiter=self._acting)
+
+    async def attend(self) -> None:
+        """Do what is due where nobody answered in time, for ever: several who look do it once."""
+        while True:
+            with suppress(UserError, GitError, OSError):  # what cannot be looked at now is looked at the next time
+                await self.act_on(lambda: attend(self.repository, datetime.now(UTC)))
+            await anyio.sleep(_ATTEND_S)
 
     def _approve(self, folder: Path, fields: Fields) -> object:
         here = seen_from(self.repository, folder)

@@ -36,6 +36,8 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with anyio.create_task_group() as group:
             group.start_soon(hub.poll)
+            if not read_only:
+                group.start_soon(pages.attend)
             yield
             group.cancel_scope.cancel()
 

@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from pipeline.errors import UserError
 from pipeline.events.mapping import event_of
+from pipeline.git import GitError
 from pipeline.runs.roster import Roster
 from pipeline.runs.tail import Tail
 from pipeline.service.event_stream import origin_of
@@ -98,7 +99,11 @@ class Journals:
 
     def _look(self) -> None:
         self._looked = time.monotonic()
-        for place in Roster(self._repository).runs:
+        try:
+            runs = Roster(self._repository).runs
+        except (UserError, GitError, OSError):  # a worktree that is just being made or removed
+            return
+        for place in runs:
             name = (str(place.worktree.path), place.name)
             if name not in self._tails:
                 self._tails[name] = (Tail(place.folder), origin_of(place))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from console.served import opened
+from kit import HONEST, make_project
 from people.ground import make, waiting
 
 if TYPE_CHECKING:
@@ -150,3 +153,22 @@ def test_orders_are_placed_held_and_dropped_on_the_page_of_the_queue(
         }
         wrong = browser.post("/queue", {"token": token, "names": "GAL-77"})
         assert (wrong.status_code, "GAL-77" in wrong.text) == (404, True)
+
+
+@pytest.mark.broad
+def test_check_13_a_console_sees_to_gates_that_nobody_answers_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path)
+    project.use_script(HONEST, 'sandbox = "none"\n[gates]\ntimeout = "1h"\non_timeout = "abandon"\n')
+    assert project.run("--approve", "plan")["reason"] == "approval"
+    at_home(project, monkeypatch)
+    journal = project.run_folder() / "journal.jsonl"
+    for read_only, outcome in ((True, "parked"), (False, "cancelled")):
+        text = journal.read_text("utf-8")
+        journal.write_text(re.sub(r'"at":"\d{4}', '"at":"2001', text), "utf-8")  # a long time has passed
+        with opened(project.root, read_only=read_only) as browser:
+            until = time.monotonic() + 20
+            while browser.json(RUN)["outcome"] != outcome and time.monotonic() < until:
+                pass
+            assert browser.json(RUN)["outcome"] == outcome
