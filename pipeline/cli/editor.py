@@ -43,20 +43,20 @@ def some_editor() -> list[str]:
     Raises:
         UserError: what they name is no command.
     """
-    is_screen = os.environ.get("TERM", "dumb") != "dumb"
+    is_screen = sys.stdin.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     usual = (found for name in _USUAL if (found := shutil.which(name)) is not None)
     return named_editor() or ([place] if is_screen and (place := next(usual, None)) is not None else [])
 
 
 def require_editor() -> list[str]:
-    """Return the words that start the editor that the user names.
+    """Return the words that start the user's editor, or a usual one that is installed.
 
     Raises:
-        UserError: none is named.
+        UserError: none is named, and none is there or there is no terminal for it.
     """
-    words = named_editor()
+    words = some_editor()
     if not words:
-        raise UserError("No editor is named: set VISUAL or EDITOR, for example: export EDITOR=nano", Reason.USAGE)
+        raise UserError("No editor is named, and none is found: set VISUAL or EDITOR", Reason.USAGE)
     return words
 
 
@@ -65,10 +65,10 @@ def edit(path: Path, editor: Sequence[str] = ()) -> None:
 
     Args:
         path: The file.
-        editor: The words that start the editor; by default the one that they name.
+        editor: The words that start the editor; by default theirs.
 
     Raises:
-        UserError: no editor is named, or it did not start or end well.
+        UserError: there is no editor, or it did not start or end well.
     """
     words = editor or require_editor()
     # an editor needs the terminal, also where what we print goes into a pipe

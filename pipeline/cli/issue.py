@@ -14,7 +14,7 @@ import typer
 from pipeline.cli import completion
 from pipeline.cli.issue_lists import claim_words, print_issues, print_ready
 from pipeline.cli.issue_new import edit_issue, new
-from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
+from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, say_written, user_errors
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -129,7 +129,9 @@ def set_status(
     with user_errors():
         folder = folder_of(root)
         tracker = Tracker(FolderSource(folder))
-        write_edits(folder, tracker.set_status(tracker.named(issue_id), wanted))
+        issue_id = tracker.named(issue_id)
+        write_edits(folder, tracker.set_status(issue_id, wanted))
+    say_written(issue_id)
 
 
 @app.command()
@@ -147,7 +149,9 @@ def comment(
     with user_errors():
         folder = folder_of(root)
         tracker = Tracker(FolderSource(folder))
-        write_edits(folder, tracker.comment(tracker.named(issue_id), day, text))
+        issue_id = tracker.named(issue_id)
+        write_edits(folder, tracker.comment(issue_id, day, text))
+    say_written(issue_id)
 
 
 @app.command("lint")

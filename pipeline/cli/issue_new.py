@@ -16,7 +16,7 @@ import typer
 from pipeline.cli import completion
 from pipeline.cli.editor import edit as open_editor
 from pipeline.cli.editor import require_editor
-from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, user_errors
+from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, say_written, user_errors
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -116,6 +116,7 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
         found = [problem for problem in lint(tracker) if problem.path == file_name(issue_id)]
         if not found:  # the line that lists it shows its status
             write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status))
+            say_written(issue_id)
             return
     for problem in found:
         place = f"{FOLDER}/{problem.path}" + ("" if problem.line is None else f":{problem.line}")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pipeline.cli import completion
+from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
 from pipeline.service.issue_records import FOLDER
 from todo import ErrorKind, TrackerError
 
@@ -42,6 +44,11 @@ def user_errors() -> Generator[None]:
         details: dict[str, object] = {} if error.line is None else {"line": error.line}
         actions = _NEXT.get(error.kind, ())
         raise UserError(error.message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
+
+
+def say_written(issue_id: str) -> None:
+    """Say on stderr where an issue was changed, and that the change counts once it is committed."""
+    print_text(visible(f"{FOLDER}/{issue_id}.md is changed: commit it, since a run reads what is committed"), err=True)
 
 
 def folder_of(root: Path | None) -> Path:

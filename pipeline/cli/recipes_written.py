@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -96,5 +97,6 @@ def _tell(written: Written, *, as_document: bool) -> None:
     lines = [f"{written.path}: the recipe {written.name}"]
     lines += [f"  {name} in {', '.join(dict.fromkeys(found))}" for name, found in written.places.items()]
     lines += [f"  {note}" for note in written.notes]
-    lines.append(f"  look at it: redfirst recipes show {written.name}")
+    meant = shlex.quote(written.path) if written.notes else written.name  # a note says why its name is not enough yet
+    lines.append(f"  look at it: redfirst recipes show {meant}")
     print_text(visible("\n".join(lines), keep="\n"))

@@ -62,9 +62,8 @@ class MeasuredTests(JournalEvent):
     @property
     def result(self) -> str:
         """Return what came of it in words: `4 failed, 8 passed`, and how it ended where it came to no end."""
-        parts = [f"{count} {name.replace('_', ' ')}" for name, count in sorted(self.outcomes.items())] or [
-            "no test ran"
-        ]
+        nothing = "collected" if self.selected == () else "no test ran"
+        parts = [f"{count} {name.replace('_', ' ')}" for name, count in sorted(self.outcomes.items())] or [nothing]
         if self.collection_errors:
             parts.append(f"{counted(len(self.collection_errors), 'file')} not collected")
         if self.state != "complete":

@@ -78,7 +78,7 @@ async def check_collection(
 def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
     why = no_baseline(repository, seen)
     if why is None:
-        return _check("ok", f"{counted(len(seen.records), 'test')} of HEAD are collected, in {seconds:.1f} s")
+        return _check("ok", f"{counted(len(seen.records), 'test')} of HEAD collected, in {seconds:.1f} s")
     if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out
         return _check("warn", uncollected(repository, seen), "mend it first: a run leaves these tests out")
     return _check("fail", why, _MEND)

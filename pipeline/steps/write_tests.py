@@ -198,8 +198,8 @@ def _counted(measured: MeasuredRed, report: ReadyTests) -> str:
     guards = sum(not marked.isdisjoint({entry, functions.get(entry, entry)}) for entry in ledger.guards)
     counts = {
         "RED": len(ledger.red),
-        "that pass before and after, as @test says": guards,
-        "that pass over the old code already": len(ledger.guards) - guards,
+        "passing before and after, as @test says": guards,
+        "passing over the old code already": len(ledger.guards) - guards,
     }
     return ", ".join(f"{counted(count, 'test')} {what}" for what, count in counts.items() if count) or "no test RED"
 

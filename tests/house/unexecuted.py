@@ -85,6 +85,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst show {}": OF_RECIPES,
     },
     "config/load.py": {
+        "redfirst config show": "cli/init.py says the same, and is typed",
         "redfirst demo   # shows the whole way with scripted agents": DEMO,
         "redfirst init   # writes a configuration for the agents that are installed here": NETWORK,
     },

@@ -27,6 +27,7 @@ from pipeline.measure.probes.changed_lines import changed_lines
 from pipeline.measure.probes.evidence import MutationEvidence, Survivor
 from pipeline.measure.side_by_side import side_by_side
 from pipeline.policy.paths import is_tracker
+from pipeline.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -92,19 +93,21 @@ async def mutation_probe(
     chosen = choose(sources, limits.faults)
     if not chosen or not judges.own:
         return MutationEvidence()
-    what = f"{len(chosen)} small faults in the changed lines, tests must notice (at most {limits.seconds:g} s)"
+    what = (
+        f"{counted(len(chosen), 'small fault')} in the changed lines, tests must notice (at most {limits.seconds:g} s)"
+    )
     ctx.say(f"    {what} ...")
     trial = _Trial(ctx, tree, judges, begun + limits.seconds)
     with ctx.progress.doing(what):
         trouble = await trial.time_own()
         fates = await trial.of_all(chosen, limits.jobs) if not trouble else {}
     survivors = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
-    counted = list(fates.values())
+    told = list(fates.values())
     return MutationEvidence(
-        killed=counted.count(Fate.KILLED),
+        killed=told.count(Fate.KILLED),
         survivors=tuple(_survivor(ctx, mutant, sources[mutant.path].content) for mutant in survivors),
-        unfit=counted.count(Fate.UNFIT),
-        not_tried=len(chosen) - len(counted) + counted.count(Fate.NOT_TRIED),
+        unfit=told.count(Fate.UNFIT),
+        not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
         asked=trial.asked if survivors else 0,
