@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from landing.finished import Fleet
 
-pytestmark = [pytest.mark.slow, pytest.mark.broad]
+pytestmark = [pytest.mark.slow, pytest.mark.broad, pytest.mark.timeout(3600)]
 
 KILLS: Final = 12
 

@@ -16,7 +16,7 @@ from kit import ISSUE, SPLIT_ACCEPTED, make_project
 if TYPE_CHECKING:
     from kit import Entry, Project
 
-pytestmark = [pytest.mark.slow, pytest.mark.broad]
+pytestmark = [pytest.mark.slow, pytest.mark.broad, pytest.mark.timeout(3600)]
 
 AGENT: Final = Path(__file__).parents[1] / "e2e" / "agents" / "known_answer.py"
 CODE: Final = "inflection/__init__.py"
@@ -158,11 +158,12 @@ def test_eight_issues_of_a_real_package_are_landed_and_what_conflicts_is_ordered
     assert (verified["status"], len(verified["commits"])) == ("verified", 12)
     assert boxes(project).count("[x]") == 6
 
+    tip = project.git("rev-parse", "main")
     assert project.redfirst("work", "--once", "--jobs", "2", timeout=900).returncode == 0
     again = landed(project)
     assert {run: line["status"] for run, line in again.items()} == {f"{run}@2": "landed" for run in refused}
     assert boxes(project) == ["[x]"] * 8
-    assert project.document("verify", f"{start}..main")["status"] == "verified"
+    assert project.document("verify", f"{tip}..main")["status"] == "verified"
     assert project.git("status", "--porcelain") == ""
     swept = project.document("gc", "--apply", "--older-than", "0s")["things"]
     kept = {line["what"] for line in swept if line["status"] == "kept"}
