@@ -12,6 +12,8 @@ import pytest
 from console.served import opened
 from kit import HONEST, make_project
 from people.ground import make, waiting
+from workflows.test_gates_and_commands import answer, asks, left
+from workflows.test_gates_and_commands import make as make_recipe
 
 if TYPE_CHECKING:
     from e2e.lanes import Played
@@ -172,3 +174,27 @@ def test_check_13_a_console_sees_to_gates_that_nobody_answers_in_time(
             while browser.json(RUN)["outcome"] != outcome and time.monotonic() < until:
                 pass
             assert browser.json(RUN)["outcome"] == outcome
+
+
+@pytest.mark.broad
+def test_gates_of_a_recipe_are_answered_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_recipe(
+        tmp_path,
+        [answer("draft", "Long."), answer("use", "Used.")],
+        asks("draft"),
+        {"id": "which", "gate": "ask", "prompt": "Which of {{steps.draft.output}}?", "depends_on": ["draft"]},
+        {"id": "ok", "gate": "approve", "depends_on": ["draft"], "back_to": "draft"},
+        asks("use", "Use {{steps.which.output}}", depends_on=["which", "ok"]),
+    )
+    assert project.document("run", "own")["reason"] == "approval"
+    at_home(project, monkeypatch)
+    with opened(project.root) as browser:
+        text = browser.get("/runs/run-own").text
+        assert ("It waits for you at which" in text, "It waits for you at ok" in text) == (True, True)
+        for gate in ("which", "ok"):
+            review = f"/runs/run-own/packet?gate={gate}"
+            said = {**browser.hidden(review), "answer": "The long one." if gate == "which" else ""}
+            assert browser.post("/runs/run-own/approve", said).status_code == 303, gate
+        project.redfirst("watch", "run-own")
+        assert browser.json("/runs/run-own")["outcome"] == "completed"
+    assert left(project, "which").strip() == "The long one."
