@@ -13,7 +13,7 @@ from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.queue.orders import Order
+    from pipeline.queue.order import Order
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Orders: what is to be run by `redfirst work`.")
 

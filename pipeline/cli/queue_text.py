@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.queue.lines import OrderLine
-    from pipeline.queue.orders import Order
+    from pipeline.queue.order import Order
     from pipeline.service.queue_document import OrderRecord
 
 _CLOSED: Final = 10

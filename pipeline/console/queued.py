@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from pipeline.queue.orders import Order
+    from pipeline.queue.order import Order
 
 _CHANGES: Final[tuple[Literal["drop", "hold", "release"], ...]] = ("drop", "hold", "release")
 _GATES: Final = ("plan", "split", "commit")

@@ -17,7 +17,7 @@ from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import lines
 from pipeline.queue.drivers import Driver, End, await_any
-from pipeline.queue.orders import MOST_DEATHS
+from pipeline.queue.order import MOST_DEATHS
 from pipeline.queue.pick import pick
 from pipeline.queue.slots import give_back
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from pipeline.queue.orders import Order, OrderLog
+    from pipeline.queue.log import OrderLog
+    from pipeline.queue.order import Order
     from pipeline.queue.pick import Candidate, Room, Verdict
     from pipeline.queue.slots import Slots
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.engine.journal import Line
     from pipeline.events.model import Event
     from pipeline.git import Repository
-    from pipeline.queue.orders import OrderLog
+    from pipeline.queue.log import OrderLog
     from pipeline.runs.roster import RunPlace
 
 _LOOK_S: Final = 1.0

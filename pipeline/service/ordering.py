@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.queue.orders import Wanted, log_of
+from pipeline.queue.order import Wanted
+from pipeline.queue.orders import log_of
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.roster import Roster
 from pipeline.runs.tracker import named_in, read_committed
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.queue.lines import RunWords
-    from pipeline.queue.orders import Order
+    from pipeline.queue.order import Order
 
 
 def order(

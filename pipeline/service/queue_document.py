@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.queue.orders import Order
+    from pipeline.queue.order import Order
     from pipeline.queue.pick import Verdict
 
 

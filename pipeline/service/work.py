@@ -15,7 +15,8 @@ from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.lines import OrderEnded
-from pipeline.queue.orders import Wanted, is_due, log_of
+from pipeline.queue.order import Wanted, is_due
+from pipeline.queue.orders import log_of
 from pipeline.queue.pick import Candidate, Room, pick
 from pipeline.queue.slots import Slots
 from pipeline.queue.worker import Place, Worker
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from pipeline.engine.journal import Clock
     from pipeline.git import Repository
     from pipeline.queue.lines import OrderLine
-    from pipeline.queue.orders import Order, OrderLog
+    from pipeline.queue.log import OrderLog
+    from pipeline.queue.order import Order
     from pipeline.queue.pick import Verdict
     from pipeline.service.runs_document import RunLine
     from todo import Tracker

@@ -12,7 +12,8 @@ import pytest
 from pipeline.errors import UserError
 from pipeline.pids import ProcessId
 from pipeline.queue.lines import OrderDropped, OrderEnded, OrderLeft, OrderLine, OrderStarted, RunWords
-from pipeline.queue.orders import Order, OrderLog, Wanted
+from pipeline.queue.log import OrderLog
+from pipeline.queue.order import Order, Wanted
 
 if TYPE_CHECKING:
     from pathlib import Path
