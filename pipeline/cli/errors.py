@@ -43,7 +43,7 @@ _SECRET: Final = re.compile(r"(\benv\.[^=]+=).*", re.DOTALL)
 _COVERED: Final = r"\1***"
 _NOTHING: Final = "nothing was changed"
 _UNDONE: Final = {
-    **dict.fromkeys(("run", "resume", "approve", "reject"), "nothing was begun"),
+    **dict.fromkeys(("run", "resume", "approve", "reject", "answer"), "nothing was begun"),
     "demo": "the example is not finished; its folder can be removed",
     "hand-in": "nothing was handed in, and the desk is as it was",
     "trust": "nothing was allowed",

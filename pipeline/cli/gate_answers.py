@@ -81,7 +81,9 @@ def approve(
 
 
 def answer_question(
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, its issue, or a prefix.")],
+    name: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run, its issue, or a prefix.", autocompletion=completion.runs)
+    ],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What you answer; the asker gets it with the question.")],
     step: StepMeant = None,
     seen: Seen = None,

@@ -38,7 +38,7 @@ def packet_text(packet: Packet) -> str:
     of = f" of {packet.issue}: {packet.title}" if packet.issue else f": {packet.title}"
     parts = [f"{packet.run_id}{of}\nwaits at {packet.place} since {packet.asked_at}"]
     parts += [packet.question] if packet.question else []
-    for file in packet.files:
+    for file in (one for one in packet.files if one.text != packet.question):
         counts = " (an edit of it counts)" if file.counts else ""
         parts.append(f"--- {file.name}{counts}\n{file.text}")
     parts += [f"--- diff\n{packet.diff.patch}"] if packet.diff is not None else []

@@ -172,7 +172,7 @@ def _told(folder: Path) -> RunTold:
         live=line.live,
         status=line.status,
         reason=line.reason.value if line.reason is not None and not line.live else None,
-        waits_for_a_person=line.outcome is Outcome.PARKED and line.reason is Reason.APPROVAL,
+        waits_for_a_person=line.outcome is Outcome.PARKED and line.reason in {Reason.APPROVAL, Reason.INPUT},
         note=note if not line.live else "",
         dispatches=line.dispatches,
         steps=steps,

@@ -43,7 +43,7 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
             'redfirst reject {run} --feedback "..."',
             "redfirst abandon {run}",
         ),
-        Reason.INPUT: ("redfirst show {run}", 'redfirst answer {run} "..."', "redfirst abandon {run}"),
+        Reason.INPUT: ("redfirst show {run} --packet", 'redfirst answer {run} "..."', "redfirst abandon {run}"),
         Reason.WORKTREE_CHANGED: (*_WHY, "git status", *_GO_ON),
         Reason.BRANCH_MOVED: (*_WHY, "git log {start}..{branch}", *_GO_ON),
         Reason.SIGNING: (

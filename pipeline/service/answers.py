@@ -212,7 +212,7 @@ def _said(run: Run | RecipeRun) -> str:
     """Return what was answered last."""
     given, answered = run.journal.of(InputGiven), run.journal.of(GateAnswered)
     last = max((*given, *answered), key=lambda line: line.seq).data
-    return last.answer
+    return "answered" if isinstance(last, InputGiven) else last.answer
 
 
 def under_lease(

@@ -36,12 +36,11 @@ _MEANT: Final[Mapping[str, tuple[Callable[[AnyRun], bool], str]]] = {
     "resume": (_unfinished, "can go on"),
     "approve": (_at_a_gate, "waits at a gate"),
     "reject": (_at_a_gate, "waits at a gate"),
-    "answer": (lambda run: run.state.reason is Reason.INPUT or _at_a_gate(run), "waits for an answer"),
     "abandon": (_unfinished, "is unfinished"),
     "stop": (lambda run: FileLease.is_held(run.folder), "is driven now"),
 }
 
-_NEEDS = {"reject": ' --feedback "..."', "answer": ' "..."'}
+_NEEDS = {"reject": ' --feedback "..."'}
 """What a command cannot do without."""
 
 
@@ -49,7 +48,7 @@ def meant_by(command: str, repository: Repository) -> tuple[str, str]:
     """Return the only run of this worktree that a command could mean, and why it is the one.
 
     Args:
-        command: What would change it: resume, approve, reject, answer, abandon, stop.
+        command: What would change it: resume, approve, reject, abandon, stop.
         repository: Seen from the worktree.
 
     Raises:

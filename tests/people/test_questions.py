@@ -36,6 +36,7 @@ def refusals(played: Played) -> None:
     """Look at the first question, and do with it what is refused."""
     packet = played.project.document("show", "GAL-1", "--packet")
     assert (packet["gate"], "Is it 1?" in packet["question"]) == ("question", True)
+    assert '"greet.sum"' in packet["question"], "what is done without an answer"
     refused = go_on(played, "resume").document
     assert (refused["error"]["kind"], refused["_code"]) == ("input", 2)
     stale = go_on(played, "answer", "yes", "--seen", "0" * 64).document
@@ -79,7 +80,7 @@ def test_a_question_of_the_split_is_answered_without_driving(tmp_path: Path) -> 
     played = begun(tmp_path, [*script, *SCRIPT])
     assert played.document["reason"] == "input", played.document["_stderr"]
     document = go_on(played, "answer", "One.", "--no-drive").document
-    assert (document["answer"], document["queued"]) == ("answer-1.md", True)
+    assert (document["answer"], document["queued"]) == ("answered", True)
     assert played.project.document("runs")["runs"][0]["status"] == "queued"
     refused = go_on(played, "answer", "Two.").document
     assert "waits for no answer (queued)" in refused["error"]["message"]

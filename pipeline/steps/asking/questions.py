@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.events import DecisionMade, InputGiven
-from pipeline.reports.untrusted_text import block, one_line
+from pipeline.reports.untrusted_text import block, fenced, one_line
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal
@@ -72,7 +73,10 @@ def asked(ctx: Context, role: Role, answer: Answer) -> Event:
     number = sum(line.data.signal == Signal.QUESTION for line in decided) + 1
     text = _text(answer.report)
     head = f"# Question {number}, of @{role.value} ({answer.result.dispatch})"
-    name = ctx.write(f"question-{number}.md", f"{head}\n\n{block(text)}\n")
+    rest = answer.report.model_dump(mode="json", exclude={"question"}, exclude_defaults=True)
+    without = fenced(json.dumps(rest, indent=1, ensure_ascii=False), "json")
+    asks = f"{head}\n\n{block(text)}\n\n## What Would Be Done without an Answer\n\n{without}\n"
+    name = ctx.write(f"question-{number}.md", asks)
     note = one_line(text)
     return Event(
         signal=Signal.QUESTION,
