@@ -41,7 +41,7 @@ _BUSY_S: Final = 5.0
 _WELL: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS, Outcome.PARKED})
 
 
-class Desk(Protocol):
+class Work(Protocol):
     """What a worker asks about runs and issues, and has done."""
 
     def look(self, log: OrderLog) -> tuple[list[Candidate], Room]:
@@ -75,7 +75,7 @@ class Worker:
     Args:
         log: The orders.
         slots: Of the machine.
-        desk: What knows runs and issues.
+        work: What knows runs and issues.
         place: Where drivers are started.
         told: Is told of each line of the journal of orders that is written from now on, and of its order.
         waits: Is told of each order that does not begin, once for each reason.
@@ -86,7 +86,7 @@ class Worker:
         self,
         log: OrderLog,
         slots: Slots,
-        desk: Desk,
+        work: Work,
         place: Place,
         told: Callable[[lines.OrderLine, Order], None],
         waits: Callable[[Verdict], None],
@@ -94,7 +94,7 @@ class Worker:
     ) -> None:
         self._log = log
         self._slots = slots
-        self._desk = desk
+        self._work = work
         self._place = place
         self._told = told
         self._waits = waits
@@ -144,7 +144,7 @@ class Worker:
     # --- beginning -------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        candidates, room = self._desk.look(self._log)
+        candidates, room = self._work.look(self._log)
         now = time.monotonic()
         verdicts = pick((one for one in candidates if self._busy.get(one.order, now) <= now), room)
         for verdict in verdicts:
@@ -160,14 +160,14 @@ class Worker:
             order = log.orders[name]
             if order.state not in {"queued", "started"} or order.is_driven:
                 return
-            handles = self._slots.take(self._desk.slots(order))
+            handles = self._slots.take(self._work.slots(order))
             if handles is None:
                 return
             said = log.folder / "logs" / f"{name}-{order.starts + 1}.log"
             try:
                 driver = Driver.begun(
                     name,
-                    self._desk.argv(order),
+                    self._work.argv(order),
                     cwd=self._place.folder,
                     environ=self._place.environ,
                     log=said,
@@ -219,7 +219,7 @@ class Worker:
             self._busy[name] = time.monotonic() + _BUSY_S
             return [lines.OrderLeft(order=name, why="busy", note=end.note)]
         self.failed += end.outcome not in _WELL
-        run = self._desk.run_at(end.run) if end.run else None
+        run = self._work.run_at(end.run) if end.run else None
         return [
             lines.OrderEnded(
                 order=name, run=run, outcome=end.outcome.value, reason=str(end.reason or ""), note=end.note

@@ -16,10 +16,8 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.lines import OrderEnded
 from pipeline.queue.order import Wanted, is_due
-from pipeline.queue.orders import log_of
-from pipeline.queue.pick import Candidate, Room, pick
+from pipeline.queue.pick import Candidate, Room
 from pipeline.queue.slots import Slots
-from pipeline.queue.worker import Place, Worker
 from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_worktree, repository_name, state_of_run
@@ -27,19 +25,17 @@ from pipeline.runs.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended
 from pipeline.service.live_runs import live_runs, planned_paths, spent_today
-from pipeline.service.run_config import read_config, refuse_recursion
+from pipeline.service.run_config import read_config
 from pipeline.service.run_list import lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pipeline.config.model import Config, Work
     from pipeline.engine.journal import Clock
     from pipeline.git import Repository
-    from pipeline.queue.lines import OrderLine
     from pipeline.queue.log import OrderLog
     from pipeline.queue.order import Order
-    from pipeline.queue.pick import Verdict
     from pipeline.service.runs_document import RunLine
     from todo import Tracker
 
@@ -58,8 +54,8 @@ class _Known:
     worktrees: Mapping[str, Path]
 
 
-class WorkDesk:
-    """The worker's desk in one repository.
+class RepositoryWork:
+    """What a worker asks of one repository.
 
     Args:
         repository: Seen from where the worker stands.
@@ -283,45 +279,6 @@ class WorkDesk:
             if taken >= work.cost_usd_day:
                 return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
         return ""
-
-
-def worker_of(
-    repository: Repository,
-    environ: Mapping[str, str],
-    jobs: int | None,
-    told: Callable[[OrderLine, Order], None],
-    waits: Callable[[Verdict], None],
-    say: Callable[[str], None],
-) -> Worker:
-    """Return a worker for a repository.
-
-    Args:
-        repository: Seen from where somebody stands.
-        environ: Their environment.
-        jobs: How many drivers there may be; None: as the configuration says.
-        told: Is told of each line of the journal of orders that is written from now on, and of its order.
-        waits: Is told of each order that does not begin, once for each reason.
-        say: Takes what is said of the worker itself.
-
-    Raises:
-        UserError: this is one of our own agents, or the orders are damaged.
-    """
-    refuse_recursion(environ)
-    desk = WorkDesk(repository, environ, jobs)
-    return Worker(
-        log_of(repository, environ), desk.machine, desk, Place(repository.worktree, environ), told, waits, say
-    )
-
-
-def verdicts(repository: Repository, environ: Mapping[str, str], jobs: int | None) -> list[tuple[Order, Verdict]]:
-    """Return of each open order whether a worker would begin it now, and why not; nothing is written.
-
-    Raises:
-        UserError: orders, configuration, tracker or claims cannot be read.
-    """
-    log = log_of(repository, environ)
-    candidates, room = WorkDesk(repository, environ, jobs).look(log, only=True)
-    return [(log.orders[one.order], one) for one in pick(candidates, room)]
 
 
 def run_key(folder: Path) -> str:
