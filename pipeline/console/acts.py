@@ -31,12 +31,14 @@ from pipeline.service.packets import QUESTION, packet
 from pipeline.service.stopping import stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import TypeVar
 
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from pipeline.runs.gates import GateAnswer
 
     Fields = Mapping[str, str]
     T = TypeVar("T")
@@ -82,7 +84,7 @@ class Acts(Pages):
             return JSONResponse(found.model_dump(mode="json", by_alias=True))
         tests = tests_of(found.tasks)
         files, left_out = files_of(found.diff.files, found.diff.patch, tests) if found.diff is not None else ([], 0)
-        ways = tuple(zip(WAYS_BACK.get(found.gate, ()), found.answers[1:], strict=False))
+        approval, ways = answers_of(found.gate, found.answers)
         moved = seen not in {None, found.digest}
         return self.page(
             request,
@@ -92,6 +94,7 @@ class Acts(Pages):
             files=files,
             left_out=left_out,
             tests=tests,
+            approval=approval,
             ways=ways,
             moved=moved,
             folder=str(folder),
@@ -190,6 +193,13 @@ class Acts(Pages):
 
 def _unheard(_: str) -> None:
     """Take what a command would say; the run's page shows it."""
+
+
+def answers_of(gate: str, told: Sequence[GateAnswer]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return what approving does at a gate, and where it can be sent back to, with what that does."""
+    approvals = [one.does for one in told if one.command.startswith("redfirst approve ")]
+    rejections = [one.does for one in told if one.command.startswith("redfirst reject ")]
+    return next(iter(approvals), ""), tuple(zip(WAYS_BACK.get(gate, ()), rejections, strict=False))
 
 
 def feedback_of(folder: Path, fields: Fields) -> str:

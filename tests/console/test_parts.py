@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import begin, event, make_repository
 
+from pipeline.console.acts import answers_of
 from pipeline.console.patches import TestFacts as Facts
 from pipeline.console.patches import files_of
 from pipeline.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.console.texts import clipped, markdown_lines, printed, shown
 from pipeline.routing.story import PHASES, TOLD, phase_with, usual_next
 from pipeline.routing.vocabulary import Signal, Step
+from pipeline.runs.gates import GateAnswer
 from pipeline.service.documents import DiffFile
 
 if TYPE_CHECKING:
@@ -118,3 +120,17 @@ def test_every_step_is_told_and_is_in_one_phase_at_most() -> None:
     assert set(TOLD) == set(Step)
     assert {step for step in Step if phase_with(step) is None} == {Step.FAILURE, Step.GATE}
     assert all(usual_next(step) for step in Step)
+
+
+def test_what_an_answer_does_is_told_beside_that_answer() -> None:
+    told = (
+        GateAnswer("redfirst diff run-A", "shows what would be committed"),
+        GateAnswer("redfirst approve run-A", "puts the commits on work"),
+        GateAnswer('redfirst reject run-A --feedback "..."', "makes fix tasks"),
+        GateAnswer('redfirst reject run-A --to split --feedback "..."', "cuts further tasks"),
+        GateAnswer("redfirst abandon run-A", "ends the run"),
+    )
+    assert answers_of("commit", told) == (
+        "puts the commits on work",
+        (("fix", "makes fix tasks"), ("split", "cuts further tasks")),
+    )
