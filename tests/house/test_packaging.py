@@ -96,10 +96,11 @@ def test_the_installed_program_runs_from_anywhere(installed: Path, tmp_path: Pat
     assert all(Path(name).is_relative_to(installed.parent) for name in where.stdout.split()), where
 
 
-def test_without_the_extra_the_server_says_what_it_needs(installed: Path, tmp_path: Path) -> None:
+def test_without_its_extra_a_server_says_what_it_needs(installed: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    done = run(installed, tmp_path, "redfirst", "mcp")
-    assert (done.returncode, "[mcp]" in done.stderr) == (2, True), done.stderr
+    for extra in ("mcp", "console"):
+        done = run(installed, tmp_path, "redfirst", extra)
+        assert (done.returncode, f"[{extra}]" in done.stderr) == (2, True), done.stderr
 
 
 def test_the_installed_program_lists_its_roles(installed: Path, tmp_path: Path) -> None:
