@@ -209,7 +209,7 @@ class Scene:
     def _plain(self, action: str) -> str:
         """Return a command with what differs from one machine to the next left out."""
         plain = action.replace(shlex.quote(f"{self.place}"), "PLACE").replace(str(self.place), "PLACE")
-        plain = re.sub(r"/project-[0-9a-f]{6}\b", "/WORKTREE", plain)
+        plain = re.sub(r"/project(?:-gal-1)?-[0-9a-f]{6}\b", "/WORKTREE", plain)
         return re.sub(r"\b[0-9a-f]{12,40}\b", "COMMIT", plain)
 
 

@@ -89,7 +89,7 @@ def page_of_run(folder: Path, roster: Roster) -> Page:
 
 def _follows_from_work(action: str) -> bool:
     """Return whether a command is advised only as long as no file of a worktree is in its way."""
-    return any(words in action for words in (" merge --", " worktree remove "))
+    return any(words in action for words in (" merge --", " worktree remove ", " not committed"))
 
 
 def is_kept(folder: Path, roster: Roster) -> bool:
@@ -105,6 +105,7 @@ def page_files(folder: Path, roster: Roster) -> list[str]:
     """Return what the page of a run follows from: its files, where branches are, and where each is checked out."""
     common, worktrees = roster.repository.common_dir, roster.repository.worktrees()
     branches = [*below(str(common / "refs/heads")), *below(str(common / "reftable")), str(common / "packed-refs")]
+    branches += below(str(common / "refs/redfirst/claims"))  # a run on the base is to be finished first
     heads = [str(common / "worktrees"), *(str(each.git_dir / "HEAD") for each in worktrees)]
     return [*below(str(folder)), *branches, *heads]
 

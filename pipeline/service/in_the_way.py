@@ -6,7 +6,6 @@ What they have not committed in files that the run writes refuses to go on; anyw
 from __future__ import annotations
 
 import hashlib
-import shlex
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -17,6 +16,7 @@ from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.store import WORKFLOW
 from pipeline.steps.publication.bases import Base, Blocked, choose
+from pipeline.steps.publication.manual_ways import put_away
 from pipeline.steps.publication.rebuilding import refusal_of_files
 
 if TYPE_CHECKING:
@@ -44,16 +44,20 @@ def look(ctx: Context) -> None:
         ctx.say(f"    not committed: {_few(met)}, where the run writes: publication will refuse to overwrite it")
     elif met:
         name, names = ctx.run.info.run_id, _few(met)
-        stash = f": git stash push --include-untracked -- {shlex.join(met)}"  # git refuses it for what is gone
-        how = stash if all(_is_there(ctx, path) for path in met) else ""
         raise UserError(
             f"You have changes in {names} that are not committed, and {name} writes there: what it makes could not be "
-            f"published. Put them away first{how}",
+            f"published; {put_away(ctx.repository, met)}",
             Reason.DIRTY_TREE,
             details={"paths": met},
             actions=("git status", f"redfirst show {name}"),
         )
-    if elsewhere := [path for path in dirty if path not in met]:
+    own = f"{tracker.FOLDER}/{ctx.issue}.md"
+    if own in dirty:
+        ctx.say(
+            f"    {own}: you changed it after the run began, and that does not count: {ctx.run.info.run_id} goes by"
+        )
+        ctx.say("    the issue as it was at its start (issue.md). Commit or undo your change before it publishes")
+    if elsewhere := [path for path in dirty if path not in {*met, own}]:
         ctx.say(f"    not committed: {_few(elsewhere)}: left as it is; what the run writes has to be elsewhere")
     base = choose(ctx)
     if isinstance(base, Blocked):

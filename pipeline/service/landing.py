@@ -1,19 +1,24 @@
-"""How the commits of a run get from its branch to the base: only by a command that was tried (ADR-R165)."""
+"""How the commits of a run get from its branch to the base: `land`, and a command of git that was tried (ADR-R165)."""
 
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from pipeline.errors import UserError
 from pipeline.outcomes import Outcome
+from pipeline.policy.characters import visible
 from pipeline.runs.facts import commits_of
 from pipeline.runs.landed import is_on
+from pipeline.runs.roster import Roster
+from pipeline.runs.run import Run
+from pipeline.runs.store import Claim, claims
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.git import Repository
-    from pipeline.runs.run import Run
 
 
 def landed(repository: Repository, run: Run) -> bool | None:
@@ -34,31 +39,55 @@ def landed(repository: Repository, run: Run) -> bool | None:
 
 
 def landing(repository: Repository, run: Run) -> tuple[str, ...]:
-    """Return the command that merges the branch of the run into the base as both are now; none where git would refuse.
+    """Return the commands that get the commits of the run onto its base, the run to finish first where there is one.
 
-    The index and the files of the worktree that has the base are looked at, too; where none has it and it has moved,
-    those of the run's.
+    The first is `land`, which measures them there; behind it stands why git alone would refuse, where it would. The
+    index and the files of the worktree that has the base are looked at, too; where none has it and it has moved, those
+    of the run's.
     """
     if landed(repository, run) is not False:
         return ()
     info = run.info
+    first = unfinished_on(repository, info.base_branch)
+    if first is not None:
+        return (f"redfirst show {first}   # finish it first: it is at work on {info.base_branch}, and publishes there",)
+    by_git, why = _by_git(repository, run)
+    land = f"redfirst land {info.run_id}   # onto {info.base_branch}, measured there{why and f'; git alone: {why}'}"
+    return (land, *by_git)
+
+
+def unfinished_on(repository: Repository, branch: str) -> str | None:
+    """Return what the run is called that has an issue and is to publish to a branch; None where there is none."""
+    for claim in claims(repository).values():
+        with suppress(UserError, OSError):  # `runs` says what is wrong with it
+            if isinstance(claim, Claim) and Run.load(claim.folder, driving=False).info.branch == branch:
+                return Roster(repository).spoken(claim.folder)
+    return None
+
+
+def _by_git(repository: Repository, run: Run) -> tuple[tuple[str, ...], str]:
+    """Return the command of git that merges the branch of the run into the base as both are now, or why it refuses."""
+    info = run.info
     base, tip = f"refs/heads/{info.base_branch}", f"refs/heads/{info.branch}"
     fast = repository.is_ancestor(repository.resolve(base) or base, repository.resolve(tip) or tip)
     place = next((each for each in repository.worktrees() if _has(repository.at(each), info.base_branch)), None)
-    if place is None:
-        if fast:
-            return (f"git fetch . {shlex.quote(f'{info.branch}:{info.base_branch}')}",)
-        return (_switch_and_merge(repository, run),) if repository.merges(base, tip) and not repository.status() else ()
+    if place is None and fast:
+        both = shlex.quote(f"{info.branch}:{info.base_branch}")
+        return (f"git fetch . {both}   # moves {info.base_branch} forward to it",), ""
     parted = repository.merge_base(base, tip)
     if parted is None or not (fast or repository.merges(base, tip)):
-        return ()
+        return (), f"conflicts with changes of {info.base_branch}"
+    if place is None:
+        return (
+            ((), "something is not committed") if repository.status() else ((_switch_and_merge(repository, run),), "")
+        )
     there = repository.at(place)
     touched = [change.path for change in repository.diff(parted, tip)]
     uncommitted = [line[3:] for line in there.status()]
     if _meet(touched, uncommitted) or (there.staged(base) and not fast):
-        return ()
+        return (), f"what it writes is not committed in {visible(str(place.path))}"
     how = "--ff-only" if fast else "--no-edit"
-    return (f"git -C {shlex.quote(str(place.path))} merge {how} {shlex.quote(info.branch)}",)
+    return (f"git -C {shlex.quote(str(place.path))} merge {how} {shlex.quote(info.branch)}",), ""
 
 
 def _switch_and_merge(repository: Repository, run: Run) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ANYWHERE: Final = frozenset(
     {
-        *("runs", "show", "explain", "diff", "resume", "approve", "reject", "answer", "stop", "abandon"),
+        *("runs", "show", "explain", "diff", "resume", "approve", "reject", "answer", "stop", "abandon", "land"),
         *("hand-in", "desk", "agents", "routes", "schema", "--help"),
     }
 )

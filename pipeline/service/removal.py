@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from pipeline.outcomes import Reason
-from pipeline.runs.store import WORKFLOW, run_names
+from pipeline.outcomes import Outcome, Reason
+from pipeline.runs.store import WORKFLOW, run_names, run_ref
 from pipeline.service.landing import landed
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _SHOWN: Final = 5
 
 
 def removal(repository: Repository, run: Run) -> tuple[str, ...]:
-    """Return the command that removes the worktree and the branch of a run that was abandoned, or has landed.
+    """Return the command that removes the worktree and the branch of a run that was rejected, abandoned, or has landed.
 
     There is none where git would refuse, or something be lost.
 
@@ -29,12 +29,15 @@ def removal(repository: Repository, run: Run) -> tuple[str, ...]:
         run: The run.
     """
     is_linked = repository.git_dir != repository.common_dir
-    is_over = run.state.reason is Reason.ABANDONED or landed(repository, run) is True
+    is_over = (
+        run.state.reason is Reason.ABANDONED or run.state.outcome is Outcome.REJECTED or landed(repository, run) is True
+    )
     if not (is_linked and is_over) or any(_in_the_way(repository, run)):
         return ()
     main = f"git -C {shlex.quote(str(repository.main_checkout))}"
+    ref = run_ref(repository, run.info.run_id)
     place, branch = shlex.quote(str(repository.worktree)), shlex.quote(run.info.branch)
-    return (f"{main} worktree remove {place} && {main} branch -D {branch}",)
+    return (f"{main} worktree remove {place} && {main} branch -D {branch}   # its record stays in {ref}",)
 
 
 def what_stays(repository: Repository, run: Run) -> str | None:

@@ -11,10 +11,8 @@ from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import driven_s, last_note, usage_of
 from pipeline.runs.gates import OpenGate, gate_of, open_gate
-from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.spending import spent
-from pipeline.service.landing import landing
-from pipeline.service.removal import removal
+from pipeline.service.next_lines import next_lines
 from pipeline.steps.asking.reviews import all_last_reviews
 
 if TYPE_CHECKING:
@@ -116,11 +114,7 @@ def run_document(ctx: Context) -> RunDocument:
         follow_ups=intended[-1].data.follow_ups if published and intended else (),
         blockers=state.open_blockers,
         advisory=tuple(line for ledger in ledgers for line in ledger.advice),
-        safe_next_actions=(
-            *safe_next_actions(ctx.run),
-            *landing(ctx.repository, ctx.run),
-            *removal(ctx.repository, ctx.run),
-        ),
+        safe_next_actions=next_lines(ctx.repository, ctx.run),
         run_dir=str(ctx.run.folder),
         sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),
         usage=UsageLine.model_validate(usage_of(ctx.run), from_attributes=True),

@@ -17,7 +17,6 @@ from pipeline.runs.facts import box_facts_of, commits_of, counters_of, last_note
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
-from pipeline.runs.next_actions import safe_next_actions
 from pipeline.runs.records import MIB, read_record
 from pipeline.runs.roster import seen_from
 from pipeline.runs.run import Run
@@ -25,9 +24,9 @@ from pipeline.runs.spending import by_phase, by_role, spent
 from pipeline.runs.store import issue_of, state_of_run
 from pipeline.service.document_lines import STAGES, dispatch_line, finding_line, read_evidence, read_review
 from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
-from pipeline.service.landing import landed, landing
+from pipeline.service.landing import landed
+from pipeline.service.next_lines import next_lines
 from pipeline.service.other_worktrees import as_typed, gate_as_typed, text_as_typed
-from pipeline.service.removal import removal
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     state, info, lines = run.state, run.info, run.journal.lines
     there = seen_from(here, folder)
     desks = _desks(there, folder) if live else ()
-    actions = (*safe_next_actions(run, live=live, desks=desks), *landing(there, run), *removal(there, run))
+    actions = next_lines(there, run, live=live, desks=desks)
     reviews = reviews_shown(run)
     intended = run.journal.of(PublishIntended)
     return ShowDocument(

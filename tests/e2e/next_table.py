@@ -17,10 +17,15 @@ ON_WORK: Final = '$ test "$(git branch --show-current)" = work'
 ON_OWN: Final = '$ test "$(git branch --show-current)" = gal-1'
 ON_MINE: Final = '$ test "$(git branch --show-current)" = mine'
 REMOVED: Final = Promise(0, "$ test ! -e ../project-gal-1 && ! git rev-parse --quiet --verify gal-1-reject-empty-names")
+STAYS: Final = "   # its record stays in refs/redfirst/runs/WORKTREE/run-GAL-1"
 TWO_COMMITS: Final = '$ test "$(git rev-list --count main..HEAD)" = 2'
 LANDED: Final = "$ git merge-base --is-ancestor gal-1-reject-empty-names main"
-FETCH: Final = "git fetch . work:main"
+NOT_LANDED: Final = "$ ! git merge-base --is-ancestor gal-1-reject-empty-names main"
+LAND: Final = "redfirst land run-GAL-1   # onto main, measured there"
+FORWARD: Final = "   # moves main forward to it"
+FETCH: Final = f"git fetch . work:main{FORWARD}"
 ON_MAIN: Final = Promise(0, "$ git merge-base --is-ancestor work main")
+LAND_ALONE: Final = Promise(0, "$ git log --format=%B main | grep -q Rebased-From")
 SENT_BACK: Final = Promise(2, "$ test -f .workflow/run-GAL-1/feedback-1.md")
 """Its next dispatch is one that the script has no answer for."""
 ENDED: Final = "$ test -d .workflow/run-GAL-1@2"
@@ -75,7 +80,7 @@ TABLE: Final[dict[str, Advice]] = {
     "a gate that waits there, rejected": Advice(("service/meant_run.py",), {REJECT: PARKED}),
     "completed": Advice(
         (*FACTS, "service/landing.py"),
-        {"git log --stat COMMIT..work": READS, DIFF: READS, FETCH: ON_MAIN},
+        {"git log --stat COMMIT..work": READS, DIFF: READS, LAND: ON_MAIN, FETCH: ON_MAIN},
         "completed/done",
     ),
     "completed on an odd branch": Advice(
@@ -83,30 +88,50 @@ TABLE: Final[dict[str, Advice]] = {
         {
             "git log --stat COMMIT..'a;$b&c'": READS,
             DIFF: READS,
-            "git fetch . 'a;$b&c:main'": Promise(0, "$ git merge-base --is-ancestor HEAD main"),
+            LAND: Promise(0, "$ git merge-base --is-ancestor HEAD main"),
+            f"git fetch . 'a;$b&c:main'{FORWARD}": Promise(0, "$ git merge-base --is-ancestor HEAD main"),
         },
     ),
     "landing where the base has moved and is checked out nowhere": Advice(
-        ("service/landing.py",), {"git switch main && git merge --no-edit work": ON_MAIN}
+        ("service/landing.py",), {LAND: LAND_ALONE, "git switch main && git merge --no-edit work": ON_MAIN}
     ),
     "landing there, seen from elsewhere": Advice(
         ("service/landing.py",),
-        {"git -C 'PLACE/project' switch main && git -C 'PLACE/project' merge --no-edit work": ON_MAIN},
+        {
+            LAND: LAND_ALONE,
+            "git -C 'PLACE/project' switch main && git -C 'PLACE/project' merge --no-edit work": ON_MAIN,
+        },
     ),
     "completed in a linked worktree": Advice(
         ("runs/next_actions.py", "service/other_worktrees.py", "service/landing.py"),
         {
             "git -C 'PLACE/project-gal-1' log --stat COMMIT..gal-1-reject-empty-names": READS,
             DIFF: READS,
-            "git -C 'PLACE/project-gal-1' fetch . gal-1-reject-empty-names:main": Promise(0, LANDED),
+            LAND: Promise(0, LANDED),
+            f"git -C 'PLACE/project-gal-1' fetch . gal-1-reject-empty-names:main{FORWARD}": Promise(0, LANDED),
         },
     ),
     "landing where the base is checked out": Advice(
         ("service/landing.py", "service/other_worktrees.py"),
-        {"git merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED)},
+        {LAND: Promise(0, LANDED), "git merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED)},
     ),
     "landing where the base has moved": Advice(
-        ("service/landing.py",), {"git merge --no-edit gal-1-reject-empty-names": Promise(0, LANDED)}
+        ("service/landing.py",), {LAND: LAND_ALONE, "git merge --no-edit gal-1-reject-empty-names": Promise(0, LANDED)}
+    ),
+    "landing that git would refuse": Advice(
+        ("service/landing.py",),
+        {f"{LAND}; git alone: what it writes is not committed in PLACE/project": Promise(4, NOT_LANDED)},
+    ),
+    "landing that git would not switch for": Advice(
+        ("service/landing.py",), {f"{LAND}; git alone: something is not committed": LAND_ALONE}
+    ),
+    "landing that would conflict": Advice(
+        ("service/landing.py",),
+        {f"{LAND}; git alone: conflicts with changes of main": Promise(7, NOT_LANDED)},
+    ),
+    "landing on the branch of another run": Advice(
+        ("service/landing.py",),
+        {"redfirst show run-GAL-1   # finish it first: it is at work on work, and publishes there": READS},
     ),
     "no such task": Advice(("service/patches.py",), {SHOW: READS}),
     "the objects of a run are gone": Advice(
@@ -137,7 +162,7 @@ TABLE: Final[dict[str, Advice]] = {
             "cd 'PLACE/project-gal-1' && redfirst run GAL-1": Promise(
                 0, "$ test -d ../project-gal-1/.workflow/run-GAL-1@2"
             ),
-            "git worktree remove 'PLACE/project-gal-1' && git branch -D gal-1-reject-empty-names": REMOVED,
+            f"git worktree remove 'PLACE/project-gal-1' && git branch -D gal-1-reject-empty-names{STAYS}": REMOVED,
         },
         "cancelled/abandoned",
     ),
@@ -145,7 +170,7 @@ TABLE: Final[dict[str, Advice]] = {
         ("service/removal.py",),
         {
             "git -C 'PLACE/project' worktree remove 'PLACE/project-gal-1' && "
-            "git -C 'PLACE/project' branch -D gal-1-reject-empty-names": REMOVED
+            f"git -C 'PLACE/project' branch -D gal-1-reject-empty-names{STAYS}": REMOVED
         },
     ),
     "loops exhausted": Advice(
@@ -171,6 +196,22 @@ TABLE: Final[dict[str, Advice]] = {
         FACTS,
         {WHY: READS, "git status": READS, RESUME: Promise(4, "parked/worktree_changed"), ABANDON: ABANDONED},
         "parked/worktree_changed",
+    ),
+    "what puts away what publication would overwrite": Advice(
+        ("steps/publication/moving.py", "steps/publication/manual_ways.py"),
+        {
+            "git stash push --include-untracked -- greet.sum": Promise(0, CLEAN_SOURCES),
+            "redfirst resume run-GAL-1": Promise(4, "parked/worktree_changed"),
+        },
+    ),
+    "rejected in a worktree that was made for it": Advice(
+        (*FACTS, "service/removal.py"),
+        {
+            WHY: READS,
+            "cd 'PLACE/project-gal-1' && redfirst doctor": Promise(2),
+            "cd 'PLACE/project-gal-1' && redfirst run GAL-1": Promise(2, "rejected/baseline_impossible"),
+            f"git worktree remove 'PLACE/project-gal-1' && git branch -D gal-1-reject-empty-names{STAYS}": REMOVED,
+        },
     ),
     "baseline impossible": Advice(
         FACTS,
@@ -199,11 +240,15 @@ TABLE: Final[dict[str, Advice]] = {
         ("runs/drafts.py",), {'redfirst reject run-GAL-1 --to plan --feedback "..."': SENT_BACK}
     ),
     "landing, seen from the worktree that was made": Advice(
-        ("service/landing.py",), {"git fetch . gal-1-reject-empty-names:main": Promise(0, LANDED)}
+        ("service/landing.py",),
+        {LAND: Promise(0, LANDED), f"git fetch . gal-1-reject-empty-names:main{FORWARD}": Promise(0, LANDED)},
     ),
     "landing where the base is elsewhere": Advice(
         ("service/landing.py",),
-        {"git -C 'PLACE/project' merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED)},
+        {
+            LAND: Promise(0, LANDED),
+            "git -C 'PLACE/project' merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED),
+        },
     ),
     "unknown run": Advice(("runs/roster.py",), {"redfirst runs": READS}),
     "claimed in a linked worktree": Advice(

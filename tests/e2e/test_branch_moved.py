@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -125,6 +126,8 @@ def test_where_both_change_the_same_lines_no_recipe_is_printed(tmp_path: Path) -
     assert "greet.sum" in note
     assert "would stop: conflicts in greet.sum" in note
     assert "--onto" not in note
+    again = note.partition("to go by: ")[2].split(", then ")
+    assert again == ["redfirst abandon run-GAL-1", "redfirst run GAL-1 --previous run-GAL-1"]
     before = len(project.journal())
     document = project.document("resume", "GAL-1", "--onto", "HEAD")
     assert (document["_code"], document["error"]["kind"]) == (2, "branch_moved"), document
@@ -132,6 +135,41 @@ def test_where_both_change_the_same_lines_no_recipe_is_printed(tmp_path: Path) -
     assert document["error"]["safe_next_actions"][0] == "redfirst diff run-GAL-1"
     assert "+greet n = n * 2" in project.redfirst("diff", "run-GAL-1").stdout
     assert len(project.journal()) == before
+    changed = {"greet.sum": FILES["greet.sum"].replace("= n", "= n + 0")}
+    project.use_script(answers(FILES | changed, TESTS, CODE), '[agents.simplify]\nbackend = "off"\n')
+    for step in again:
+        assert project.redfirst(*step.split()[1:]).returncode == 0, step
+    done = project.document("show", "run-GAL-1@2")
+    assert (done["outcome"], project.git("show", "work:greet.sum")) == ("completed", CODE["greet.sum"].strip())
+    given = (project.run_folder("run-GAL-1@2") / "previous.patch").read_text(encoding="utf-8")
+    assert "+greet n = n * 2" in given
+
+
+@pytest.mark.broad
+def test_commits_that_a_person_put_there_with_conflicts_resolved_are_seen_to_be_the_result(tmp_path: Path) -> None:
+    project = parked(tmp_path)
+    commit(project, {"greet.sum": FILES["greet.sum"].replace("= n", "= n + 0")})
+    note = refused(project, "approve", "GAL-1")["note"]
+    pick = note.partition("git cherry-pick ")[2].partition(" would stop")[0]
+    project.git("checkout", "--quiet", "TODO")  # In Progress, as a person puts it away
+    argv = ["git", "cherry-pick", pick]
+    done = subprocess.run(argv, cwd=project.root, env=project.environment(), capture_output=True, check=False)
+    assert done.returncode == 1, done
+    project.write(CODE)
+    project.git("add", "--", "greet.sum")
+    project.git("-c", "core.editor=true", "cherry-pick", "--continue")
+    document = project.document("resume", "GAL-1")
+    assert (document["reason"], document["_code"]) == ("branch_moved", 4)
+    assert "work has the commits of run-GAL-1, as you put them there" in document["note"]
+    assert "nothing is left to do: redfirst abandon run-GAL-1" in document["note"]
+    abandoned = project.document("abandon", "GAL-1")
+    actions = abandoned["safe_next_actions"]
+    assert "redfirst run GAL-1" not in actions, "the issue is Done"
+    (log,) = (action for action in actions if action.startswith("git log --stat"))
+    assert "Run-Id: run-GAL-1" in project.git(*log.split()[1:])
+    assert project.git("status", "--porcelain") == ""
+    verified = project.redfirst("verify", "run-GAL-1")
+    assert "what is said above is not true" not in verified.stdout
 
 
 def test_a_test_that_is_not_red_any_more_parks_the_run_with_a_recipe_that_works(tmp_path: Path) -> None:

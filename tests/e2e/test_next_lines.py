@@ -128,7 +128,7 @@ def test_landing_of_a_branch_without_a_worktree(scene: Scene) -> None:
     scene.each(told(), TABLE["landing where the base has moved and is checked out nowhere"].lines)
     scene.each(told(other), TABLE["landing there, seen from elsewhere"].lines, cwd=other)
     project.write({"new.txt": "mine\n"})
-    assert told() == [], "git might not switch"
+    scene.each(told(), TABLE["landing that git would not switch for"].lines)
     (project.root / "new.txt").unlink()
     project.git("fetch", "--quiet", ".", "+work:main")
     assert (told(), project.document("show", "GAL-1")["landed"]) == ([], True)
@@ -147,18 +147,38 @@ def test_landing(scene: Scene) -> None:
     seen = json.loads(project.redfirst("show", "GAL-1", "--json", cwd=there).stdout)
     scene.each(actions_of(seen)[2:], TABLE["landing where the base is elsewhere"].lines, cwd=there)
     project.write({"greet.sum": "greet n = n + 1\n"})
-    assert told() == [], "git would refuse to overwrite it"
+    scene.each(told(), TABLE["landing that git would refuse"].lines)
     project.git("checkout", "greet.sum")
     project.write({"other.sum": "other n = n\n"})
     project.commit()
     scene.each(told(), TABLE["landing where the base has moved"].lines)
     project.write({"greet.sum": "greet n = n + 1\n"})
     project.commit()
-    assert told() == [], "it would conflict"
+    scene.each(told(), TABLE["landing that would conflict"].lines)
     project.git("reset", "--quiet", "--hard", "main~2")
     project.git("merge", "--quiet", "gal-1-reject-empty-names")
-    assert told() == [f"git worktree remove '{there}' && git branch -D gal-1-reject-empty-names"]
+    (removed,) = told()
+    command, _, kept = removed.partition("   # its record stays in ")
+    assert command == f"git worktree remove '{there}' && git branch -D gal-1-reject-empty-names"
+    assert "# run-GAL-1: " in project.git("show", f"{kept}:run/summary.md")
     assert project.document("show", "GAL-1")["landed"] is True
+
+
+@pytest.mark.broad
+def test_a_result_for_the_branch_of_a_run_that_waits_is_not_put_there(scene: Scene) -> None:
+    project = scene.project
+    project.write(SECOND)
+    project.commit("a second issue")
+    parked(scene, "--approve", "commit")
+    scene.project.use_script(HONEST, FAST)
+    second = project.run("--worktree", "--base", "work", issue="GAL-2")
+    assert second["reason"] == "done", second
+    scene.each(actions_of(second)[2:], TABLE["landing on the branch of another run"].lines)
+    shown = project.redfirst("show", "GAL-2").stdout
+    assert "finish it first" in shown
+    assert project.document("abandon", "GAL-1")["reason"] == "abandoned"
+    assert "finish it first" not in project.redfirst("show", "GAL-2").stdout
+    assert any(line.startswith("git merge") for line in actions_of(project.document("show", "GAL-2")))
 
 
 @pytest.mark.broad
@@ -215,6 +235,29 @@ def advice_of_doctor(project: Project, check: str) -> str:
     return str(advice)
 
 
+@pytest.mark.broad
+def test_an_answer_that_was_not_measured_yet_stays_when_the_run_is_given_up(scene: Scene) -> None:
+    project = scene.project
+    assert die_at(project, "after journal dispatch_finished", 5, "run", "GAL-1") == KILLED
+    test = "+two: greet 2 = 4"
+    assert test in project.redfirst("diff", "GAL-1").stdout
+    assert project.document("abandon", "GAL-1")["reason"] == "abandoned"
+    assert test in (project.run_folder() / "work.patch").read_text(encoding="utf-8")
+    project.git("gc", "--quiet", "--prune=now")
+    assert test in project.redfirst("diff", "GAL-1").stdout
+
+
+@pytest.mark.broad
+def test_an_issue_that_is_edited_while_a_run_has_it_is_said_not_to_count(scene: Scene) -> None:
+    project = scene.project
+    parked(scene, "--approve", "split")
+    issue = project.root / "TODO" / "GAL-1.md"
+    issue.write_text(issue.read_text(encoding="utf-8").replace("raises ValueError", "raises TypeError"), "utf-8")
+    told = " ".join(project.document("approve", "GAL-1")["_stderr"].split())
+    assert "TODO/GAL-1.md: you changed it after the run began, and that does not count: run-GAL-1 goes by the" in told
+    assert "left as it is" not in told
+
+
 def test_abandoned(scene: Scene) -> None:
     parked(scene, "--approve", "plan")
     scene.each(actions_of(scene.project.document("abandon", "GAL-1")), TABLE["abandoned"].lines)
@@ -259,6 +302,10 @@ def test_the_branch_or_a_file_changed(scene: Scene) -> None:
     project.write({"greet.sum": "greet n = n + 5\n"})
     changed = project.document("approve", "GAL-1")
     scene.each(actions_of(changed), TABLE["worktree changed"].lines)
+    scene.within(changed["note"], TABLE["what puts away what publication would overwrite"].lines)
+    with scene.put_back():  # what is put away comes back, where the run has not changed the same lines
+        project.git("stash", "push", "--include-untracked", "--", "greet.sum")
+        assert project.document("resume", "GAL-1")["outcome"] == "completed"
     project.git("commit", "--quiet", "--message", "mine", "--only", "greet.sum")
     moved = project.document("resume", "GAL-1")
     scene.each(actions_of(moved), TABLE["branch moved"].lines)
@@ -268,6 +315,9 @@ def test_the_branch_or_a_file_changed(scene: Scene) -> None:
 def test_no_baseline(scene: Scene) -> None:
     scene.project.write({"greet.check": "no check at all\n"})
     scene.project.commit()
+    with scene.put_back():
+        rejected = parked(scene, "--worktree", "--base", "work", reason="baseline_impossible")
+        scene.each(actions_of(rejected), TABLE["rejected in a worktree that was made for it"].lines)
     scene.each(actions_of(parked(scene, reason="baseline_impossible")), TABLE["baseline impossible"].lines)
 
 

@@ -24,7 +24,7 @@ _STARTS: Final = ("redfirst ", "git ", "cd ", "kill ", "npm ")
 _OTHER_PROGRAMS: Final = ("ls ", "pip ")
 _HELD: Final = re.compile(r'"\.\.\."|(?<![\w/-])(?!COMMIT|PLACE|TODO|GAL)[A-Z]{2,}(?![\w-])')
 _KEYWORDS: Final = {"actions", "safe_next_actions"}
-_SAID: Final = re.compile(r"(?<=\w)   #.*")
+_SAID: Final = re.compile(r"(?:(?<=[\w'])|(?<= {}))   #.*")
 """What is said of a command beside it."""
 _REDFIRST: Final = (
     "abandon agents approve config demo desk diff doctor explain hand-in init issue mcp recipes reject resume routes "

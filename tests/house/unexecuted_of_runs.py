@@ -153,7 +153,6 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "redfirst init": NETWORK,
     },
     "service/in_the_way.py": {
-        "git stash": 'the start of the command that the situation "what puts it away" types',
         "redfirst diff {}": "files that cannot be merged: tests/e2e/test_branch_moved.py types it",
     },
     "service/init_config.py": {
@@ -174,6 +173,10 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     },
     "service/other_worktrees.py": {
         "git -C {} ": "the frame around a command; what stands in it is executed",
+    },
+    "service/next_lines.py": {
+        "git log --stat {}..{}": "of a result that a person put there: tests/e2e/test_branch_moved.py types it",
+        "redfirst run {}": "what it takes away",
     },
     "service/patches.py": {
         "git no longer has the objects of {} ({}): its ref {} {}. Reports, evidence and journal are still in {}.": (
@@ -206,6 +209,10 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "redfirst ({})": "the name of the program",
     },
     "steps/publication/manual_ways.py": {
+        "git stash": 'the start of the command that the situation "what puts it away" types',
+        "redfirst abandon {}, then redfirst run {} --previous {}": (
+            "tests/e2e/test_branch_moved.py reads the recipe in the note and types it, step by step"
+        ),
         "git cherry-pick would fit, but for what is not committed: {}": SENTENCE,
         "git cherry-pick {}": "tests/e2e/test_branch_moved.py reads the recipe in the note and types it, step by step",
         "git cherry-pick {}..{} would stop: {}": SENTENCE,
@@ -218,6 +225,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     "steps/publication/moving.py": {
         "git did not move {}: has a killed git left {}.lock? Remove it, then resume": SENTENCE,
         "git refused to update the files: {}": SENTENCE,
+        "git stash": "tests/e2e/test_next_lines.py types the whole command, and brings back what it put away",
     },
     "verification/recheck.py": {
         "git for-each-ref": "part of a command for more refs than a test would make",

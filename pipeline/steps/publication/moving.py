@@ -12,6 +12,7 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended, PublishMoving
 from pipeline.runs.run_ref import keep_publication
+from pipeline.steps.publication.manual_ways import put_away
 from pipeline.steps.publication.publisher import under_way
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def move(ctx: Publisher, new: str, base: Base, *, first: bool) -> Event | None:
         if refusal is not None:
             if not stays:
                 ctx.run.journal.append(PublishMoving())
-            return _refused(ctx, f"git refused to update the files: {refusal}")
+            return _refused(ctx, _in_the_way(ctx, old, new) or f"git refused to update the files: {refusal}")
     repository.free_branch(ref, new, began)
     if repository.set_ref(ref, new, old):
         return None
@@ -194,6 +195,18 @@ def _seconds(line: Line[PublishIntended] | Line[PublishMoving]) -> float:
 def _refused(ctx: Publisher, why: str) -> Event:
     tracker.show_again(ctx.run, ctx.repository.worktree)
     return Event(signal=Signal.WORKTREE_CHANGED, note=why)
+
+
+def _in_the_way(ctx: Publisher, old: str, new: str) -> str:
+    """Return what the user has not committed where the run writes, and how it is put away; "" where nothing is."""
+    repository, name = ctx.repository, ctx.run.info.run_id
+    written = {change.path for change in repository.diff(old, new)}
+    met = sorted(written.intersection(line[3:] for line in repository.status()))
+    if not met:
+        return ""
+    told = f"you have changes in {', '.join(met)} that are not committed, and the run writes there"
+    then = f"then redfirst resume {name}; git stash pop brings them back"
+    return f"{told}: {put_away(repository, met)}; {then}"
 
 
 def _moved_on(ctx: Publisher, now: str | None, kept: str = "") -> Event:
