@@ -204,14 +204,29 @@ def lanes_words(state: RunState) -> str:
 
 
 def work_tree(run: Run) -> str:
-    """Return the furthest tree of the run: what its current step works on, else head, else what a revision gave up."""
+    """Return the furthest tree of the run: an answer that no step has judged, else what its current step works on.
+
+    Else it is head, else what a revision gave up.
+    """
     state = run.state
+    if (answered := _unjudged(run)) is not None:
+        return answered
     task = state.tasks.get(state.current) if state.current else None
     if task is not None and (found := task.candidate or task.tests or task.stubs):
         return found
     if state.nothing_changed and state.previous_work:
         return state.previous_work
     return state.head
+
+
+def _unjudged(run: Run) -> str | None:
+    """Return the tree of the last admitted change, where its driver died before the step could measure it."""
+    judged = {one.decision.visit for one in run.history if not one.decision.row.startswith("any/")}
+    for record in reversed(run.records.values()):
+        result = run.results.get(record.dispatch)
+        if result is not None and result.gate == "admitted" and result.tree not in {None, result.base_tree}:
+            return result.tree if record.visit not in judged else None
+    return None
 
 
 # --- counters --------------------------------------------------------------------------------------------------------

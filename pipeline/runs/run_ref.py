@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.git import Entry, TreeChange
 from pipeline.runs.activity_file import NOW
+from pipeline.runs.facts import work_tree
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
 from pipeline.runs.store import claim_ref, publish_ref, release_claim, run_ref
 from pipeline.trees import read_regular
@@ -37,6 +38,7 @@ def trees_of(run: Run) -> dict[str, str]:
         }
         found |= {f"task-{task.id}-{name}": tree for name, tree in own.items()}
     found |= {f"step-{one.step}-{number}": one.tree for number, one in enumerate(state.written, 1)}
+    found |= {"work": work} if (work := work_tree(run)) not in found.values() else {}
     return {name: tree for name, tree in found.items() if tree}
 
 
