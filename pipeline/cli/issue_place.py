@@ -43,7 +43,8 @@ def user_errors() -> Generator[None]:
         path = FOLDER if error.path is None else f"{FOLDER}/{error.path}"
         details: dict[str, object] = {} if error.line is None else {"line": error.line}
         actions = _NEXT.get(error.kind, ())
-        raise UserError(error.message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
+        message = f"{path}: {error.message}" if error.kind is ErrorKind.TRACKER_INVALID else error.message
+        raise UserError(message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
 
 
 def say_written(issue_id: str) -> None:

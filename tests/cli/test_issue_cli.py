@@ -351,3 +351,10 @@ def test_an_issue_is_edited_in_place_and_its_line_follows(
     monkeypatch.delenv("VISUAL")
     monkeypatch.delenv("EDITOR", raising=False)
     assert "set VISUAL or EDITOR" in repository.refused("edit", "GAL-40").message
+
+
+def test_a_file_that_cannot_be_read_is_named(repository: Repository) -> None:
+    (repository.root / "TODO" / "GAL-40.md").write_text("---\nid: GAL-40\n<<<<<<< mine\n---\n", encoding="utf-8")
+    refused = repository.run("list").exception
+    assert isinstance(refused, UserError)
+    assert refused.message.startswith("TODO/GAL-40.md: The front matter is not YAML")
