@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from pipeline.service.packets import Packet
 
 
-def show_packet(folder: Path, here: Repository, *, as_document: bool) -> None:
+def show_packet(folder: Path, here: Repository, at: str | None, *, as_document: bool) -> None:
     """Print what is to be answered at the gate of a run."""
     from pipeline.runs.roster import seen_from  # noqa: PLC0415  (heavy, and only for this)
 
     worktree = folder.parents[1]
     with advice_as_typed(here, worktree, folder.name):
-        found = packet(seen_from(here, folder), folder)
+        found = packet(seen_from(here, folder), folder, at)
     answers = answers_as_typed(found.answers, here, worktree, folder.name)
     found = found.model_copy(update={"answers": answers})
     if as_document:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.arguments import AsDocument
+from pipeline.cli.arguments import AsDocument, StepMeant
 from pipeline.cli.text import print_text, terminal_width
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import Reason
@@ -29,6 +29,7 @@ def show(
     packet: Annotated[
         bool, typer.Option("--packet", help="What is to be answered, and the digest for --seen.")
     ] = False,
+    step: StepMeant = None,
     follow: Annotated[bool, typer.Option("--follow", help="With --log: go on until the run ends or parks.")] = False,
     as_document: AsDocument = False,
 ) -> None:
@@ -58,6 +59,10 @@ def show(
 
     if follow and (as_document or not log):
         raise UserError("--follow belongs to --log, and prints lines as they come: no --json.", Reason.USAGE)
+    if packet and (log or verbose):
+        raise UserError("--packet is a page of its own, without --log and --verbose.", Reason.USAGE)
+    if step is not None and not packet:
+        raise UserError("--step belongs to --packet: the gate of a recipe's run that is shown.", Reason.USAGE)
     here = Repository.find(Path.cwd())
     roster = Roster(here)
     folder = find(roster, name)
@@ -65,7 +70,7 @@ def show(
     if packet:
         from pipeline.cli.packet_text import show_packet  # noqa: PLC0415  (the same)
 
-        show_packet(folder, here, as_document=as_document)
+        show_packet(folder, here, step, as_document=as_document)
     elif not log and is_of_recipe(folder):
         show_steps(folder, here, as_document=as_document)
     elif follow:

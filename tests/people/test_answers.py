@@ -174,7 +174,10 @@ def test_gates_of_a_recipe_are_answered_one_after_the_other_and_then_driven(tmp_
     )
     assert project.document("run", "own")["reason"] == "approval"
     packet = project.document("show", "run-own", "--packet")
-    assert packet["error"]["kind"] == "usage"
+    assert packet["error"]["details"]["steps"] == ["one", "two"]
+    packet = project.document("show", "run-own", "--packet", "--step", "two")
+    assert (packet["gate"], packet["question"]) == ("two", "Two?")
+    assert "--step belongs to --packet" in project.document("show", "run-own", "--step", "two")["error"]["message"]
     first = project.document("approve", "run-own", "--step", "one", "--no-drive")
     assert (first["queued"], first["outcome"], first["reason"]) == (False, "parked", "approval")
     second = project.document("approve", "run-own", "answer=yes", "--no-drive")
