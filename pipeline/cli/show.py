@@ -57,12 +57,13 @@ def show(
     from pipeline.service.run_status import log_document, show_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    if follow and (as_document or not log):
-        raise UserError("--follow belongs to --log, and prints lines as they come: no --json.", Reason.USAGE)
-    if packet and (log or verbose):
-        raise UserError("--packet is a page of its own, without --log and --verbose.", Reason.USAGE)
-    if step is not None and not packet:
-        raise UserError("--step belongs to --packet: the gate of a recipe's run that is shown.", Reason.USAGE)
+    for refused, why in (
+        (follow and (as_document or not log), "--follow belongs to --log, and prints lines as they come: no --json."),
+        (packet and (log or verbose), "--packet is a page of its own, without --log and --verbose."),
+        (step is not None and not packet, "--step belongs to --packet: the gate of a recipe's run that is shown."),
+    ):
+        if refused:
+            raise UserError(why, Reason.USAGE)
     here = Repository.find(Path.cwd())
     roster = Roster(here)
     folder = find(roster, name)
