@@ -197,9 +197,8 @@ def _unheard(_: str) -> None:
 
 def answers_of(gate: str, told: Sequence[GateAnswer]) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return what approving does at a gate, and where it can be sent back to, with what that does."""
-    approvals = [one.does for one in told if one.command.startswith("redfirst approve ")]
-    rejections = [one.does for one in told if one.command.startswith("redfirst reject ")]
-    return next(iter(approvals), ""), tuple(zip(WAYS_BACK.get(gate, ()), rejections, strict=False))
+    does = {word: [one.does for one in told if one.command.split()[1] == word] for word in ("approve", "reject")}
+    return next(iter(does["approve"]), ""), tuple(zip(WAYS_BACK.get(gate, ()), does["reject"], strict=False))
 
 
 def feedback_of(folder: Path, fields: Fields) -> str:
