@@ -14,10 +14,9 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
-from pipeline.engine.journal import JOURNAL
 from pipeline.outcomes import FINAL, Outcome, Reason
 from pipeline.policy.characters import as_utf8
-from pipeline.service.runs_document import RunLine
+from pipeline.service.runs_document import RECORDS, RunLine
 from pipeline.service.text_cache import TICK_NS, keep_text, kept_text
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ class EndedRuns:
     def _facts(self, name: str) -> str | None:
         """Return what lstat says of the journal of a run, None where there is none."""
         try:
-            of = os.lstat(f"{self._folder}/{name}/{JOURNAL}")
+            of = os.lstat(f"{self._folder}/{name}/{RECORDS[-1]}")
         except OSError:
             return None
         return f"{of.st_ctime_ns} {of.st_size} {of.st_ino}"
