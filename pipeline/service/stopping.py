@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 STOPS_S: Final = (3.0, 30.0)
 """How long a run is waited for after the first signal, which lets agents answer, and after the second."""
+_AT_ONCE_S: Final = (1.0, 30.0)
+"""The same where nobody is let answer: two signals at once would be one."""
 
 
 class StoppedDocument(BaseModel):
@@ -61,7 +63,7 @@ def stop(folder: Path, *, now: bool = False) -> StoppedDocument:
             path=str(folder / "lock"),
             actions=(f"redfirst show {name}",),
         )
-    stopped = stopped_within(folder, *STOPS_S[: 1 + now])
+    stopped = stopped_within(folder, *(_AT_ONCE_S if now else STOPS_S[:1]))
     run = load_run(folder, driving=False)
     on = (f"redfirst resume {name}", f"redfirst abandon {name}")
     waits = (f"redfirst stop {name} --now", f"redfirst show {name} --log --follow")
