@@ -48,7 +48,7 @@ def check_red(
     ids: Ids = None,
     new: Annotated[
         list[str] | None,
-        typer.Option("--new", metavar="NAME", help="A name or a file that is still to be written; repeatable."),
+        typer.Option("--new", metavar="NAME", help="A name (`Cart.total`) or a file still to be written; repeatable."),
     ] = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:

@@ -155,6 +155,8 @@ def _in_test(record: TestRecord, fault: Fault, frame: Frame, context: Context) -
         if missing.first_party or fault.raised.is_a("ImportError"):
             return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=f"{missing.name} does not exist yet")
         return _no(RedClass.TEST_BROKEN, f"{_said(fault)}: that object is not the project's own")
+    if any(context.names_method(one.name, one.owner) for one in fault.special):
+        return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=_said(fault))
     call = _CALL_FAULT.match(fault.raised.message) if fault.raised.is_a("TypeError") else None
     if call is not None and context.introduces(call["name"], call["name"].rpartition(".")[0]):
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=_said(fault))

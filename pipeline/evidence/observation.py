@@ -88,11 +88,13 @@ class Fault(Value):
 
     `expectation` marks a failed expectation of the runner itself ("DID NOT RAISE"); `bare` a failing line that states
     failure without looking at anything (`assert False`, `pytest.fail()`); `missing_fixture` one that nobody defines.
+    `special` are the methods of which one would have kept an error of Python's own syntax away: `len(x)`, `x + y`.
     """
 
     chain: tuple[Raised, ...] = Field(min_length=1)
     frames: tuple[Frame, ...] = ()
     missing: Missing | None = None
+    special: tuple[Missing, ...] = ()
     expectation: bool = False
     bare: bool = False
     missing_fixture: str = ""

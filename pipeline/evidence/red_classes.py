@@ -96,6 +96,25 @@ class Context:
         silent = self.task_files - {symbol.path for symbol in self.symbols}
         return bool(owner) and any(self.names.is_module(path, owner) for path in silent)
 
+    def names_method(self, name: str, owner: str) -> bool:
+        """Return whether a symbol of the task is just this method of this class, and the class is none of the tests'.
+
+        Stricter than `introduces`: the error that lacks a special method names no object, and a word is soon the same.
+        """
+        return any(self._is_method(symbol, name, _parts(owner)) for symbol in self.symbols)
+
+    def _is_method(self, symbol: Symbol, name: str, owner: list[str]) -> bool:
+        *cls, method = _parts(symbol.name)
+        if method != name or not cls or owner[-len(cls) :] != cls:
+            return False
+        module = ".".join(owner[: -len(cls)])
+        if any(self._is_of_tests(".".join(owner[:end])) for end in range(1, len(owner))):
+            return False
+        return not (symbol.path and module) or self.names.is_part_of(symbol.path, module)
+
+    def _is_of_tests(self, module: str) -> bool:
+        return any(self.names.is_module(path, module) for path in self.layout.collected if self.layout.is_test(path))
+
     def _creates_module(self, module: str) -> bool:
         """Return whether the task creates a module or package; one that exists and fails to import is broken."""
         places = {symbol.path for symbol in self.symbols if symbol.path} | self.task_files

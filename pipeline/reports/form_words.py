@@ -137,7 +137,7 @@ SENTENCES: Final[dict[str, str]] = {
     "SplitTask.files": "Production files that the task may change.",
     "SplitTask.test_files": "Test files that it may change.",
     "SplitTask.description": "What is to be done.",
-    "SplitTask.symbols": "Names that it introduces or changes.",
+    "SplitTask.symbols": "Names that it introduces or changes; of a method Class.method.",
     "SplitTask.tests_to_change": _OLD_TESTS,
     "SplitTask.code_context": "A few lines of the code that matters.",
     "SplitTask.integration_contract": "What other tasks rely on.",

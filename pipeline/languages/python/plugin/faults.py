@@ -8,6 +8,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .special_methods import names_of, wanted
 from .syntax import SCOPES
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 CHAIN_LIMIT = 8
 _MESSAGE_LIMIT = 2000
 _FRAME_LIMIT = 60
+_SPECIAL_LIMIT = 40
 _EXAMPLE = "<doctest>"
 _BUILT_IN = {*dir(builtins), "NoneType", "function", "coroutine", "generator", "method"}
 _RUNNER_FILES = re.compile(r"[\\/]_pytest[\\/](raises|python_api|recwarn)\.py$")
@@ -54,6 +56,7 @@ class Faults:
             "chain": [self._raised(link) for link in _chain(decisive)],
             "frames": frames[-_FRAME_LIMIT:],
             "missing": self._missing(decisive),
+            "special": self._special(decisive),
             "expectation": _failed_expectation(decisive),
             "bare": own is not None and self._bare(own),
             "missing_fixture": str(getattr(decisive, "argname", "") or "")
@@ -158,6 +161,15 @@ class Faults:
                 owner = module if isinstance(holder, type(sys)) else module + "." + kind.__qualname__
             known = self._offers(module) if module else owner not in _BUILT_IN
         return {"name": name, "owner": owner, "first_party": known}
+
+    def _special(self, error: BaseException) -> list[dict[str, Any]]:
+        """Return the special methods of the workspace's classes of which one would have kept the error away."""
+        named = dict.fromkeys((method, *names_of(cls)) for cls, method in wanted(error))
+        return [
+            {"name": method, "owner": module + "." + cls, "first_party": True}
+            for method, module, cls in named
+            if self._offers(module)
+        ][:_SPECIAL_LIMIT]
 
     def _offers(self, module: str) -> bool:
         return module.partition(".")[0] in self._workspace.top_level_names()

@@ -1,0 +1,114 @@
+"""A special method that the task introduces: its absence is RED, and that of no other method of no other class is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from languages.direct import context_of, files_of, measure, write
+
+from pipeline.evidence.classify import classify
+from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.languages.python.plugin.special_methods import methods_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.evidence.observation import Observation
+
+WAYS = {
+    "__len__": "assert len(Cart()) == 2",
+    "__call__": "assert Cart()('a') == 1",
+    "__getitem__": "assert Cart()['a'] == 1",
+    "__class_getitem__": "assert Cart[int]",
+    "__setitem__": "Cart()['a'] = 1",
+    "__delitem__": "del Cart()['a']",
+    "__iter__": "assert list(Cart()) == []",
+    "__contains__": "assert 'a' in Cart()",
+    "__next__": "assert next(Cart()) == 1",
+    "__enter__": "with Cart() as cart: assert cart",
+    "__exit__": "with Cart(): pass",
+    "__add__": "assert Cart() + 1 == 2",
+    "__radd__": "assert 1 + Cart() == 2",
+    "__iadd__": "cart = Cart(); cart += 1",
+    "__pow__": "assert Cart() ** 2",
+    "__lt__": "assert Cart() < Cart()",
+    "__ge__": "assert sorted([Cart() >= 1])",
+    "__neg__": "assert -Cart() == 1",
+    "__abs__": "assert abs(Cart()) == 1",
+}
+CARTS = "class Cart:\n    pass\n\nclass Basket(Cart):\n    pass\n\nclass Other:\n    pass\n"
+MORE = {
+    "subclass": "assert len(Basket()) == 2",
+    "other": "assert len(Other()) == 2",
+    "raised": "raise TypeError(\"object of type 'Cart' has no len()\")",
+    "of_a_test": "class Mine: pass\n    assert len(Mine()) == 2",
+    "plain": "assert len(1) == 2",
+}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Observation, frozenset[str]]:
+    tests = "".join(f"\n\ndef test_{name.strip('_')}():\n    {body}\n" for name, body in (WAYS | MORE).items())
+    files = {"shop/__init__.py": "", "shop/carts.py": CARTS, "test_carts.py": f"from shop.carts import *\n{tests}"}
+    root: Path = write(tmp_path_factory.mktemp("carts"), files)
+    return measure(root), files_of(root)
+
+
+def cls_of(seen: tuple[Observation, frozenset[str]], test: str, *symbols: Symbol) -> RedClass:
+    observation, existing = seen
+    record = observation.records[f"test_carts.py::test_{test.strip('_')}"]
+    return classify(record, context_of(observation, existing, symbols=symbols)).cls
+
+
+@pytest.mark.slow
+def test_the_absence_of_the_method_that_the_task_names_is_red_and_of_no_other(
+    seen: tuple[Observation, frozenset[str]],
+) -> None:
+    for method in WAYS:
+        named = Symbol("shop/carts.py", f"Cart.{method}")
+        assert cls_of(seen, method, named) is RedClass.MISSING_BEHAVIOR, method
+        assert cls_of(seen, method, Symbol("", f"Cart.{method}")) is RedClass.MISSING_BEHAVIOR, method
+        others = [Symbol("shop/carts.py", f"Other.{method}"), Symbol("shop/other.py", f"Cart.{method}")]
+        others += [Symbol("shop/carts.py", name) for name in ("Cart", method, "Cart.__str__")]
+        assert cls_of(seen, method, *others) is RedClass.TEST_BROKEN, method
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("test", "symbol", "cls"),
+    [
+        ("subclass", "Cart.__len__", RedClass.MISSING_BEHAVIOR),
+        ("subclass", "Basket.__len__", RedClass.MISSING_BEHAVIOR),
+        ("other", "Cart.__len__", RedClass.TEST_BROKEN),
+        ("raised", "Cart.__len__", RedClass.TEST_BROKEN),
+        ("of_a_test", "Mine.__len__", RedClass.TEST_BROKEN),
+        ("plain", "int.__len__", RedClass.TEST_BROKEN),
+    ],
+)
+def test_whose_method_it_is(seen: tuple[Observation, frozenset[str]], test: str, symbol: str, cls: RedClass) -> None:
+    assert cls_of(seen, test, Symbol("", symbol)) is cls
+
+
+@pytest.mark.parametrize(
+    ("message", "methods"),
+    [
+        ("type 'Cart' is not subscriptable", {"Cart": ["__class_getitem__"]}),
+        ("argument of type 'Cart' is not a container or iterable", {"Cart": ["__contains__", "__iter__"]}),
+        ("'Cart' object doesn't support item deletion", {"Cart": ["__delitem__"]}),
+        (
+            "'shop.Cart' object does not support the context manager protocol (missed __exit__ method)",
+            {"Cart": ["__enter__", "__exit__"]},
+        ),
+        ("unsupported operand type(s) for -: 'Cart' and 'Cart'", {"Cart": ["__sub__", "__rsub__"]}),
+        (
+            "unsupported operand type(s) for //=: 'A' and 'B'",
+            {"A": ["__ifloordiv__", "__floordiv__"], "B": ["__rfloordiv__"]},
+        ),
+        ("'<=' not supported between instances of 'A' and 'B'", {"A": ["__le__"], "B": ["__ge__"]}),
+        ("Cart() takes no arguments", {}),
+        ("object of type 'Cart' has no len() at all", {}),
+    ],
+)
+def test_what_other_versions_of_python_say(message: str, methods: dict[str, list[str]]) -> None:
+    assert methods_of(message) == methods
