@@ -239,7 +239,9 @@ def abandon(
         ended = run.state.has_ended
         if ended and not place_of_run(repository, run, environ).exists():
             raise UserError(
-                f"{run.info.run_id} has ended already ({run.state.outcome}).", Reason.USAGE, actions=("redfirst runs",)
+                f"{run.info.run_id} has ended already ({run.state.outcome}).",
+                Reason.USAGE,
+                actions=(f"redfirst show {run.info.run_id}",),  # its last lines say what is left to do, or to remove
             )
         # Nothing is run: no box is needed, and the configuration of today may be what is broken.
         ctx = build_context(repository, run, config_of(run), NoBox(), environ, say)

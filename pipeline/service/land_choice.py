@@ -16,6 +16,7 @@ from pipeline.runs.landed import is_on
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.service.land_document import LandLine
+from pipeline.service.landing import unfinished_on
 from pipeline.service.run_list import lines_of
 from todo import Status
 
@@ -96,8 +97,9 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
         raise UserError(f"There is no branch {bases[0]} to land on.", Reason.USAGE, actions=("git branch --list",))
     waiting: list[Candidate] = []
     lines: list[LandLine] = []
+    first = unfinished_on(here, bases[0])
     for each in found:
-        line = _settled(here, each, bases[0], tip, named=bool(names))
+        line = _settled(here, each, bases[0], tip, named=bool(names)) or _behind(each, bases[0], first)
         if line is None:
             waiting.append(each)
         elif names or line.status != "already":
@@ -117,6 +119,14 @@ def _settled(here: Repository, each: Candidate, base: str, tip: str, *, named: b
     why = f"{each.result.issue} is Done on {base}, by other commits" if done else each.passed_over
     again = (f"redfirst land {each.name}",)
     return each.line("passed_over", why=(why,), safe_next_actions=again) if why else None
+
+
+def _behind(each: Candidate, base: str, first: str | None) -> LandLine | None:
+    """Return what is told of a run whose base another run is still at work on: that one is finished first."""
+    if first is None:
+        return None
+    why = f"{first} is at work on {base}, and publishes there: finish it first"
+    return each.line("waits", why=(why,), safe_next_actions=(f"redfirst show {first}",))
 
 
 def _statuses(here: Repository, tip: str) -> dict[str, Status]:

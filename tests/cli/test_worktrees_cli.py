@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Project:
 
 def typed(project: Project, command: str) -> subprocess.CompletedProcess[str]:
     """Run a command as it was printed, where it was printed."""
-    words = shlex.split(command)
+    words = shlex.split(command, comments=True)
     if words[0] == "redfirst":
         return project.redfirst(*words[1:])
     env = project.environment()

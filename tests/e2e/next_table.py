@@ -129,6 +129,7 @@ TABLE: Final[dict[str, Advice]] = {
         ("service/landing.py",),
         {f"{LAND}; git alone: conflicts with changes of main": Promise(7, NOT_LANDED)},
     ),
+    "land on the branch of another run": Advice(("service/land_choice.py",), {SHOW: READS}),
     "landing on the branch of another run": Advice(
         ("service/landing.py",),
         {"redfirst show run-GAL-1   # finish it first: it is at work on work, and publishes there": READS},
@@ -139,7 +140,7 @@ TABLE: Final[dict[str, Advice]] = {
     ),
     "an ended run is approved": Advice(("service/composition.py",), {SHOW: READS}),
     "an abandoned run is approved": Advice(("service/composition.py",), {AGAIN: Promise(0, TWO_COMMITS), SHOW: READS}),
-    "an ended run is abandoned": Advice(("service/gates.py",), {"redfirst runs": READS}),
+    "an ended run is abandoned": Advice(("service/gates.py",), {SHOW: READS}),
     "no gate": Advice(("service/gates.py",), {RESUME: COMPLETED}),
     "budget": Advice(
         FACTS,

@@ -174,6 +174,9 @@ def test_a_result_for_the_branch_of_a_run_that_waits_is_not_put_there(scene: Sce
     second = project.run("--worktree", "--base", "work", issue="GAL-2")
     assert second["reason"] == "done", second
     scene.each(actions_of(second)[2:], TABLE["landing on the branch of another run"].lines)
+    landed = project.document("land", "GAL-2")
+    assert (landed["_code"], landed["runs"][0]["status"]) == (4, "waits"), landed
+    scene.each(landed["runs"][0]["safe_next_actions"], TABLE["land on the branch of another run"].lines)
     shown = project.redfirst("show", "GAL-2").stdout
     assert "finish it first" in shown
     assert project.document("abandon", "GAL-1")["reason"] == "abandoned"

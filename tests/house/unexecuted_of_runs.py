@@ -29,7 +29,6 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "git branch --list": OF_LANDING,
         "redfirst land --onto {}": OF_LANDING,
         "redfirst land {}": OF_LANDING,
-        "redfirst show {}": OF_LANDING,
     },
     "runs/recipe_run.py": {
         "redfirst abandon {}": "of a journal that is damaged: runs/run.py says the same, and is typed",
