@@ -51,6 +51,7 @@ def history(project: Project) -> str:
     return project.git("log", "--format=%s%n%b%T", "main..work").replace(str(project.root), "")
 
 
+@pytest.mark.broad
 def test_check_10_what_is_approved_on_a_page_becomes_the_same_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def test_check_29_only_a_form_of_this_session_changes_anything(tmp_path: Path, m
     assert project.journal() == before
 
 
+@pytest.mark.broad
 def test_comments_on_lines_go_along_as_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = played_at(tmp_path, monkeypatch).project
     plan = (project.run_folder() / "plan.md").read_text().split("\n")
