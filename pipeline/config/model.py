@@ -13,9 +13,11 @@ from pydantic import Field, create_model
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, inherited_by, overridden
 from pipeline.config.base_table import Seconds, Table
-from pipeline.config.budget import Budget, Cost
+from pipeline.config.budget import Budget
+from pipeline.config.gates import Gates
 from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
+from pipeline.config.work import Work
 from pipeline.evidence.quarantine import Quarantined
 from pipeline.languages.table import LANGUAGES, SEVERAL
 from pipeline.reports.fields import RelPath
@@ -65,24 +67,6 @@ Reviews = Annotated[int, Field(ge=1, description="Reviews: 3 reviews are 2 retri
 Times = Annotated[int, Field(ge=0, description="How often the paid edge may be taken")]
 
 
-class Overlap(StrEnum):
-    """What is done with an order whose plan changes the same files as a driven run: begin it all the same, or wait."""
-
-    GO = "go"
-    WAIT = "wait"
-
-
-class Work(Table):
-    """`[limits.work]`: how many orders of the queue are driven at once, and when none is begun. Not of a repository."""
-
-    jobs: Annotated[int, Field(ge=1, le=64, description="Drivers of all workers of this machine")] = 2
-    per_repo: Annotated[int | None, Field(ge=1, le=64, description="Drivers of one repository")] = None
-    per_provider: Annotated[int | None, Field(ge=1, le=64, description="Drivers that ask one provider")] = None
-    cost_usd_day: Annotated[Cost | None, Field(description="What models may cost in a day, in one repository")] = None
-    min_free_mb: Annotated[int, Field(ge=0, description="Room on the disk below which none is begun")] = 1024
-    overlap: Annotated[Overlap, Field(description="go; or wait for runs whose plans name the same files")] = Overlap.GO
-
-
 class Limits(Table):
     """`[limits]`: how often a loop may be taken (matrix 2); the defaults are the matrix's own."""
 
@@ -110,34 +94,6 @@ class Limits(Table):
     parallel: Annotated[int, Field(ge=1, le=MAX_TASKS, description="Tasks side by side")] = 3
     max_fix_tasks: Annotated[int, Field(ge=1, description="Fix tasks of one review cycle")] = MAX_FIX_TASKS
     work: Work = Work()
-
-
-class Gate(StrEnum):
-    """The points where a run may stop for a person."""
-
-    PLAN = "plan"
-    SPLIT = "split"
-    COMMIT = "commit"
-
-
-class OnTimeout(StrEnum):
-    """What follows when nobody answers in time; a gate is never approved by itself."""
-
-    WAIT = "wait"
-    REMIND = "remind"
-    REJECT = "reject"
-    ABANDON = "abandon"
-
-
-class Gates(Table):
-    """`[gates]`: what people are asked, and what follows when they do not answer in time."""
-
-    timeout: Annotated[
-        str | None, Field(pattern=r"^[1-9][0-9]{0,4}[mhd]$", description="How long a gate waits (72h); None: for ever")
-    ] = None
-    on_timeout: OnTimeout = OnTimeout.WAIT
-    questions: Annotated[int, Field(ge=0, le=20, description="How many questions of agents a run may wait for")] = 0
-    points: Annotated[tuple[Gate, ...], Field(description="Where a person is told that the run passed, unasked")] = ()
 
 
 class FinalReview(Table):
