@@ -159,7 +159,7 @@ def run_command(
     if dry_run:
         from pipeline.cli.dry_run import print_dry_run  # noqa: PLC0415  (the same)
 
-        print_dry_run(repository, options, as_document=as_document)
+        print_dry_run(repository, options, worktree=worktree, as_document=as_document)
         return
     if word and not options.issue:
         drive_steps(

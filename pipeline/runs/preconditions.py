@@ -70,6 +70,15 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     return start
 
 
+def refuse_base_branch(repository: Repository, name: str, base: str | None) -> None:
+    """Refuse the branch that the user stands on where no run could commit to it.
+
+    Raises:
+        UserError: it is the base branch, or there is none.
+    """
+    _check_branch(repository, _start(repository, name, base), name, f"redfirst run {name} --worktree")
+
+
 def examine_recipe(repository: Repository, name: str, base: str | None, *, files_alone: bool) -> Start:
     """Return where a run of a recipe starts that commits to the branch.
 

@@ -9,10 +9,13 @@ from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
+from pipeline.recipes.model import Kind
 from pipeline.recipes.phases import phases_of, why_not
 from pipeline.recipes.plan import Preview, preview
 from pipeline.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Role
+from pipeline.runs.gates import WAYS_BACK
+from pipeline.runs.preconditions import refuse_base_branch
 from pipeline.service.recipe_choice import chosen, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.recipe_issues import with_issues
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.git import Repository
+    from pipeline.recipes.model import Recipe
     from pipeline.service.recipe_choice import Chosen
     from pipeline.service.run_config import RunOptions
 
@@ -43,6 +47,8 @@ class DryRun:
         branch: Where it would publish; None where it does not, or no branch is checked out.
         refused: Why it cannot be run, None where it can.
         trusted: Whether it may be run.
+        asked_gates: The gates that were asked for.
+        in_the_way: Why a run would not begin on this branch, None where it would.
     """
 
     recipe: Chosen
@@ -53,6 +59,8 @@ class DryRun:
     branch: str | None
     refused: str | None
     trusted: bool
+    asked_gates: tuple[str, ...] = ()
+    in_the_way: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Return it for a program."""
@@ -65,14 +73,15 @@ class DryRun:
             "agents": dict(self.agents),
             "dispatches": {"least": self.shown.least, "most": self.shown.dispatches, "limit": self.limit},
             "gates": self.shown.gates,
+            "approve": list(self.asked_gates),
             "branch": self.branch,
-            "runs": self.refused is None,
+            "runs": self.refused is None and self.in_the_way is None,
             "trusted": self.trusted,
         }
 
 
-def dry_run(repository: Repository, options: RunOptions) -> DryRun:
-    """Return what `run` would do with these options.
+def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = False) -> DryRun:
+    """Return what `run` would do with these options; with *worktree* on a branch that is made for it.
 
     Raises:
         UserError: the recipe, its inputs or the configuration cannot be used.
@@ -81,12 +90,13 @@ def dry_run(repository: Repository, options: RunOptions) -> DryRun:
     library = RecipeFiles(repository, tip or None, options.environ)
     found = chosen(library, options.recipe, repository)
     values = with_issues(repository, found.recipe, values_of(found, options.recipe, options.given(found.recipe)))
-    shown = preview(found.recipe, values)
-    if not isinstance(shown, Preview):
-        raise unsound(options.recipe, found.file, shown)
     config = read_config(repository, tip, options.flags, options.environ).config
+    whole, shown = (preview(one, values) for one in (found.recipe, _without_idle(found.recipe, config)))
+    if not isinstance(whole, Preview):
+        raise unsound(options.recipe, found.file, whole)
+    shown = shown if isinstance(shown, Preview) else whole
     phases = phases_of(found.recipe)
-    asked = sorted({role for step in shown.steps for role in step.asks})
+    asked = sorted({role for step in whole.steps for role in step.asks})
     publishes = any(step.kind in {"publish", "phase", "file_issues"} for step in shown.steps)
     return DryRun(
         recipe=found,
@@ -94,10 +104,32 @@ def dry_run(repository: Repository, options: RunOptions) -> DryRun:
         shown=shown,
         agents={role: _agent(config, role) for role in asked if role in set(Role)},
         limit=shown.limit if phases is None else config.limits.dispatches + DISPATCHES_PER_TASK,
-        branch=repository.branch() if publishes else None,
+        branch=repository.branch() if publishes and not worktree else None,
         refused=why_not(found.recipe),
         trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
+        asked_gates=tuple(gate for gate in WAYS_BACK if gate in options.gates),
+        in_the_way=_branch_in_the_way(repository, options) if publishes and not worktree else None,
     )
+
+
+def _without_idle(recipe: Recipe, config: Config) -> Recipe:
+    """Return the recipe without the reviewers of its phases that are off, so that none is named who is not asked."""
+    off = {role for role in Role if config.agent(role).backend is Backend.OFF}
+    steps = (
+        step.model_copy(update={"review": tuple(role for role in step.review if role not in off)})
+        if step.kind is Kind.PHASE
+        else step
+        for step in recipe.steps
+    )
+    return recipe.model_copy(update={"steps": tuple(steps)})
+
+
+def _branch_in_the_way(repository: Repository, options: RunOptions) -> str | None:
+    try:
+        refuse_base_branch(repository, options.issue or options.recipe, options.base)
+    except UserError as error:
+        return error.message
+    return None
 
 
 def _agent(config: Config, role: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.progress import counted
@@ -21,12 +21,16 @@ from pipeline.runs.plans import BOTH
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence
-from pipeline.steps.asking.task_drafts import accepted, ids_line, lint_tasks, tasks_of_plan
+from pipeline.steps.asking.task_drafts import accepted, ids_line, lint_tasks, may_bring_a_task, tasks_of_plan
 from pipeline.steps.asking.words import baseline_md
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
     from pipeline.steps.context import Context
+
+_NO_TASK: Final = (
+    "Leave `task` out: a person looks at the plan or the split of this run, so the split is asked for by itself."
+)
 
 
 async def run(ctx: Context) -> Event:
@@ -52,7 +56,7 @@ async def run(ctx: Context) -> Event:
         ctx.state.start,
         artifacts=artifacts,
         accept=lambda report: None if questions.is_question(report) else _refused(ctx, report),
-        extra=f"{ids_line(ctx) if ctx.state.plan_brings_tasks else ''}{may_ask.words}".strip(),
+        extra=f"{_about_tasks(ctx)}{may_ask.words}".strip(),
         asks=may_ask.asks,
     )
     answer = await ask(ctx, request)
@@ -63,6 +67,13 @@ async def run(ctx: Context) -> Event:
     number = answer.result.dispatch[:3]
     attempt = ctx.run.records[int(number)].attempt
     return _drafted(ctx, _plan(answer.report), attempt, number, (answer.evidence,))
+
+
+def _about_tasks(ctx: Context) -> str:
+    """Return what is told of tasks in a plan: their ids, or that none is wanted where a split is asked for."""
+    if ctx.state.plan_brings_tasks:
+        return ids_line(ctx)
+    return "" if may_bring_a_task(ctx) else _NO_TASK
 
 
 def _drafted(

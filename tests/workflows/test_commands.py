@@ -118,11 +118,29 @@ def test_check_02_a_dry_run_asks_nobody_and_writes_nothing(tmp_path: Path) -> No
     assert (steps["fix"]["sees"], steps["fix"]["writes"]) == (["cause"], ["src"])
     assert (document["dispatches"]["most"], document["gates"], document["branch"]) == (11, 1, "work")
     assert (document["runs"], document["inputs"]) == (True, {"tests": "all", "code": "src"})
+    asked = ("run", "GAL-1", "--approve", "split,plan", "--agent", "simplify=off", "--dry-run")
+    gated = project.redfirst(*asked).stdout
+    assert "Waits for you at gate plan, gate split." in gated
+    assert "reviewed by @check\n" in gated
+    assert "and @simplify" not in gated
+    assert "@simplify: off" in gated
+    assert json.loads(project.redfirst(*asked, "--json").stdout)["approve"] == ["plan", "split"]
     unseen = json.loads(project.redfirst("run", "mine", "issue=gal-1", "--dry-run", "--json").stdout)
     assert (unseen["runs"], unseen["trusted"]) == (True, False)
     for words in (["research"], ["quick"], ["GAL-1", "x=y"], ["GAL-1", "--recipe", "quik"], ["./none.yaml"]):
         assert project.redfirst("run", *words, "--dry-run").returncode == 2, words
     assert files(project.root, project.home) == before
+
+
+def test_a_dry_run_on_the_base_branch_says_that_a_run_refuses_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script([])
+    project.git("switch", "-q", "main")
+    told = project.redfirst("run", "GAL-1", "--dry-run")
+    assert (told.returncode, "Publishes on" in told.stdout) == (0, False)
+    assert "It would not begin here. You stand on main, which is the base branch." in told.stdout
+    assert json.loads(project.redfirst("run", "GAL-1", "--dry-run", "--json").stdout)["runs"] is False
+    assert "It would not begin" not in project.redfirst("run", "GAL-1", "--worktree", "--dry-run").stdout
 
 
 def test_two_writers_of_one_place_say_why_they_wait(tmp_path: Path) -> None:

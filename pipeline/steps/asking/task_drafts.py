@@ -53,9 +53,14 @@ def tasks_of_plan(ctx: Context, plan: PlanReport | PlanAndTasks) -> tuple[Task, 
     """Return the tasks that came with a plan: all, or its one; none where a person wants to see the split."""
     if isinstance(plan, PlanAndTasks):
         return tasks_of(ctx, SplitReport(tasks=plan.tasks))
-    if plan.task is None or {"plan", "split"} & ctx.state.gates:
+    if plan.task is None or not may_bring_a_task(ctx):
         return ()
     return tasks_of(ctx, SplitReport(tasks=(plan.task,)))
+
+
+def may_bring_a_task(ctx: Context) -> bool:
+    """Return whether the task of a plan counts: not where a person looks at plan or split, who sees a split."""
+    return not {"plan", "split"} & ctx.state.gates
 
 
 def accepted(found: tuple[Task, ...] | Malformed) -> tuple[Task, ...]:
