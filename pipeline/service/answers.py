@@ -19,7 +19,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import RecipeRun, is_of_recipe
 from pipeline.runs.run import Run
-from pipeline.service import composition, gates, recipe_gates, recipe_run
+from pipeline.service import composition, gates, recipe_driving, recipe_gates
 from pipeline.service.packets import require_question, require_seen
 from pipeline.service.ports import build_context
 from pipeline.service.recipe_ports import context_of
@@ -231,7 +231,7 @@ def under_lease(
             steps = RecipeRun.load(folder, driving=True)
             here = context_of(repository, steps, gates.config_of(steps), NoBox(), environ, say)
             of_recipe(here)
-            recipe_run.put_away(here)
+            recipe_driving.put_away(here)
             steps.queue()
             return steps
         run = Run.load(folder, driving=True)

@@ -20,7 +20,7 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import onto_advised
 from pipeline.runs.spending import spent
 from pipeline.service.recipe_gates import StepGate, open_gates
-from pipeline.service.recipe_run import output_of
+from pipeline.service.recipe_driving import output_of
 from pipeline.service.run_result import RecipeLine
 from pipeline.steps.recipe_outcome import last_decision, summary_of
 
