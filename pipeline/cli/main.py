@@ -138,6 +138,7 @@ def run_command(
     from pipeline.cli.recipe_runs import drive_steps  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.service import composition, recipe_choice, recipe_run, worktrees  # noqa: PLC0415  (the same)
+    from pipeline.service.landing import unfinished_on  # noqa: PLC0415  (the same)
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
@@ -169,6 +170,8 @@ def run_command(
         repository, options = worktrees.create(here, options)
         for line in (f"made the worktree {repository.worktree}", *worktrees.left_behind(here, repository)):
             say(line)
+        if (first := unfinished_on(here, options.base or "")) is not None:
+            say(f"{first} is at work on {options.base}, too: what this run makes lands there once that one is finished")
 
     async def start(display: Display) -> Context:
         begun = composition.start(repository, options, display)

@@ -173,6 +173,7 @@ def test_a_result_for_the_branch_of_a_run_that_waits_is_not_put_there(scene: Sce
     scene.project.use_script(HONEST, FAST)
     second = project.run("--worktree", "--base", "work", issue="GAL-2")
     assert second["reason"] == "done", second
+    assert "run-GAL-1 is at work on work, too: what this run makes lands there once that one is" in second["_stderr"]
     scene.each(actions_of(second)[2:], TABLE["landing on the branch of another run"].lines)
     landed = project.document("land", "GAL-2")
     assert (landed["_code"], landed["runs"][0]["status"]) == (4, "waits"), landed
