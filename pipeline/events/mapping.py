@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engine import events as engine
-from pipeline.events import model
-from pipeline.events.model import Data, Event, full
+from pipeline.events import run_data
+from pipeline.events.model import Event, full
 from pipeline.policy.characters import visible
 from pipeline.runs import events as runs
 
 if TYPE_CHECKING:
     from pipeline.engine.journal import Line
+    from pipeline.events.run_data import Data
 
 _LONGEST: Final = 200
 """Characters of what an agent or a step said that an event repeats."""
@@ -60,57 +61,57 @@ def event_of(line: Line, origin: Origin) -> Event | None:
 def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each kind)
     match line.data:
         case engine.RunStarted(issue=issue, start_commit=commit):
-            return model.RunBegan(issue=issue, start_commit=commit)
+            return run_data.RunBegan(issue=issue, start_commit=commit)
         case engine.RunResumed(step=step, was=was):
-            return model.RunWentOn(step=step, was=was, epoch=line.epoch)
+            return run_data.RunWentOn(step=step, was=was, epoch=line.epoch)
         case engine.RunQueued(step=step):
-            return model.RunQueued(step=step)
+            return run_data.RunQueued(step=step)
         case engine.RunParked(outcome=outcome, reason=reason):
-            return model.RunParked(outcome=outcome, reason=reason)
+            return run_data.RunParked(outcome=outcome, reason=reason)
         case engine.RunFinished(outcome=outcome, reason=reason):
-            return model.RunFinished(outcome=outcome, reason=reason)
+            return run_data.RunFinished(outcome=outcome, reason=reason)
         case engine.DecisionMade() as made:
             return _decided(made)
         case engine.GateOpened(gate=gate):
-            return model.ApprovalRequested(gate=gate)
+            return run_data.ApprovalRequested(gate=gate)
         case engine.GateAnswered() as answered:
             return _answered(answered)
         case engine.PointPassed(point=point):
-            return model.PointPassed(point=point)
+            return run_data.PointPassed(point=point)
         case engine.InputRequested(question=question, note=note):
-            return model.InputRequested(question=question, note=shortened(note))
+            return run_data.InputRequested(question=question, note=shortened(note))
         case engine.InputGiven(question=question, actor=actor, via=via):
-            return model.InputGiven(question=question, actor=shortened(actor), via=via)
+            return run_data.InputGiven(question=question, actor=shortened(actor), via=via)
         case engine.GateExpired(gate=gate, then=then):
-            return model.ApprovalExpired(gate=gate, then=then)
+            return run_data.ApprovalExpired(gate=gate, then=then)
         case runs.StepStarted(step=step):
-            return model.StepStarted(step=step)
+            return run_data.StepStarted(step=step)
         case runs.StepSettled(step=step, checkpoint=checkpoint):
-            return model.StepSettled(step=step, checkpoint=checkpoint)
+            return run_data.StepSettled(step=step, checkpoint=checkpoint)
         case runs.StepHeld(step=step):
-            return model.StepHeld(step=step)
+            return run_data.StepHeld(step=step)
         case runs.StepUnsettled(step=step):
-            return model.StepReopened(step=step)
+            return run_data.StepReopened(step=step)
         case runs.DispatchStarted() as began:
             return _began(began)
         case runs.DispatchFinished() as ended:
             return _ended(ended)
         case runs.MeasuredTests() as said:
             what = shortened(said.what)
-            return model.TestsMeasured(what=what, state=said.state, outcomes=said.outcomes, seconds=said.seconds)
+            return run_data.TestsMeasured(what=what, state=said.state, outcomes=said.outcomes, seconds=said.seconds)
         case runs.ChangeAdmitted(dispatch=dispatch, paths=paths):
-            return model.ChangeAdmitted(dispatch=dispatch, paths=_visible(paths), refused=())
+            return run_data.ChangeAdmitted(dispatch=dispatch, paths=_visible(paths), refused=())
         case runs.ChangeRejected(dispatch=dispatch, paths=paths, violations=violations):
             refused = _visible(tuple(f"{one.path} ({one.rule})" for one in violations))
-            return model.ChangeRejected(dispatch=dispatch, paths=_visible(paths), refused=refused)
+            return run_data.ChangeRejected(dispatch=dispatch, paths=_visible(paths), refused=refused)
         case runs.TaskDone(task=task, status=status):
-            return model.TaskDone(task=task, status=status)
+            return run_data.TaskDone(task=task, status=status)
         case runs.Published(branch=branch, commits=commits):
-            return model.PublicationDone(branch=visible(branch), commits=commits)
+            return run_data.PublicationDone(branch=visible(branch), commits=commits)
         case runs.Landed(onto=onto, base=base, commits=commits):
-            return model.LandingDone(onto=visible(onto), base=base, commits=commits)
+            return run_data.LandingDone(onto=visible(onto), base=base, commits=commits)
         case runs.LandingRefused() as refused:
-            return model.LandingRefused(
+            return run_data.LandingRefused(
                 onto=visible(refused.onto),
                 base=refused.base,
                 found=refused.found,
@@ -122,7 +123,7 @@ def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each
 
 
 def _decided(made: engine.DecisionMade) -> Data:
-    kind = model.StepFailed if made.row.startswith("any/") else model.StepCompleted
+    kind = run_data.StepFailed if made.row.startswith("any/") else run_data.StepCompleted
     to = made.action.get("to")
     return kind(
         step=made.step,
@@ -139,12 +140,12 @@ def _answered(answered: engine.GateAnswered) -> Data:
     word, _, to = answered.answer.partition(" to ")
     actor = None if answered.actor is None else shortened(answered.actor)
     if word == "approved":
-        return model.ApprovalGranted(gate=answered.gate, actor=actor, via=answered.via)
-    return model.ApprovalRejected(gate=answered.gate, actor=actor, via=answered.via, to=to or None)
+        return run_data.ApprovalGranted(gate=answered.gate, actor=actor, via=answered.via)
+    return run_data.ApprovalRejected(gate=answered.gate, actor=actor, via=answered.via, to=to or None)
 
 
 def _began(began: runs.DispatchStarted) -> Data:
-    return model.DispatchStarted(
+    return run_data.DispatchStarted(
         dispatch=began.dispatch,
         role=began.role.value,
         kind=began.kind,
@@ -156,7 +157,7 @@ def _began(began: runs.DispatchStarted) -> Data:
 
 
 def _ended(ended: runs.DispatchFinished) -> Data:
-    return model.DispatchFinished(
+    return run_data.DispatchFinished(
         dispatch=ended.dispatch,
         signal=ended.signal,
         gate=ended.gate,

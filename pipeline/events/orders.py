@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.events import model
+from pipeline.events import order_data
 from pipeline.events.mapping import shortened
-from pipeline.events.model import Data, Event, full
+from pipeline.events.model import Event, full
 from pipeline.policy.characters import visible
 from pipeline.queue import lines
 
 if TYPE_CHECKING:
+    from pipeline.events.run_data import Data
     from pipeline.queue.lines import OrderLine
 
 
@@ -47,7 +48,7 @@ def event_of_order(line: OrderLine, origin: OrdersOrigin) -> Event | None:
 def _data(line: OrderLine) -> Data | None:
     match line.data:
         case lines.OrderPlaced() as said:
-            return model.OrderPlaced(
+            return order_data.OrderPlaced(
                 do=said.do,
                 issue=said.issue,
                 run=said.run,
@@ -57,10 +58,10 @@ def _data(line: OrderLine) -> Data | None:
                 priority=said.priority,
             )
         case lines.OrderStarted(log=log):
-            return model.OrderStarted(log=visible(log))
+            return order_data.OrderStarted(log=visible(log))
         case lines.OrderEnded(run=run, outcome=outcome, reason=reason, note=note):
-            return model.OrderEnded(run=run, outcome=outcome, reason=reason, note=shortened(note))
+            return order_data.OrderEnded(run=run, outcome=outcome, reason=reason, note=shortened(note))
         case lines.OrderDropped(why=why):
-            return model.OrderDropped(why=shortened(why))
+            return order_data.OrderDropped(why=shortened(why))
         case _:
             return None

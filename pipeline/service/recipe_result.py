@@ -19,8 +19,8 @@ from pipeline.runs.facts import driven_s
 from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import onto_advised
 from pipeline.runs.spending import spent
-from pipeline.service.recipe_gates import StepGate, open_gates
 from pipeline.service.recipe_driving import output_of
+from pipeline.service.recipe_gates import StepGate, open_gates
 from pipeline.service.run_result import RecipeLine
 from pipeline.steps.recipe_outcome import last_decision, summary_of
 

@@ -1,0 +1,278 @@
+"""What the events of runs say in `data`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Data(BaseModel):
+    """What an event says. A new key is no new version; a key that changes its meaning is one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    NAME: ClassVar[str] = ""
+    """The short name of the type; empty of what several have in common."""
+
+
+class RunBegan(Data):
+    """A run was begun."""
+
+    NAME = "run.started"
+
+    issue: str | None
+    start_commit: str
+
+
+class RunWentOn(Data):
+    """Another process goes on with a run; `was` is how it stood, null where the process before it died."""
+
+    NAME = "run.resumed"
+
+    step: str
+    was: str | None
+    epoch: int
+
+
+class Stopped(Data):
+    """How something stands that no process drives any more."""
+
+    outcome: str
+    reason: str
+
+
+class RunQueued(Data):
+    """A run was answered and goes on at `step` once a process drives it."""
+
+    NAME = "run.queued"
+
+    step: str
+
+
+class RunParked(Stopped):
+    """A run waits: for a person, a budget, an agent."""
+
+    NAME = "run.parked"
+
+
+class RunFinished(Stopped):
+    """A run is over."""
+
+    NAME = "run.finished"
+
+
+class StepStarted(Data):
+    """A step of a recipe is at work."""
+
+    NAME = "step.started"
+
+    step: str
+
+
+class _Decided(Data):
+    step: str
+    task: str | None
+    lane: str
+    signal: str
+    row: str
+    to: str | None
+    note: str
+
+
+class StepCompleted(_Decided):
+    """A step reported, and the row of the matrix that fired says what follows."""
+
+    NAME = "step.completed"
+
+
+class StepFailed(_Decided):
+    """A step came to no answer of its own: a row for any step fired."""
+
+    NAME = "step.failed"
+
+
+class StepSettled(Data):
+    """A step of a recipe is over."""
+
+    NAME = "step.settled"
+
+    step: str
+    checkpoint: str
+
+
+class StepHeld(Data):
+    """A step of a recipe cannot start."""
+
+    NAME = "step.held"
+
+    step: str
+
+
+class StepReopened(Data):
+    """A step of a recipe is done again."""
+
+    NAME = "step.reopened"
+
+    step: str
+
+
+class DispatchStarted(Data):
+    """An agent is asked."""
+
+    NAME = "dispatch.started"
+
+    dispatch: str
+    role: str
+    kind: str
+    task: str | None
+    attempt: int
+    backend: str
+    model: str | None
+
+
+class DispatchFinished(Data):
+    """An agent is done; `signal` is null where its answer counts."""
+
+    NAME = "dispatch.finished"
+
+    dispatch: str
+    signal: str | None
+    gate: str | None
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    note: str
+
+
+class TestsMeasured(Data):
+    """Tests were run by redfirst."""
+
+    NAME = "tests.measured"
+
+    what: str
+    state: str
+    outcomes: dict[str, int]
+    seconds: float | None
+
+
+class _Change(Data):
+    dispatch: str
+    paths: tuple[str, ...]
+    refused: tuple[str, ...]
+
+
+class ChangeAdmitted(_Change):
+    """What an agent changed was taken."""
+
+    NAME = "change.admitted"
+
+
+class ChangeRejected(_Change):
+    """What an agent changed was refused; `refused` has path and rule of each."""
+
+    NAME = "change.rejected"
+
+
+class TaskDone(Data):
+    """A task is left behind: done, or failed."""
+
+    NAME = "task.done"
+
+    task: str
+    status: str
+
+
+class _Gate(Data):
+    gate: str
+
+
+class ApprovalRequested(_Gate):
+    """A person is asked at a gate."""
+
+    NAME = "approval.requested"
+
+
+class _Answered(_Gate):
+    actor: str | None
+    via: str | None
+
+
+class ApprovalGranted(_Answered):
+    """A person approved."""
+
+    NAME = "approval.granted"
+
+
+class ApprovalRejected(_Answered):
+    """It was sent back, by a person or because nobody answered in time (`via`); `to` says where."""
+
+    NAME = "approval.rejected"
+
+    to: str | None
+
+
+class ApprovalExpired(_Gate):
+    """Nobody answered in time; `then` says what follows: remind, reject, abandon."""
+
+    NAME = "approval.expired"
+
+    then: str
+
+
+class InputRequested(Data):
+    """A person is asked a question; `note` is its beginning."""
+
+    NAME = "input.requested"
+
+    question: str
+    note: str
+
+
+class InputGiven(Data):
+    """A person answered it."""
+
+    NAME = "input.given"
+
+    question: str
+    actor: str
+    via: str
+
+
+class PointPassed(Data):
+    """A point was passed at which a person wants to look; nobody is waited for."""
+
+    NAME = "point.passed"
+
+    point: str
+
+
+class PublicationDone(Data):
+    """The branch holds the commits."""
+
+    NAME = "publication.done"
+
+    branch: str
+    commits: tuple[str, ...]
+
+
+class LandingDone(Data):
+    """The base holds the result of a run; `base` is where it pointed before."""
+
+    NAME = "landing.done"
+
+    onto: str
+    base: str
+    commits: tuple[str, ...]
+
+
+class LandingRefused(Data):
+    """A result does not go onto the base, or does not hold there; `then` is what follows."""
+
+    NAME = "landing.refused"
+
+    onto: str
+    base: str
+    found: str
+    then: str
+    note: str
