@@ -14,17 +14,19 @@ from pipeline.reports.fields import FileChange
 from pipeline.reports.markdown import Document, Text, parse
 from pipeline.reports.problems import Problem
 from pipeline.reports.schema_errors import explain
-from pipeline.reports.tasks import TASK_SECTIONS
+from pipeline.reports.tasks import AMENDMENTS, FILES_TO_MODIFY, TASK_SECTIONS, TEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pipeline.reports.decode import JsonObject
+    from pipeline.reports.tasks import Task
 
 RULE: Final = "H020"
 _FILE: Final = re.compile(
     r"\s*[-*+]\s+`(?P<path>[^`]+)`\s*\((?P<action>\w+)(?:\s+from\s+`(?P<from>[^`]+)`)?\)\s*(?::.*)?"
 )
+_LISTED: Final = re.compile(r"\s*[-*+]\s+`(?P<path>[^`]+)`")
 _SCHEMA: Final = FileChange.model_json_schema()
 
 
@@ -49,9 +51,30 @@ def plan_form(text: str) -> tuple[tuple[FileChange, ...], tuple[Problem, ...]]:
     return tuple(files), tuple(sorted(problems))
 
 
-def task_form(text: str) -> tuple[Problem, ...]:
-    """Return the problems of parts in an edited task file that our drafts do not have."""
-    return tuple(_sections(parse(text.removeprefix("\ufeff")), "task", TASK_SECTIONS))
+def task_form(text: str, task: Task) -> tuple[Problem, ...]:
+    """Return the problems of parts in an edited task file that our drafts do not have, or that contradict its head."""
+    document = parse(text.removeprefix("\ufeff"))
+    listed = ((FILES_TO_MODIFY, "files", task.files), (TEST_FILE, "test_files", task.test_files))
+    contrary = [problem for section, key, files in listed for problem in _contrary(document, section, key, files)]
+    return (*_sections(document, "task", TASK_SECTIONS), *contrary)
+
+
+def _contrary(document: Document, section: str, key: str, files: Sequence[FileChange]) -> Iterator[Problem]:
+    """Yield where the list below a heading, which agents read, is not that of the front matter, which counts."""
+    items = ((line, _LISTED.match(line.text)) for line in document.section(section))
+    said = {found["path"]: line.number for line, found in items if found is not None}
+    wanted = [file.path for file in files]
+    granted = "".join(line.text for line in document.section(AMENDMENTS))
+    for path, number in said.items():
+        if path not in wanted:
+            yield Problem(number, RULE, f"{path} stands below {section!r} and not in `{key}` above, which counts")
+    for path in wanted if said else ():
+        if path not in said and path not in granted:
+            yield Problem(
+                min(said.values()),
+                RULE,
+                f"{path} stands in `{key}` above, and not below {section!r}, which agents read",
+            )
 
 
 def _sections(document: Document, what: str, accepted: Sequence[str]) -> Iterator[Problem]:

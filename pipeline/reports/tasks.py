@@ -23,13 +23,15 @@ TaskId = Annotated[str, Field(pattern=r"^(fix-)?[1-9][0-9]{0,5}$")]
 
 CRITERIA: Final = "Acceptance Criteria"
 CODE_CONTEXT: Final = "Code Context"
+FILES_TO_MODIFY: Final = "Files to Modify"
+TEST_FILE: Final = "Test File"
 AMENDMENTS: Final = "Amendments"
 TASK_SECTIONS: Final = (
     "Task",
     CRITERIA,
     CODE_CONTEXT,
-    "Files to Modify",
-    "Test File",
+    FILES_TO_MODIFY,
+    TEST_FILE,
     "Tests to Change",
     "Integration Contract",
     "Constraints",

@@ -77,7 +77,7 @@ def _of_ids(ctx: Context, given: str, task: Task, text: str) -> Iterator[Problem
 
 
 def _of_tasks(ctx: Context, tasks: tuple[Task, ...], texts: Mapping[str, str]) -> dict[str, list[Problem]]:
-    found = {task.id: list(task_form(texts[task.id])) for task in tasks}
+    found = {task.id: list(task_form(texts[task.id], task)) for task in tasks}
     stuck = {task.id for task in tasks} - {task.id for task in execution_order(tasks)}
     if stuck:
         first, what = min(stuck), f"the tasks {', '.join(sorted(stuck))} wait for each other"

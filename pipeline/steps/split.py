@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.engine.events import DecisionMade
@@ -20,11 +20,14 @@ from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, as_given, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.asking.task_drafts import CUT, accepted, ids_line, lint_tasks, new_tasks, tasks_of, tasks_of_plan
+from pipeline.steps.asking.task_reviews import outside_plan
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
+
+_SHOWN: Final = 3
 
 
 async def run(ctx: Context) -> Event:
@@ -73,9 +76,16 @@ async def run(ctx: Context) -> Event:
     return Event(
         signal=Signal.DRAFTED,
         tasks=new_tasks(ctx, tasks),
-        note=counted(len(tasks), "task"),
+        note=counted(len(tasks), "task") + _outside(ctx, tasks),
         evidence=(*names, answer.evidence),
     )
+
+
+def _outside(ctx: Context, tasks: tuple[Task, ...]) -> str:
+    """Return in words which files of a first split the plan does not name; what a fix needs is known only then."""
+    found = [] if ctx.state.fixing else [path for _, path in outside_plan(ctx, tasks)]
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"; not in the plan: {', '.join(found[:_SHOWN])}{more}" if found else ""
 
 
 def _taken(ctx: Context, signal: Signal, tasks: tuple[Task, ...], how: str) -> Event:

@@ -145,6 +145,7 @@ def at_commit(resplit: Played) -> Played:
     for old, new in (
         ("title: Reject empty names", "title: Refuse no name"),
         ("path: tests/test_greet.py\n  action: modify", "path: tests/test_empty.py\n  action: create"),
+        ("- `tests/test_greet.py`\n", "- `tests/test_empty.py` (create)\n"),
         ('- [ ] C1: greet("") raises ValueError', '- [ ] `greet("")` raises ValueError at once'),
     ):
         assert old in text

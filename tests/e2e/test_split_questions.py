@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import finding, play
-from kit import AFTER_MAKE, ALL_WELL, MAKE, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, TESTS, Entry, make_project
+from kit import (
+    AFTER_MAKE,
+    ALL_WELL,
+    MAKE,
+    PLAN,
+    PLAN_ACCEPTED,
+    PLAN_SIMPLE,
+    SPLIT,
+    SPLIT_ACCEPTED,
+    TESTS,
+    Entry,
+    make_project,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,3 +67,13 @@ def test_what_a_finding_says_needs_no_second_question_and_differences_are_shown(
     shown = played.asked("review-split")
     assert shown.text("differences") == "- no task changes `pyproject.toml`, which the plan names\n"
     shown.assert_artifact_rule()
+
+
+def test_a_split_that_leaves_the_plans_list_says_so_to_who_looks_at_it(tmp_path: Path) -> None:
+    split = copy.deepcopy(SPLIT)
+    split["report"]["tasks"][0]["files"].append({"path": "pyproject.toml", "action": "modify"})
+    project = make_project(tmp_path)
+    project.use_script([PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, split, SPLIT_ACCEPTED])
+    parked = project.run("--approve", "split")
+    assert parked["reason"] == "approval", parked
+    assert "1 task; not in the plan: pyproject.toml" in parked["_stderr"]

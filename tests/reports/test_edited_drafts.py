@@ -77,7 +77,7 @@ def test_what_is_rendered_has_exactly_the_sections_that_are_accepted() -> None:
     assert [line[3:] for line in PLAN.splitlines() if line.startswith("## ")] == list(PLAN_SECTIONS)
     assert [line[4:] for line in PLAN.splitlines() if line.startswith("### ")] == list(TEST_DESIGN_PARTS)
     text = task_md(task())
-    assert task_form(text) == ()
+    assert task_form(text, task()) == ()
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(TASK_SECTIONS)
 
 
@@ -105,6 +105,18 @@ def test_a_part_of_a_plan_that_no_draft_has_is_told_with_its_line(old: str, new:
 
 def test_a_section_that_no_task_has_is_told_with_its_line() -> None:
     text = task_md(task()).replace("## Acceptance Criteria", "## Criteria")
-    (problem,) = task_form(text)
+    (problem,) = task_form(text, task())
     assert text.splitlines()[problem.line - 1] == "## Criteria"
     assert "Acceptance Criteria" in problem.message
+
+
+def test_the_list_that_agents_read_is_that_of_the_front_matter_which_counts() -> None:
+    whole = task()
+    text = task_md(whole)
+    path = whole.files[0].path
+    (gone,) = task_form(text, whole.model_copy(update={"files": ()}))
+    assert text.splitlines()[gone.line - 1] == f"- `{path}`"
+    assert gone.message == f"{path} stands below 'Files to Modify' and not in `files` above, which counts"
+    new = whole.files[0].model_copy(update={"path": "new.py"})
+    (added,) = task_form(text, whole.model_copy(update={"files": (*whole.files, new)}))
+    assert added.message == "new.py stands in `files` above, and not below 'Files to Modify', which agents read"

@@ -14,7 +14,7 @@ from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.task_drafts import CUT, WITH_PLAN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from pipeline.reports.fields import Report
@@ -41,16 +41,24 @@ def review_of_tasks(ctx: Context) -> Step:
 
 def _differences(ctx: Context, tasks: Mapping[str, Task]) -> tuple[str, ...]:
     """Return one sentence for each production file that only the tasks name, or only the plan."""
-    of_plan = {path for file in planned(ctx).files for path in (file.path, file.origin) if path}
+    of_plan = _of_plan(ctx)
     named = {path for task in tasks.values() for file in task.files for path in (file.path, file.origin) if path}
     tests = {file.path for task in tasks.values() for file in task.test_files}
     found = [
-        f"task {name} changes `{file.path}`, which the plan does not name"
-        for name, task in tasks.items()
-        for file in task.files
-        if file.path not in of_plan
+        f"task {name} changes `{path}`, which the plan does not name"
+        for name, path in outside_plan(ctx, tasks.values())
     ]
     return (*found, *(f"no task changes `{path}`, which the plan names" for path in sorted(of_plan - named - tests)))
+
+
+def outside_plan(ctx: Context, tasks: Iterable[Task]) -> list[tuple[str, str]]:
+    """Return each production file of a task that the plan does not name, with the task's id before it."""
+    of_plan = _of_plan(ctx)
+    return [(task.id, file.path) for task in tasks for file in task.files if file.path not in of_plan]
+
+
+def _of_plan(ctx: Context) -> frozenset[str]:
+    return frozenset(path for file in planned(ctx).files for path in (file.path, file.origin) if path)
 
 
 def unfounded(review: Review, report: Report) -> Malformed | None:
