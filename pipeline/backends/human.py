@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,7 @@ TIMEOUT_S: Final = 7 * 24 * 3600.0
 _LOOK_S: Final = 0.25
 _REPORT_BYTES: Final = 2_000_000
 _SHOWN: Final = 5
+_HOW_AGENTS_ANSWER: Final = re.compile(r"^# How to answer\n.*?(?=^# What is asked: )", re.MULTILINE | re.DOTALL)
 _REASKED: Final = """\
 Your last answer did not count; below stands why. Only an agent's workspace is put back: your desk is as you left it.
 """
@@ -152,7 +154,7 @@ def _choice(alternatives: int) -> str:
 
 def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
     """Return the agent's prompt with paths of the host, after instructions for the person."""
-    text = job.prompt
+    text = _HOW_AGENTS_ANSWER.sub("", job.prompt, count=1)  # a person has a form
     for mount, here in ((job.view, desk.files), *((mount, desk.artifacts) for mount in job.artifacts)):
         text = text.replace(str(job.box.inside(mount.source, mount.target)), here.name)
     return f"""\

@@ -199,6 +199,15 @@ def test_nothing_is_written_through_a_link_of_the_view(slot: Slot, tmp_path: Pat
     assert (slot.view.host / "file").is_symlink()
 
 
+def test_the_person_is_not_told_how_a_program_answers(slot: Slot) -> None:
+    answer = "# How to answer\n\nOne JSON object to `REDFIRST_REPORT`.\n\n"
+    slot.play(nothing, DONE, prompt=f"Your role.\n\n{answer}# What is asked: implement\n\nDo it.\n")
+    prompt = slot.desk.prompt.read_text()
+    assert "REDFIRST_REPORT" not in prompt
+    assert "One JSON object" not in prompt
+    assert prompt.endswith("Your role.\n\n# What is asked: implement\n\nDo it.\n")
+
+
 def test_the_person_reads_paths_that_are_theirs(slot: Slot) -> None:
     slot.play(nothing, DONE)
     prompt = slot.desk.prompt.read_text()

@@ -95,6 +95,7 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
             done = subprocess.run([desk.tests], check=False, capture_output=True, text=True)
             assert "2 passed" in done.stdout, done
             assert "`run-tests` beside this file" in desk.prompt.read_text(encoding="utf-8")
+            assert "REDFIRST_REPORT" not in desk.prompt.read_text(encoding="utf-8"), "the form is for people"
             (desk.files / "tests/test_greet.py").write_text(TEST_GREET)  # not @make's to change
             told = hand_in(project, asked, "--verdict", "complete")
             assert [one["rule"] for one in told["error"]["details"]["refused"]] == ["test-file"]
