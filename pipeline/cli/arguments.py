@@ -50,6 +50,28 @@ Seen = Annotated[
         "--seen", metavar="DIGEST", help="Only if this is what is there now: the digest that show --packet prints."
     ),
 ]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="REF", help="The base (main, else master).", autocompletion=completion.branches),
+]
+Approve = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--approve",
+        metavar="plan,split,commit",
+        help="Park for a person at these gates; repeatable.",
+        autocompletion=completion.gates,
+    ),
+]
+RecipeFlag = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        metavar="RECIPE",
+        help="The recipe of the run: issue; quick for a small issue; a team's own.",
+        autocompletion=completion.recipes,
+    ),
+]
 AgentFlags = Annotated[
     list[str] | None,
     typer.Option(

@@ -11,7 +11,7 @@ import typer
 
 from pipeline import VERSION, interrupts
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, AsDocumentBesideProgress, ValueFlags
+from pipeline.cli.arguments import AgentFlags, Approve, AsDocumentBesideProgress, Base, RecipeFlag, ValueFlags
 from pipeline.cli.command_table import LAZY_COMMANDS
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.gate_answers import answer_question, approve, reject
@@ -70,33 +70,14 @@ def run_command(
     inputs: Annotated[
         list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Inputs of the recipe, if it has further ones.")
     ] = None,
-    base: Annotated[
-        str | None,
-        typer.Option("--base", metavar="REF", help="The base (main, else master).", autocompletion=completion.branches),
-    ] = None,
+    base: Base = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
     for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
     order: Annotated[str | None, typer.Option("--order", hidden=True)] = None,
-    approve: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--approve",
-            metavar="plan,split,commit",
-            help="Park for a person at these gates; repeatable.",
-            autocompletion=completion.gates,
-        ),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            "--recipe",
-            metavar="RECIPE",
-            help="The recipe of the run: issue; quick for a small issue; a team's own.",
-            autocompletion=completion.recipes,
-        ),
-    ] = None,
+    approve: Approve = None,
+    recipe: RecipeFlag = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done; ask nobody, write nothing.")
     ] = False,

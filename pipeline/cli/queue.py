@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
+from pipeline.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,23 +45,9 @@ def add(
     ],
     priority: Annotated[int, typer.Option("--priority", metavar="N", help="Higher ones begin first (0).")] = 0,
     hold: Annotated[bool, typer.Option("--hold", help="Begin it only after `queue release`.")] = False,
-    base: Annotated[
-        str | None,
-        typer.Option("--base", metavar="REF", help="The base (main, else master).", autocompletion=completion.branches),
-    ] = None,
-    approve: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--approve",
-            metavar="plan,split,commit",
-            help="Park for a person at these gates; repeatable.",
-            autocompletion=completion.gates,
-        ),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option("--recipe", metavar="RECIPE", help="The recipe of the run.", autocompletion=completion.recipes),
-    ] = None,
+    base: Base = None,
+    approve: Approve = None,
+    recipe: RecipeFlag = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     as_document: AsDocument = False,
