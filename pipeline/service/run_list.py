@@ -88,9 +88,11 @@ def find(roster: Roster, name: str | None, *, of_issue: bool = False) -> Path:
 
 def newest(roster: Roster, *, of_issue: bool = False) -> Path | None:
     """Return the folder of the run that was started last, in this worktree if any; readable ones first."""
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (as below)
+    folders = [run.folder for run in roster.newest()]
+    if of_issue:
+        from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
 
-    folders = [run.folder for run in roster.newest() if not (of_issue and is_of_recipe(run.folder))]
+        folders = [folder for folder in folders if not is_of_recipe(folder)]
     readable = zip(folders, lines_of(folders), strict=True)
     # Where none can be read, whoever opens the newest says what is wrong with it.
     return next((folder for folder, line in readable if line.problem is None), folders[0] if folders else None)

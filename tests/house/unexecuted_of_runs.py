@@ -77,6 +77,9 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "redfirst resume {}": OF_GATES,
         "redfirst show {}": OF_GATES,
     },
+    "service/recipe_driving.py": {
+        "redfirst resume {}": OF_RECIPES,
+    },
     "service/recipe_run.py": {
         "redfirst resume {}": OF_RECIPES,
         "redfirst show {}": OF_RECIPES,

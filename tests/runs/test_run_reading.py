@@ -73,7 +73,7 @@ def test_what_can_go_on_may_be_resumed_and_what_has_ended_may_not() -> None:
     for outcome, reasons in ACTIONS.items():
         for reason, actions in reasons.items():
             resumes = any(action.startswith("redfirst resume") for action in actions)
-            goes_on = outcome is Outcome.PARKED and reason not in {Reason.APPROVAL, Reason.LOCKED}
+            goes_on = outcome is Outcome.PARKED and reason not in {Reason.APPROVAL, Reason.INPUT, Reason.LOCKED}
             goes_on |= outcome is Outcome.PARTIAL
             assert resumes is (goes_on or reason is Reason.INTERRUPTED), (outcome, reason)
             assert exit_code(outcome, reason) >= 0
