@@ -19,7 +19,7 @@ def stop(
     ] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Stop a run that another process drives, with everything kept for resume; agents may answer first.
+    """Stop a run that another process drives, with everything kept for resume.
 
     Examples:
       redfirst stop GAL-39

@@ -22,8 +22,10 @@ def is_on(repository: Repository, commits: Sequence[str], start: str, tip: str) 
         start: Where the run began.
         tip: A commit of the base.
     """
+    if tip == start:  # nothing has landed on what stands where the run began
+        return False
     last = commits[-1]
-    if tip != start and repository.is_ancestor(last, tip):
+    if repository.is_ancestor(last, tip):
         return True
     copies = repository.history(f"{start}..{tip}", saying=f"{REBASED_FROM}: {last}")
     return any((REBASED_FROM, last) in repository.trailers(each) for each in copies)

@@ -87,7 +87,7 @@ class Stream:
     """A reader of events over a connection of its own."""
 
     def __init__(self, access: Access, session: str, path: str = "/events", *, last: str | None = None) -> None:
-        self.connection = http.client.HTTPConnection("127.0.0.1", access.port, timeout=30)
+        self.connection = http.client.HTTPConnection("127.0.0.1", access.port, timeout=120)
         back = {} if last is None else {"Last-Event-ID": last}
         headers = {"Host": access.host, "Cookie": f"redfirst={session}", **back}
         self.connection.request("GET", path, headers=headers)
