@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.reports.decode import pointer_of
 from pipeline.reports.form_fields import Blank, Sort
+from pipeline.reports.form_lines import joined
 from pipeline.reports.form_text import either
 from pipeline.reports.forms import meant
 from pipeline.reports.schema_errors import Fault
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _FLAGS: Final = {"yes": True, "true": True, "no": False, "false": False}
 _TAB: Final = 4
-_BLOCKS: Final = ("|", "|-", ">", ">-")
-"""YAML's markers of multi-line text; a form ignores them."""
 
 
 @dataclass
@@ -134,7 +132,7 @@ class _Reader:
             case Sort.LIST:
                 return self.entries(blank, rest, below, place) or None
             case _:
-                text = _joined(rest, below)
+                text = joined(rest, [line.text for line in below])
                 return None if not text else self.scalar(blank, text, place)
 
     def entries(self, blank: Blank, rest: str, below: Sequence[_Line], place: _Place) -> list[Any]:
@@ -188,7 +186,7 @@ class _Reader:
                     self.fault(place, f"found {text[:60]!r}; accepted: yes, no")
                 return flag
             case Sort.NUMBER:
-                if text.isdecimal():
+                if text.removeprefix("-").isdecimal():
                     return int(text)
                 if not blank.also_text:
                     self.fault(place, f"found {text[:60]!r}; accepted: a number")
@@ -208,15 +206,3 @@ def _groups(lines: Sequence[_Line]) -> list[list[_Line]]:
         elif groups:
             groups[-1].append(line)
     return groups
-
-
-def _joined(rest: str, below: Sequence[_Line]) -> str:
-    """Return a field's text: the rest of its line, and the lines below without their indentation."""
-    if rest in _BLOCKS:
-        rest = ""
-    more = textwrap.dedent("\n".join(line.text for line in below)).strip("\n")
-    text = "\n".join(filter(None, (rest, more))).strip()
-    for quote in "\"'":
-        if len(text) > 1 and text[0] == text[-1] == quote and quote not in text[1:-1]:
-            return text[1:-1]
-    return text

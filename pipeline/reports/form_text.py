@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.policy.characters import visible
 from pipeline.reports.form_fields import Blank, Sort
+from pipeline.reports.form_lines import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,19 +27,19 @@ Begun = Mapping[str, Sequence[Mapping[str, str]]]
 """List entries that are begun for the person, by field, such as the findings to answer."""
 
 
-def form_text(report: Blank, head: Iterable[str], begun: Begun, notes: Mapping[str, Sequence[str]]) -> str:
-    """Return the text of an empty form.
+def form_text(report: Blank, head: Iterable[str], begun: Mapping[str, Any], notes: Mapping[str, Sequence[str]]) -> str:
+    """Return the text of a form that is empty but for what is begun; entries that say nothing are left out.
 
     Args:
         report: Its fields.
         head: What stands above it, as comments.
-        begun: Entries that are begun already.
+        begun: By field, the value or the entries that are there already, with escapes for what is hidden in a text.
         notes: By field, what else there is to know of it.
     """
     lines = head_text(head).split("\n")
     for one in report.parts:
         known = (line for note in notes.get(one.name, ()) for line in _comment(note, "#   ", "  "))
-        lines += ["", *_told(one), *known, *_empty(one, "", begun.get(one.name, ()))]
+        lines += ["", *_told(one), *known, *_filled(one, "", begun.get(one.name))]
     return "\n".join(lines) + "\n"
 
 
@@ -122,22 +124,29 @@ def either(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _empty(one: Blank, indent: str, begun: Sequence[Mapping[str, str]] = ()) -> list[str]:
-    lines = [f"{indent}{one.name}:"]
+def _filled(one: Blank, indent: str, value: Any) -> list[str]:
+    """Return the lines of a field with its value; one without a value is there to be filled in."""
+    name, deeper = f"{indent}{one.name}:", f"{indent}  "
     if one.sort is Sort.PART:
-        return [*lines, *(line for part in one.parts for line in _empty(part, indent + "  "))]
+        return [name, *_parts(one, deeper, value)]
     if one.sort is not Sort.LIST:
-        return lines
-    entry = one.parts[0]
-    if entry.sort is not Sort.PART:
-        return [*lines, f"{indent}  -"]
-    for known in begun or ({},):
-        inner = [line for part in entry.parts for line in _empty(part, indent + "    ")]
-        written = [_with_value(line, known) for line in inner]
-        lines += [f"{indent}  - {written[0].lstrip()}", *written[1:]]
-    return lines
+        return written(name, _said(value), deeper)
+    return [name, *(line for each in value or (None,) for line in _entry(one.parts[0], deeper, each))]
 
 
-def _with_value(line: str, known: Mapping[str, str]) -> str:
-    name = line.strip().removesuffix(":")
-    return f"{line} {known[name]}" if name in known else line
+def _entry(one: Blank, indent: str, value: Any) -> list[str]:
+    if one.sort is not Sort.PART:
+        return written(f"{indent}-", _said(value), f"{indent}  ")
+    first, *more = _parts(one, f"{indent}  ", value)
+    return [f"{indent}- {first.lstrip()}", *more]
+
+
+def _parts(one: Blank, indent: str, value: Any) -> list[str]:
+    known: Mapping[str, Any] = value or {}
+    return [line for part in one.parts for line in _filled(part, indent, known.get(part.name))]
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else visible(str(value), keep="\n\t")

@@ -19,6 +19,7 @@ from pipeline.reports.reviews import SplitAnswers
 from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
+from pipeline.runs.run import Run
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.task_reviews import open_questions
 
@@ -33,6 +34,9 @@ _BLOCKING: Final = ("BLOCK", "HIGH")
 _ANSWERED: Final = ("review-plan", "review-split")
 """The kinds that answer the questions of a split, where there are tasks."""
 
+_REDRAFTED: Final = ("previous_plan", "previous_tasks")
+"""The artifacts of whoever is to draft again; what was edited at a gate stands in them."""
+
 
 @dataclass(frozen=True)
 class OpenFinding:
@@ -41,6 +45,14 @@ class OpenFinding:
     id: str
     severity: str
     title: str
+
+
+@dataclass(frozen=True)
+class PreviousReport:
+    """The report of an earlier dispatch of the same kind."""
+
+    dispatch: str
+    report: Mapping[str, Any]
 
 
 def open_findings(asked: Asked) -> list[OpenFinding]:
@@ -54,6 +66,26 @@ def tasks_of(asked: Asked) -> list[Task]:
     files = [*_artifacts(asked, "tasks"), *_artifacts(asked, "task")]
     found = [parse_task_md(file.read_text(encoding="utf-8")) for file in files]
     return [task for task in found if isinstance(task, Task)]
+
+
+def previous_report(asked: Asked) -> PreviousReport | None:
+    """Return the last draft of what is to be drafted again; None where another one is wanted, or none is on disk.
+
+    Where tasks are done a split is about what is left, so that the report of the one before says too much.
+    """
+    if not any(_artifacts(asked, name) for name in _REDRAFTED) or _artifacts(asked, "done_tasks"):
+        return None
+    try:
+        run = Run.load(asked.run_folder, driving=False)
+    except UserError:  # what is wrong with a run is told by the command that drives it
+        return None
+    for record in reversed(run.records.values()):
+        result = run.results.get(record.dispatch)
+        if record.kind != asked.kind or result is None or result.signal is not None or result.report is None:
+            continue
+        if not result.report.get("question"):
+            return PreviousReport(record.dispatch, result.report)
+    return None
 
 
 def _artifacts(asked: Asked, name: str) -> list[Path]:

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from pipeline.reports.form_fields import Blank
     from pipeline.reports.form_reader import Filled
     from pipeline.reports.schema_errors import Fault
+    from pipeline.service.human_report import PreviousReport
 
 _SHOWN: Final = 20
 _HOW: Final = (
     "Write behind the fields, save, and close the editor. Text may go on in the lines below its field, indented; lines "
     "that begin with # are comments. What is left empty is left out; a form that is left as it is hands nothing in."
 )
+
+_EDITED: Final = "What was edited at a gate since is not in it: compare artifacts/previous_* beside this file."
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,17 @@ class ReportForm:
         return self.desk.form
 
     def opened(self) -> str:
-        """Return the form as it is opened: the one that was begun, or an empty one; it lies in its file."""
+        """Return the form as it is opened, and lay it into its file.
+
+        It is the one that was begun; else it begins with the report that is to be revised, or empty.
+        """
+        previous = human_report.previous_report(self.asked)
+        head = self._head(previous)
         try:
-            text = with_head(self._written(), self._head())
+            text = with_head(self._written(), head)
         except FileNotFoundError:
-            text = form_text(self._blank(), self._head(), self._begun(), self._notes())
+            begun = previous.report if previous is not None else self._begun()
+            text = form_text(self._blank(), head, begun, self._notes())
         self.desk.put(self.file, text)
         return text
 
@@ -111,7 +120,7 @@ class ReportForm:
             "prior": [visible(f"{one.id} [{one.severity}] {one.title}") for one in open_ones],
         }
 
-    def _head(self) -> list[str]:
+    def _head(self, previous: PreviousReport | None) -> list[str]:
         asked = self.asked
         about = f", task {asked.task}" if asked.task else ""
         question = f" ({asked.question})" if asked.question else ""
@@ -122,4 +131,6 @@ class ReportForm:
             changed = [*self.difference.changed, *self.difference.removed]
             more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
             lines.append(visible(f"You changed: {', '.join(changed[:_SHOWN]) or 'nothing'}{more}."))
+        if previous is not None:
+            lines.append(visible(f"It began with the report of {previous.dispatch}, to be revised. {_EDITED}"))
         return [*lines, _HOW]

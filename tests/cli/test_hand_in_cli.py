@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import PLAN, SPLIT
 from runs.real import alone, begin, make_repository
 
 from pipeline.backends.desk import POINTER, Asked, Desk
@@ -23,8 +24,10 @@ from pipeline.config.folders import state_folder
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.gate import Policy
 from pipeline.policy.scope import Action, Grant, TestScope, Writes
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.info import DispatchRecord, DispatchResult
+from pipeline.runs.run import Run
 from pipeline.runs.store import state_of_run
 from pipeline.trees import remove_tree
 
@@ -412,6 +415,70 @@ def test_open_findings_stand_in_the_form_and_files_are_judged_before(repository:
     (desk.files / "other.py").write_text("x = 1\n")
     code, told = at_a_terminal("hand-in", "--role", "make", VISUAL=editor(tmp_path, "sys.exit('not asked')"))
     assert (code, "no try is used up" in " ".join(told.split())) == (2, True)
+
+
+def drafted(repository: Repository, number: int, kind: str, report: dict[str, Any] | None) -> None:
+    """Let a draft of run-GAL-1 be over; without a report it counts for nothing."""
+    run = Run.load(repository.worktree / ".workflow/run-GAL-1", driving=True)
+    name = f"{number:03}-{kind}-orchestrator"
+    record = DispatchRecord(
+        dispatch=name,
+        number=number,
+        step="plan",
+        visit=number,
+        resumes=0,
+        role=Role.ORCHESTRATOR,
+        kind=kind,
+        question=None,
+        task=None,
+        attempt=number,
+        reask=None,
+        base_tree="0" * 40,
+        backend="human",
+    )
+    run.start_dispatch(record)
+    signal = Signal.MALFORMED if report is None else None
+    result = DispatchResult(dispatch=name, report=report, signal=signal, base_tree="0" * 40)
+    folder = run.folder / "dispatches" / name
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text(result.model_dump_json(by_alias=True))
+    run.finish_dispatch(result)
+
+
+def lay_artifact(desk: Desk, name: str) -> None:
+    asked = desk.asked()
+    assert asked is not None
+    folder = Path(asked.exchange).parent / "artifacts" / name
+    folder.mkdir(parents=True)
+    (folder / f"{name}.md").write_text("# Plan\n")
+
+
+def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: Repository, tmp_path: Path) -> None:
+    drafted(repository, 1, "plan", {**PLAN["report"], "question": "", "risks": ["first"]})
+    drafted(repository, 2, "plan", {**PLAN["report"], "question": "", "risks": ["second"]})
+    drafted(repository, 3, "plan", {**PLAN["report"], "question": "Which name?"})
+    drafted(repository, 4, "plan", None)
+    desk = lay_out(repository, Role.ORCHESTRATOR, "plan", number=5)
+    lay_artifact(desk, "previous_plan")
+    code, told = at_a_terminal(
+        "hand-in", VISUAL=editor(tmp_path, "text = text.replace('- second\\n', '- second\\n  - one more\\n')")
+    )
+    assert code == 0, told
+    assert "It began with the report of 002-plan-orchestrator" in " ".join((tmp_path / "seen-0").read_text().split())
+    assert json.loads(desk.report.read_text()) == {**PLAN["report"], "risks": ["second", "one more"]}
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize(
+    "artifacts", [(), ("previous_tasks", "done_tasks")], ids=["nothing came back", "some are done"]
+)
+def test_what_is_no_revision_begins_empty(repository: Repository, tmp_path: Path, artifacts: tuple[str, ...]) -> None:
+    drafted(repository, 1, "split", SPLIT["report"])
+    desk = lay_out(repository, Role.ORCHESTRATOR, "split", number=2)
+    for name in artifacts:
+        lay_artifact(desk, name)
+    code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, "pass"))
+    assert (code, "The form says nothing yet." in " ".join(told.split())) == (2, True), told
 
 
 def test_without_an_editor_what_must_be_said_is_asked_for(repository: Repository) -> None:

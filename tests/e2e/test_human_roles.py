@@ -10,9 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kit import GREET, GREET_DONE, HONEST, NEW_ID, REDFIRST, SPLIT, TEST_GREET, TESTS, make_project
+from kit import (
+    GREET,
+    GREET_DONE,
+    HONEST,
+    NEW_ID,
+    PLAN,
+    PLAN_ACCEPTED,
+    PLAN_SIMPLE,
+    REDFIRST,
+    SPLIT,
+    TEST_GREET,
+    TESTS,
+    make_project,
+)
 
 from pipeline.backends.desk import desks_of
+from pipeline.backends.layout import Difference
+from pipeline.service.report_form import ReportForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +126,7 @@ def test_people_check_and_make_and_the_same_gate_judges_them(tmp_path: Path) -> 
             assert {one["path"] for one in told["changes"]} == {"greet.py"}
             assert told["built"] == [".pytest_cache/", "target/"]
     document = result(driver)
-    assert document["outcome"] == "completed", document
+    assert document.get("outcome") == "completed", document
     assert asked_of == [
         "check review-plan",
         "check review-split",
@@ -139,8 +154,32 @@ def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: sig
     told = project.document("hand-in", "--verdict", "COMPLETE")
     assert (told["dispatch"], told["waiting"]) == (asked.dispatch, False)
     document = project.document("resume", "GAL-1")
-    assert document["outcome"] == "completed", document
+    assert document.get("outcome") == "completed", document
     assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
+
+
+@pytest.mark.broad
+def test_a_plan_that_comes_back_is_in_the_form_that_its_author_opens(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    hole = {"severity": "HIGH", "title": "No edge case", "problem": "None is not looked at."}
+    sent_back = {**PLAN_ACCEPTED, "report": {"verdict": "NEEDS WORK", "findings": [hole]}}
+    accepted = {
+        **PLAN_ACCEPTED,
+        "report": {**PLAN_ACCEPTED["report"], "prior": [{"id": "plan-1-01", "status": "resolved"}]},
+    }
+    project.use_script([sent_back, PLAN_SIMPLE, accepted, *HONEST[2:]])
+    driver = begin(project, "run", "GAL-1", "--agent", "orchestrator=human")
+    given = tmp_path / "report.json"
+    opened: list[dict[str, Any]] = []
+    for desk, asked in turns(project, driver):
+        form = ReportForm(desk, asked, Difference((), (), {}, {}))
+        form.opened()
+        opened.append(form.read()[1].report)
+        given.write_text(json.dumps(SPLIT["report"] if asked.kind == "split" else opened[-1] or PLAN["report"]))
+        assert hand_in(project, asked, "--report", str(given))["ok"] is True
+    document = result(driver)
+    assert document.get("outcome") == "completed", document
+    assert opened == [{}, PLAN["report"], {}]
 
 
 @pytest.mark.broad

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kit import PLAN, SPLIT, TASK
 
+from pipeline.policy.characters import visible
+from pipeline.reports.decode import Malformed
 from pipeline.reports.form_fields import Blank, Sort, blanks_of
 from pipeline.reports.form_reader import read_form
 from pipeline.reports.form_text import form_text, marked, unmarked, with_head
 from pipeline.reports.form_words import SENTENCES
 from pipeline.reports.kinds import KINDS, report_schema
-from pipeline.reports.parse import report_faults
+from pipeline.reports.parse import parse_report, report_faults
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -215,3 +220,80 @@ def test_a_whole_plan_with_its_task_can_be_written() -> None:
     assert found.report["task"]["test_files"] == []
     assert not report_faults("plan", Role.ORCHESTRATOR, None, found.report)
     assert {one.sort for one in fields(blank)} == set(Sort)
+
+
+REDRAFTED = [(kind, blanks_of(report_schema(kind, Role.ORCHESTRATOR))) for kind in ("plan", "plan-and-tasks", "split")]
+TEXT = st.one_of(
+    st.lists(st.sampled_from([*"aB \t\n\"'#-:|>[]", "\n\n", "  ", ">|", "#! ", "- ", "title: "]), max_size=7).map(
+        "".join
+    ),
+    st.text(max_size=8).map(lambda text: visible(text, keep="\n\t")),
+).filter(bool)
+
+
+def says_something(part: dict[str, Any]) -> bool:
+    return any(value != [] for value in part.values())
+
+
+def values(blank: Blank) -> st.SearchStrategy[Any]:
+    """Return values of a field that say something."""
+    match blank.sort:
+        case Sort.PART:
+            required = {one.name: values(one) for one in blank.parts if one.is_required}
+            optional = {one.name: values(one) for one in blank.parts if not one.is_required}
+            return st.fixed_dictionaries(required, optional=optional).filter(says_something)
+        case Sort.LIST:
+            return st.lists(values(blank.parts[0]), min_size=0 if blank.needs_list else 1, max_size=2)
+        case Sort.WORD:
+            return st.sampled_from(blank.words)
+        case Sort.FLAG:
+            return st.booleans()
+        case Sort.NUMBER:
+            return st.integers()
+        case _:
+            return TEXT
+
+
+@pytest.mark.parametrize("blank", [blank for _, blank in REDRAFTED], ids=[kind for kind, _ in REDRAFTED])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_form_that_begins_with_a_report_says_the_same_report(blank: Blank, data: st.DataObject) -> None:
+    report = data.draw(values(blank))
+    found = read_form(blank, form_text(blank, ["who is asked"], report, {}), {})
+    assert (found.report, found.faults) == (report, [])
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXT)
+def test_each_text_is_read_as_it_was_written(text: str) -> None:
+    blank = blanks_of(report_schema("plan", Role.ORCHESTRATOR))
+    report = {"problem": text, "risks": [text, text], "test_design": {"behaviours": [{"action": text}]}, "files": []}
+    assert read_form(blank, form_text(blank, [], report, {}), {}).report == report
+
+
+def test_what_a_report_leaves_to_its_defaults_is_empty_in_the_form() -> None:
+    kept = {"plan": PLAN["report"], "plan-and-tasks": {**PLAN["report"], "tasks": [TASK]}, "split": SPLIT["report"]}
+    for kind, blank in REDRAFTED:
+        report = parse_report(kind, Role.ORCHESTRATOR, None, kept[kind])
+        assert not isinstance(report, Malformed), report
+        whole = report.model_dump(mode="json", by_alias=True)
+        text = form_text(blank, [], whole, {})
+        assert parse_report(kind, Role.ORCHESTRATOR, None, read_form(blank, text, {}).report) == report
+
+
+def test_a_text_that_the_form_would_change_stands_behind_a_margin_and_what_is_hidden_is_seen() -> None:
+    blank = blanks_of(report_schema("plan", Role.ORCHESTRATOR))
+    said = {
+        "problem": "one\n\n  two",
+        "approach": '"quoted"',
+        "risks": ["  indented\nflush"],
+        "files": [{"path": "a.py", "action": "modify", "why": "\u202egnp.exe\r"}],
+    }
+    text = form_text(blank, [], said, {})
+    for lines in (
+        "problem:\n  one\n\n    two\n",
+        'approach:\n  >|"quoted"\n',
+        "risks:\n  -\n    >|  indented\n    >|flush\n",
+        "    why: \\u202egnp.exe\\x0d\n",
+    ):
+        assert lines in text
