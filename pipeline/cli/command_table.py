@@ -10,7 +10,7 @@ LAZY_COMMANDS: Final = (
     LazyCommand("runs", "pipeline.cli.runs:runs", "List the runs of all worktrees, the newest first."),
     LazyCommand("show", "pipeline.cli.show:show", "Show how a run stands, and what can be done next."),
     LazyCommand("explain", "pipeline.cli.explain:explain", "Say why a run stands where it does."),
-    LazyCommand("stop", "pipeline.cli.stop:stop", "Stop a run that another process drives, with everything kept for resume."),
+    LazyCommand("stop", "pipeline.cli.stop:stop", "Stop a run that another process drives; all is kept for resume."),
     LazyCommand("diff", "pipeline.cli.diff:diff", "Show the run's work so far as a patch against its start."),
     LazyCommand(
         "events",

@@ -19,7 +19,7 @@ def stop(
     ] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Stop a run that another process drives, with everything kept for resume.
+    """Stop a run that another process drives; all is kept for resume.
 
     Examples:
       redfirst stop GAL-39
