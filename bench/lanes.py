@@ -5,7 +5,8 @@ so that a busy machine slows both, and must come to the same tree. What is asked
 both: by the recipe `quick` one draft and one review, by `issue` four rounds before and one after. Where agents are all
 that takes time, three tasks come to 0.50 and 0.64. Figures are medians.
 
-With `--writers 8` it is a recipe of so many steps that write side by side, as a ratio to the same with one of them.
+With `--writers 8` it is a recipe of so many steps that write side by side, in the box that works here, as a ratio to
+the same with one of them.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def seconds_of_writers(folder: Path, count: int, seconds: float) -> float:
     steps = [{"id": f"w{number}", "agent": "make", "write_set": [f"docs/{number}.md"]} for number in range(count)]
     project = story.made(folder, *steps, max_concurrency=count)
     entries = [story.writes(f"w{number}", {f"docs/{number}.md": "x\n"}, sleep_s=seconds) for number in range(count)]
-    project.use_script(entries, story.LOOSE)
+    project.use_script(entries)
     began = time.monotonic()
     done = project.redfirst("run", "r")
     took = time.monotonic() - began
