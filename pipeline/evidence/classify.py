@@ -59,7 +59,11 @@ def _classified(record: TestRecord, context: Context) -> Classified:
         case Ended.PASSED | Ended.XPASSED:
             if context.announced(record):
                 return Classified(RedClass.GUARD, legal=True, message="passes, as announced")
-            return _no(RedClass.PASSED_UNMARKED, "passes already; a RED test must fail before the change")
+            return _no(
+                RedClass.PASSED_UNMARKED,
+                "passes already; a RED test must fail before the change (one that is to pass before, too, is a GUARD "
+                "in `tests`)",
+            )
         case Ended.SKIPPED:
             return _no(RedClass.SKIPPED, f"is skipped ({record.reason}); a skipped test shows nothing")
         case Ended.XFAILED | Ended.STRICT_XPASS:

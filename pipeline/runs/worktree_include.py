@@ -58,15 +58,34 @@ def include_ignored(repository: Repository, place: Path) -> None:
     staging = kept.with_name("include.tmp")
     remove_tree(staging)
     staging.mkdir(parents=True)
+    _copy(repository, repository.worktree / INCLUDE_FILE, staging)
+    staging.rename(kept)
+
+
+def bring_ignored(repository: Repository, made: Path) -> None:
+    """Copy the ignored files that the list of a new worktree names from the worktree that somebody stands in.
+
+    Args:
+        repository: Whose worktree has them.
+        made: The new worktree, as git has made it: nothing that is ignored is in it.
+
+    Raises:
+        UserError: the list or one of the files cannot be read.
+    """
+    if include_patterns(made):
+        _copy(repository, made / INCLUDE_FILE, made)
+
+
+def _copy(repository: Repository, patterns: Path, target: Path) -> None:
+    """Copy the ignored files that match the patterns from the repository's worktree, but no links and pipes."""
     with opened(repository.worktree.resolve()) as top:
-        for name in repository.ignored_matching(repository.worktree / INCLUDE_FILE):
+        for name in repository.ignored_matching(patterns):
             try:
                 with opened_parent(top, name) as (parent, last), opened_regular(last, parent) as file:
-                    put_file(staging, name, file)
+                    put_file(target, name, file)
             except NotRegularError:
                 continue
             except OSError as error:
                 raise UserError(
                     f"{INCLUDE_FILE} names {name}, which cannot be read: {error.strerror}.", Reason.DISK, path=name
                 ) from error
-    staging.rename(kept)

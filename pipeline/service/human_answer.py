@@ -56,7 +56,7 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
     """
     here = desk_around(Path.cwd()) if run is None else None
     if here is not None:
-        found = [here]
+        found = [_unanswered(here)]
     else:
         roster = Roster(Repository.find(Path.cwd()))
         runs = roster.newest() if run is None else [roster.find(run)]
@@ -81,6 +81,23 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
         "Nothing waits for a person here. A role is played by one where its backend is human.",
         Reason.USAGE,
         actions=("redfirst runs", "redfirst run ISSUE --agent ROLE=human"),
+    )
+
+
+def _unanswered(desk: Desk) -> Desk:
+    """Return a desk at which somebody stands, if its dispatch is still to be answered.
+
+    Raises:
+        UserError: the run has taken the answer: whatever it asks now, it does not ask here.
+    """
+    asked = desk.asked()
+    if asked is None or not (asked.run_folder / "dispatches" / asked.dispatch / "result.json").exists():
+        return desk
+    project = asked.run_folder.parents[1]
+    raise UserError(
+        f"{asked.dispatch} is answered: this desk is done. What {asked.run_id} asks now, it asks elsewhere.",
+        Reason.USAGE,
+        actions=(f"cd {shlex.quote(str(project))} && redfirst desk {asked.run_id}",),
     )
 
 

@@ -25,6 +25,7 @@ from pipeline.runs.preconditions import refuse_claimed
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, issue_of
+from pipeline.runs.worktree_include import bring_ignored
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -76,6 +77,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         except GitError as error:
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
         made = Repository.find(folder)
+        bring_ignored(repository, folder)
         said = {"issue": options.issue, "order": options.order, "branch": branch, "tip": tip}
         said["folder"] = str(made.worktree.resolve())
         write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))

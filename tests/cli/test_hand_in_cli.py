@@ -138,6 +138,19 @@ def test_at_a_desk_no_run_needs_to_be_named(repository: Repository) -> None:
     assert hand_in("--verdict", "COMPLETE", cwd=desk.files / "lib")["dispatch"] == "003-step-make"
 
 
+def test_a_desk_whose_answer_was_taken_leads_back_to_the_run(repository: Repository) -> None:
+    desk = lay_out(repository)
+    lay_out(repository, number=4, role=Role.CHECK, kind="review-plan")
+    (repository.worktree / ".workflow/run-GAL-1/dispatches/003-step-make/result.json").write_text("{}")
+    refused = hand_in("--verdict", "ACCEPTABLE", cwd=desk.files, code=2)["error"]
+    assert "003-step-make is answered: this desk is done" in refused["message"]
+    (action,) = refused["safe_next_actions"]
+    command = f"{action} --print".replace("redfirst desk", f"{REDFIRST} desk")
+    done = subprocess.run(["sh", "-c", command], cwd=desk.files, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("004-step-check/desk")
+    assert not desk.report.exists()
+
+
 @pytest.mark.broad
 def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
     lay_out(repository, Role.CHECK, "review-plan")

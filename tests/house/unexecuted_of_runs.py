@@ -148,6 +148,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "redfirst trust": TRUST,
     },
     "service/human_answer.py": {
+        "cd {} && redfirst desk {}": "tests/cli/test_hand_in_cli.py types it in a shell",
         "git checkout -- {}": DESK,
         "{}   # {}: {}": SENTENCE,
     },

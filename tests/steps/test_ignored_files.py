@@ -12,7 +12,7 @@ from runs.real import make_repository
 
 from pipeline.errors import UserError
 from pipeline.runs.ignored import put_ignored
-from pipeline.runs.worktree_include import include_ignored, include_patterns
+from pipeline.runs.worktree_include import bring_ignored, include_ignored, include_patterns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +42,16 @@ def test_ignored_files_that_match_are_kept_as_they_are(repository: Repository, t
     put_ignored(tmp_path / "place", copy)
     assert (copy / "settings/a/b.json").read_text() == "{}"
     assert stat.S_IMODE((copy / "x.key").stat().st_mode) == 0o600
+
+
+def test_a_new_worktree_gets_what_its_own_list_names(repository: Repository, tmp_path: Path) -> None:
+    write(repository.worktree, {"settings/a/b.json": "{}", "x.key": "k", ".worktreeinclude": "*.key\n", "y.tmp": "t"})
+    made = tmp_path / "made"
+    repository.add_worktree(made, "other", repository.resolve("HEAD") or "")
+    bring_ignored(repository, made)
+    assert (made / "settings/a/b.json").read_text() == "{}"
+    assert (made / "x.key").read_text() == "k"
+    assert not (made / "y.tmp").exists()
 
 
 def test_links_and_fifos_of_the_worktree_are_left_out(repository: Repository, tmp_path: Path) -> None:

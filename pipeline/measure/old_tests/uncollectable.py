@@ -49,7 +49,8 @@ def _advice(repository: Repository, baseline: Observation) -> str:
     tracked = {entry.path for entry in repository.entries("HEAD")} if missing else set[str]()
     for path in (path for name in missing for path in _files_of(name)):
         if path not in tracked and (repository.worktree / path).is_file():
-            return f"{path} is there and git ignores it: write that path into .worktreeinclude, and tests get it"
+            told = "write that path into .worktreeinclude and commit that: tests get it"
+            return f"{path} is there and git ignores it: {told}"
     if not missing:
         return "Start the tests by hand, and mend what they say"
     return (
