@@ -100,7 +100,6 @@ def answer_question(
       redfirst answer run-survey "only the first two" --no-drive
     """
     from pipeline.service import answers  # noqa: PLC0415
-    from pipeline.service.run_config import RunOptions  # noqa: PLC0415
 
     here = repository_here()
     by = answers.answerer(here)
@@ -108,7 +107,7 @@ def answer_question(
         "answer",
         here,
         name,
-        RunOptions("", agents=tuple(agent or ()), values=tuple(values or ())),
+        going_on(agent, values),
         lambda ctx: answers.answer_issue(ctx, by, text, seen),
         lambda ctx: answers.approve_step(ctx, by, step, {"answer": text}, seen),
         foreign=({"--step": step}, {}),
