@@ -17,7 +17,7 @@ from pipeline.outcomes import FINAL, Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.records import TooLargeError, read_record
 from pipeline.runs.roster import Roster
-from pipeline.runs.store import WORKFLOW, key_of_worktree
+from pipeline.runs.store import WORKFLOW, key_of_run
 from pipeline.service.documents import ShowDocument
 from pipeline.service.issue_documents import IssueListDocument
 from pipeline.service.issue_records import FOLDER, claims_of, record_of
@@ -103,7 +103,7 @@ class Pages(Frame):
         return {
             "address": address_of(roster, folder),
             "name": roster.spoken(folder),
-            "stream": stream_of(folder),
+            "stream": key_of_run(folder),
             "view": view,
             "has_packet": view.reason in _ASKED,
             "acts": () if self.read_only else acts_of(view),
@@ -206,11 +206,6 @@ def state_seen(view: LiveView) -> str:
 def address_of(roster: Roster, folder: Path) -> str:
     """Return the address of a run's page."""
     return f"/runs/{quote(roster.spoken(folder).replace('/', '~'), safe='~@')}"
-
-
-def stream_of(folder: Path) -> str:
-    """Return what the ids of a run's events begin with."""
-    return f"{key_of_worktree(folder.parents[1])}/{folder.name}"
 
 
 def text_of(folder: Path, name: str) -> str:

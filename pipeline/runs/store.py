@@ -145,6 +145,11 @@ def key_of_worktree(path: Path) -> str:
     return f"{label}-{hashlib.sha256(str(path).encode()).hexdigest()[:6]}"
 
 
+def key_of_run(folder: Path) -> str:
+    """Return the run in *folder* by worktree and name, as claims, orders and events name it."""
+    return f"{key_of_worktree(folder.parents[1])}/{folder.name}"
+
+
 def take_claim(repository: Repository, issue: str, run_id: str) -> str | None:
     """Claim *issue* for *run_id*: None when it is ours now (or was already), else who holds it.
 

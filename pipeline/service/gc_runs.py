@@ -17,7 +17,7 @@ from pipeline.runs.landed import is_on
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
-from pipeline.runs.store import key_of_worktree, run_ref
+from pipeline.runs.store import key_of_run, run_ref
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Known:
     @property
     def key(self) -> str:
         """Return the run as claims and refs name it."""
-        return f"{key_of_worktree(self.place.worktree.path)}/{self.place.name}"
+        return key_of_run(self.place.folder)
 
     @property
     def has_ended(self) -> bool:

@@ -25,7 +25,7 @@ from pipeline.runs.events import Landed, LandingIntended, LandingRefused
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
-from pipeline.runs.store import key_of_worktree
+from pipeline.runs.store import key_of_run
 from pipeline.scratch import scratch_folder
 from pipeline.service.land_document import LandDocument
 from pipeline.verification.recheck import recheck
@@ -171,8 +171,7 @@ class _Landing:
 
     def _ordered(self) -> str:
         """Place an order for the issue, from the tip and with this run's patch; return it. Twice is the same one."""
-        result, worktree = self.candidate.result, self.candidate.place.worktree.path
-        cause = f"{key_of_worktree(worktree)}/{result.run_id}"
+        result, cause = self.candidate.result, key_of_run(self.candidate.place.folder)
         options = RunWords(base=self.train.branch, previous=self.candidate.name)
         wanted = Wanted(via="landing", issue=result.issue, key=f"landing {cause}", cause=(cause,), options=options)
         return place(self.here, self.environ, wanted)[0].id

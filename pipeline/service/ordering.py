@@ -11,9 +11,9 @@ from pipeline.queue.order import Wanted
 from pipeline.queue.orders import log_of
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.roster import Roster
+from pipeline.runs.store import key_of_run
 from pipeline.runs.tracker import named_in, read_committed
 from pipeline.service.run_config import read_config, refuse_recursion
-from pipeline.service.work import run_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ def order(
 def _wanted(repository: Repository, name: str, words: RunWords, *, priority: int, held: bool, via: str) -> Wanted:
     if name.rpartition("/")[2].startswith("run-"):
         place = Roster(repository).find(name)
-        return Wanted(via=via, run=run_key(place.folder), priority=priority, held=held)
+        return Wanted(via=via, run=key_of_run(place.folder), priority=priority, held=held)
     issue = named_in(repository.worktree, name)
     base = base_branch(repository, issue, words.base)
     commit = repository.resolve(base)

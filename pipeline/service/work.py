@@ -20,7 +20,7 @@ from pipeline.queue.pick import Candidate, Room
 from pipeline.queue.slots import Slots
 from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.preconditions import base_branch
-from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_worktree, repository_name, state_of_run
+from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
 from pipeline.runs.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended
@@ -103,7 +103,7 @@ class RepositoryWork:
         """Return the words of `redfirst` that drive an order."""
         folder = self._folder(order, self._known())
         if folder is not None:
-            return ("resume", run_key(folder))
+            return ("resume", key_of_run(folder))
         return ("run", order.what, "--worktree", f"--order={order.id}", *order.placed.options.argv())
 
     def slots(self, order: Order) -> dict[str, int]:
@@ -116,7 +116,7 @@ class RepositoryWork:
 
     def run_at(self, folder: str) -> str | None:
         """Return a run by worktree and name, of its folder."""
-        return run_key(Path(folder))
+        return key_of_run(Path(folder))
 
     # --- what is over, and what is missing -------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class RepositoryWork:
                 continue
             waits = line.outcome in _WAITING and order.starts > 0
             if waits or (has_ended(line) and not self._has_left(folder)):
-                run, outcome, reason = run_key(folder), line.outcome.value, line.reason.value
+                run, outcome, reason = key_of_run(folder), line.outcome.value, line.reason.value
                 ended.append(OrderEnded(order=order.id, run=run, outcome=outcome, reason=reason))
         if ended:
             with log.locked():
@@ -263,7 +263,7 @@ class RepositoryWork:
             here=None if work.per_repo is None else self.machine.free(self._here, work.per_repo),
             providers={name: self.machine.free(f"provider-{name}", each or 0) for name in names},
             full=self._full(work),
-            writes={run_key(one): planned_paths(one) for one in live_runs(self.repository)} if waits else {},
+            writes={key_of_run(one): planned_paths(one) for one in live_runs(self.repository)} if waits else {},
             waits=waits,
         )
 
@@ -280,11 +280,6 @@ class RepositoryWork:
             if taken >= work.cost_usd_day:
                 return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
         return ""
-
-
-def run_key(folder: Path) -> str:
-    """Return a run by worktree and name, as claims and orders name it."""
-    return f"{key_of_worktree(folder.parents[1])}/{folder.name}"
 
 
 def _line(folder: Path) -> RunLine:
