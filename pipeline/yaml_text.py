@@ -2,11 +2,12 @@
 
 It is read from the events of the C parser. So nothing is built before it is refused: tags (they change what a word
 means), a key given twice, what nests without end, and anchors and aliases, by which one line can stand for a million.
-Whoever accepts these counts what they stand for.
+Whoever accepts these counts what they stand for. It also writes YAML, as the dumper of a kind of file spells it.
 """
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -231,3 +232,19 @@ class _Builder:
             above.node[cast("str", above.key)] = value
             above.key = None
         return pointer
+
+
+def written(document: Mapping[str, object], dumper: type[yaml.SafeDumper], width: int) -> str:
+    """Return the YAML text of *document*, its keys in their order.
+
+    Args:
+        document: Dicts, lists and scalars.
+        dumper: How each kind of value is spelled.
+        width: Characters after which a line is folded.
+    """
+    text = io.StringIO()
+    one: Any = dumper(text, sort_keys=False, allow_unicode=True, width=width, default_flow_style=False)
+    one.open()
+    one.represent(dict(document))
+    one.close()
+    return text.getvalue()

@@ -71,6 +71,7 @@ class Acts(Pages):
         key = str(request.path_params["key"])
         roster, folder = await self.read(self.folder_of, key)
         gate = request.query_params.get("gate")
+        await self.look(request)
         at = None if gate == QUESTION else gate
         view = await self.read(live_view, folder)
         of_run, seen = self.of_run(roster, folder, view), request.query_params.get("seen")

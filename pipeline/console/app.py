@@ -46,7 +46,7 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
         return await pages.runs(request) if code is None else _entered(pages, access, request, code)
 
     async def events(request: Request) -> Response:
-        since = request.headers.get("last-event-id") or request.query_params.get("since") or None
+        since = request.headers.get("last-event-id") or request.query_params.get("since")
         reader = Reader(request.state.session, request.query_params.get("run"))
         return Stream(hub, reader, since)
 

@@ -73,6 +73,11 @@ class Frame:
         filters.update(shown=shown, markdown=markdown_lines, finding=finding_text)
         filters.update(tests=_tests, duration=duration, counted=counted, ago=ago, since=since)
 
+    async def look(self, request: Request) -> None:
+        """Read what has happened until now: a page of this request shows it, and is told what comes after it."""
+        await self.hub.look()
+        request.state.since = self.hub.last
+
     async def read(self, call: Callable[..., T], *args: object, **more: object) -> T:
         """Return what a function that reads files returns."""
         return await to_thread.run_sync(lambda: call(*args, **more), limiter=self._one)
@@ -86,7 +91,7 @@ class Frame:
             "tab": tab,
             "read_only": self.read_only,
             "token": self.access.token_for(session) if session is not None else "",
-            "since": self.hub.last,
+            "since": getattr(request.state, "since", self.hub.last),
             **values,
         }
         return HTMLResponse(self._templates.get_template(template).render(said), status)

@@ -148,6 +148,7 @@ class Hub:
     def begin(self, reader: Reader, since: str | None) -> bool:
         """Let a reader have what came after an event, and what comes; return whether that event is known.
 
+        "" stands before the first event; who names no event has seen all of them.
         Of a session's readers the oldest is cut where there are too many.
         """
         own = [one for one in self._readers if one.session == reader.session and not one.pushed_out]
@@ -158,9 +159,9 @@ class Hub:
         known = [event.id for event in self._kept]
         if since is None or since == self.last:
             return True
-        if since not in known:
+        if since and since not in known:
             return False
-        for event in list(self._kept)[known.index(since) + 1 :]:
+        for event in list(self._kept)[known.index(since) + 1 if since else 0 :]:
             reader.give(event)
         return True
 

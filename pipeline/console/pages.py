@@ -50,7 +50,7 @@ class Pages(Frame):
 
     async def runs(self, request: Request) -> Response:
         """Show all runs: those that wait for a person first."""
-        await self.hub.look()
+        await self.look(request)
         document = await self.read(list_runs, self.repository)
         if wants_json(request):
             return JSONResponse(as_json(document))
@@ -91,7 +91,7 @@ class Pages(Frame):
         address = await self.read(address_of, roster, folder)
         if request.url.path != address and f"/runs/{quote(key)}" != address:
             return RedirectResponse(address, 303)
-        await self.hub.look()
+        await self.look(request)
         look = await self.read(look_at, folder, self.repository)
         if wants_json(request):
             return JSONResponse(look.json)

@@ -34,6 +34,7 @@ class Queued(Acts):
 
     async def queue(self, request: Request) -> Response:
         """Show the orders: those that are open, and the last ones that are over."""
+        await self.look(request)
         document = queue_document(await self.read(orders.read, self.repository, os.environ))
         if wants_json(request):
             return JSONResponse(document.model_dump(mode="json", by_alias=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from bisect import bisect_left
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
@@ -21,11 +22,12 @@ FileState = tuple[str, bytes | None, tuple[int, ...]]
 
 
 class Answers:
-    """A cache of git's output by command line, limited in bytes; the least recently used goes first."""
+    """A cache of git's output by command line, limited in bytes, that threads may share; the least used goes first."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
         self._most, self._size = most, 0
+        self._changing = threading.Lock()
 
     def get(self, asked: Hashable, ask: Callable[[], bytes]) -> bytes:
         """Return the cached answer, else the one that *ask* returns, which is cached."""
@@ -37,18 +39,20 @@ class Answers:
 
     def known(self, asked: Hashable) -> bytes | None:
         """Return the cached answer, None if there is none."""
-        if asked in self._kept:
-            self._kept.move_to_end(asked)
-        return self._kept.get(asked)
+        with self._changing:
+            if asked in self._kept:
+                self._kept.move_to_end(asked)
+            return self._kept.get(asked)
 
     def keep(self, asked: Hashable, answer: bytes) -> None:
         """Cache an answer, unless it is large."""
-        if len(answer) > _LARGEST or asked in self._kept:
-            return
-        self._kept[asked] = answer
-        self._size += len(answer)
-        while self._size > self._most:
-            self._size -= len(self._kept.popitem(last=False)[1])
+        with self._changing:
+            if len(answer) > _LARGEST or asked in self._kept:
+                return
+            self._kept[asked] = answer
+            self._size += len(answer)
+            while self._size > self._most:
+                self._size -= len(self._kept.popitem(last=False)[1])
 
 
 class Listing:

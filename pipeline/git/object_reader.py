@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import weakref
 from typing import IO, TYPE_CHECKING, Final, cast
 
@@ -20,6 +21,8 @@ _SMALL: Final = 1 << 20  # bytes that are read, although nobody wants them, rath
 class ObjectReader:
     """A reader of objects over one `git cat-file` process, started when it is first needed and ended with the program.
 
+    Threads may share it: they ask one after the other, for an answer says by its place alone to which question it is.
+
     Args:
         start: Starts git with some arguments, its standard input and output as pipes.
     """
@@ -28,9 +31,14 @@ class ObjectReader:
         self._start = start
         self._stop: Callable[[], object] = lambda: None
         self._process: subprocess.Popen[bytes] | None = None
+        self._asking = threading.RLock()
 
     def name_of(self, revision: str) -> str | None:
         """Return the name of the object that a revision names; None if there is none."""
+        with self._asking:
+            return self._name_of(revision)
+
+    def _name_of(self, revision: str) -> str | None:
         answers = self._asked([revision])
         header = self._header(answers)
         if header is None:
@@ -48,7 +56,10 @@ class ObjectReader:
         Raises:
             ValueError: together they have more than *limit* bytes.
         """
-        wanted = list(revisions)
+        with self._asking:
+            return self._contents(list(revisions), limit)
+
+    def _contents(self, wanted: list[str], limit: int) -> list[bytes | None]:
         found: list[bytes | None] = []
         left = limit
         for first in range(0, len(wanted), _AT_ONCE):
@@ -72,8 +83,9 @@ class ObjectReader:
 
     def close(self) -> None:
         """End the process; the next question starts another one."""
-        self._stop()
-        self._process = None
+        with self._asking:
+            self._stop()
+            self._process = None
 
     def _asked(self, revisions: list[str]) -> IO[bytes]:
         if self._process is None:

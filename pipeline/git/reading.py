@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git.answer_cache import Listing
@@ -30,6 +31,7 @@ class ReadDoor(SettingsDoor):
         super().__init__(worktree, git_dir, common_dir)
         self._reader = ObjectReader(self._talk)
         self._listings: dict[str, Listing] = {}
+        self._list_once = threading.Lock()
 
     def branch(self) -> str | None:
         """Return the short name of the branch that HEAD is on; None when HEAD is detached."""
@@ -74,14 +76,15 @@ class ReadDoor(SettingsDoor):
         return _listed(self._of_objects(*argv, of=(tree,), what=f"The tree {tree}")).entries
 
     def _listing(self, tree: str) -> Listing:
-        if tree in self._listings:
-            return self._listings[tree]
-        listing = _listed(self._read("ls-tree", "-r", "-t", "-z", "--full-tree", tree, what=f"The tree {tree}"))
-        if OBJECT_NAME.fullmatch(tree):  # an object never changes, a ref does
-            while len(self._listings) >= _LISTINGS:
-                del self._listings[next(iter(self._listings))]
-            self._listings[tree] = listing
-        return listing
+        with self._list_once:
+            if tree in self._listings:
+                return self._listings[tree]
+            listing = _listed(self._read("ls-tree", "-r", "-t", "-z", "--full-tree", tree, what=f"The tree {tree}"))
+            if OBJECT_NAME.fullmatch(tree):  # an object never changes, a ref does
+                while len(self._listings) >= _LISTINGS:
+                    del self._listings[next(iter(self._listings))]
+                self._listings[tree] = listing
+            return listing
 
     def _of_objects(self, *argv: str, of: Iterable[str], what: str = "") -> bytes:
         """Return git's output for a command about the objects *of*; cached, for an object never changes.

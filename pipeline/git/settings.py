@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ class SettingsDoor(Door):
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
         self._kept = Answers()
+        self._read_once = threading.Lock()
         self._settings: tuple[Setting, ...] = ()
         self._identity: tuple[tuple[Setting, ...], tuple[str, str]] | None = None
         self._sources: Mapping[Path, FileState] = {}
@@ -37,6 +39,10 @@ class SettingsDoor(Door):
 
     def settings(self) -> tuple[Setting, ...]:
         """Return every git setting that holds for the user, with its file, the weakest first."""
+        with self._read_once:
+            return self._settings_now()
+
+    def _settings_now(self) -> tuple[Setting, ...]:
         before = {path: state_of(path) for path in self._places(self._settings)}
         if before == self._sources:
             return self._settings
@@ -75,8 +81,9 @@ class SettingsDoor(Door):
             UserError: git has no identity to commit with.
         """
         settings = self.settings()
-        if self._identity is not None and self._identity[0] == settings:
-            return self._identity[1]
+        known = self._identity
+        if known is not None and known[0] == settings:
+            return known[1]
         found = self._answers("var", "GIT_AUTHOR_IDENT")
         if found is None:
             raise UserError(
@@ -85,8 +92,9 @@ class SettingsDoor(Door):
                 actions=("git config user.name NAME", "git config user.email ADDRESS"),
             )
         name, _, rest = found.decode(errors="replace").partition(" <")
-        self._identity = settings, (name, rest.partition(">")[0])
-        return self._identity[1]
+        person = name, rest.partition(">")[0]
+        self._identity = settings, person
+        return person
 
 
 def _xdg(env: Mapping[str, str], home: Path) -> Path:

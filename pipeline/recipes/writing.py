@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from pipeline.policy.characters import visible
-from pipeline.yaml_text import core
+from pipeline.yaml_text import core, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +49,4 @@ def recipe_text(recipe: Recipe) -> str:
 
 def document_text(document: Mapping[str, object]) -> str:
     """Return the file that says *document*, its keys in their order."""
-    return yaml.dump(
-        dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=False
-    )
+    return written(document, _Dumper, _WIDTH)

@@ -13,12 +13,14 @@ from pipeline.reports.decode import MAX_BYTES, JsonObject, Malformed
 from pipeline.reports.markdown import front_matter_end
 from pipeline.reports.schema_errors import explain
 from pipeline.reports.tasks import Task, TaskHead
-from pipeline.yaml_text import YamlError, read, text_or_null
+from pipeline.yaml_text import YamlError, read, text_or_null, written
 
 _DEEPEST: Final = 4
 """The deepest YAML nesting: a mapping, its lists, their mappings, and one to spare."""
 _MOST: Final = 20_000
 """The most YAML events: no task has thousands of list items."""
+_WIDTH: Final = 10_000
+"""Characters of a line: none is folded, so that a path or a command stays in one."""
 _HEAD: Final = TypeAdapter(TaskHead)
 
 
@@ -40,7 +42,7 @@ def task_md(task: Task) -> str:
     for change in (*head["files"], *head["test_files"]):
         if change["from"] is None:
             del change["from"]
-    text = yaml.dump(head, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=False)
+    text = written(head, _Dumper, _WIDTH)
     front = visible(text, keep="\n")
     return f"---\n{front}---\n{task.body}"
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 5
 _PAUSE_S: Final = 0.02
+_READERS_S: Final = 10.0
 _LONGEST: Final = 100
 """Characters of a process's number, when it started, and the boot."""
 
@@ -39,17 +40,12 @@ class FileLease:
         path = folder / "lock"
         with disk(path):
             handle = open_record(folder, path.name, os.O_RDWR | os.O_CREAT)
-        for _ in range(_TRIES):
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(_PAUSE_S)  # a reader that asks `is_held` holds the lock for an instant
-            else:
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, _said_of(os.getpid()).encode(), 0)
-                return cls(handle)
-        os.close(handle)
-        raise _driven(folder)
+        if not _locked_in_time(handle):
+            os.close(handle)
+            raise _driven(folder)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, _said_of(os.getpid()).encode(), 0)
+        return cls(handle)
 
     def release(self) -> None:
         """Give the lease back; the file stays, so that no two drivers ever lock different files."""
@@ -65,12 +61,37 @@ class FileLease:
         except (OSError, UserError):  # not there, or nothing that a driver holds
             return False
         try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            return not _locked(handle, fcntl.LOCK_SH)
         finally:
             os.close(handle)
+
+
+def _locked_in_time(handle: int) -> bool:
+    """Take the lock of a driver; return whether it was taken.
+
+    Who asks `is_held` has a lock for an instant, which is long where a machine is busy: such are waited for longer than
+    a driver, which may be ending.
+    """
+    until = time.monotonic() + _READERS_S
+    drivers = 0
+    while not _locked(handle, fcntl.LOCK_EX):
+        if _locked(handle, fcntl.LOCK_SH):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+        else:
+            drivers += 1
+        if drivers == _TRIES or time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
+
+
+def _locked(handle: int, how: int) -> bool:
+    """Take a lock if nobody has one that excludes it; return whether it was taken."""
+    try:
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
+    return True
 
 
 def driver_of(folder: Path) -> ProcessId | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _PROGRAM: Final = "import redfirst; redfirst.main()"
 _BEGINS_S: Final = 30
+_LANDS_S: Final = 20
+"""Seconds for which somebody waits for an answer; to measure again can take longer."""
 _POLL_S: Final = 0.05
 _MOST_KEPT: Final = 50
 
@@ -45,8 +47,20 @@ def resume(folder: Path) -> None:
 
 
 def land(name: str, worktree: Path) -> None:
-    """Let a process of its own put the commits of a run on their base; what comes of it is in the run's journal."""
-    _started(["land", name, "--json"], worktree)
+    """Let a process of its own put the commits of a run on their base; return when it has, or is still measuring.
+
+    Raises:
+        UserError: they did not go there, and why.
+    """
+    process, place = _started(["land", name, "--json"], worktree)
+    try:
+        process.wait(_LANDS_S)
+    except subprocess.TimeoutExpired:  # the run's journal will say what came of it
+        return
+    for line in _tell(place)["runs"]:
+        if line["status"] in {"waits", "refused"}:
+            reason = Reason.LOCKED if line["status"] == "waits" else Reason.STALE
+            raise UserError("; ".join(line["why"]), reason, actions=tuple(line["safe_next_actions"]))
 
 
 def work(worktree: Path) -> None:
@@ -72,8 +86,8 @@ def _started(argv: list[str], worktree: Path) -> tuple[subprocess.Popen[bytes], 
     return process, place
 
 
-def _tell(place: Path) -> None:
-    """Return where a driver that has ended had something to do.
+def _tell(place: Path) -> dict[str, Any]:
+    """Return the document of a process that has ended and had something to do.
 
     Raises:
         UserError: it had not.
@@ -82,13 +96,14 @@ def _tell(place: Path) -> None:
         document: dict[str, Any] = json.loads((place / "result.json").read_bytes())
     except ValueError:
         log = (place / "log.txt").read_text(encoding="utf-8", errors="replace").strip()
-        raise UserError(f"The run does not go on: {log[-500:]}", Reason.ENVIRONMENT, path=str(place)) from None
+        raise UserError(f"It ended without an answer: {log[-500:]}", Reason.ENVIRONMENT, path=str(place)) from None
     facts: dict[str, Any] | None = document.get("error")
     if facts is not None:
         known = {reason.value for reason in Reason}
         reason = Reason(facts["kind"]) if facts["kind"] in known else Reason.ENVIRONMENT
         following = tuple(facts["safe_next_actions"])
         raise UserError(str(facts["message"]), reason, actions=following)
+    return document
 
 
 def _place(environ: Mapping[str, str]) -> Path:

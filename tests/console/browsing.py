@@ -43,7 +43,11 @@ def let_in(root: Path, *, read_only: bool = False, **how: object) -> Generator[t
         page = browser.new_context(**how).new_page()  # pyright: ignore[reportArgumentType]
         page.goto(access.link)
         page.wait_for_url(f"{access.origin}/")
-        yield page, access
+        try:
+            yield page, access
+        except BaseException as error:
+            error.add_note(f"{page.url} showed:\n{page.inner_text('body')}")
+            raise
 
 
 def heard(context: BrowserContext) -> list[str]:

@@ -74,13 +74,14 @@ def listening(root: Path, *, read_only: bool = False) -> Generator[Access]:
         access = Access(listener.getsockname()[1])
         app = application(Repository.find(root), access, read_only=read_only)
         server = uvicorn.Server(configuration(app))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
             yield access
         finally:
             server.should_exit = True
-            thread.join()
+            thread.join(60)
+            assert not thread.is_alive(), "the console does not end"
 
 
 class Stream:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from console.served import opened
 from kit import HONEST, make_project
+from landing.finished import make_fleet
 from people.ground import make, waiting
 from workflows.test_gates_and_commands import answer, asks, left
 from workflows.test_gates_and_commands import make as make_recipe
@@ -200,3 +201,21 @@ def test_gates_of_a_recipe_are_answered_one_by_one(tmp_path: Path, monkeypatch: 
         project.redfirst("watch", "run-own")
         assert browser.json("/runs/run-own")["outcome"] == "completed"
     assert left(project, "which").strip() == "The long one."
+
+
+@pytest.mark.broad
+def test_a_result_that_does_not_land_is_told_with_what_is_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.run(1)
+    at_home(fleet.project, monkeypatch)
+    mine = fleet.project.root / "f1.sum"
+    whole = mine.read_text("utf-8")
+    with opened(fleet.project.root) as browser:
+        mine.write_text("of mine, not committed\n", "utf-8")
+        refused = browser.post(f"{RUN}/land", browser.hidden(RUN))
+        assert (refused.status_code, "f1.sum" in refused.text) == (409, True), refused.text
+        mine.write_text(whole, "utf-8")
+        assert browser.post(f"{RUN}/land", browser.hidden(RUN)).status_code == 303
+        assert "and the base has them" in browser.get(RUN).text

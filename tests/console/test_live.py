@@ -106,3 +106,13 @@ def test_nothing_is_read_while_nobody_listens(repository: Repository) -> None:
         time.sleep(0.5)
         assert (run.folder / "journal.jsonl").stat().st_atime_ns == before
     lease.release()
+
+
+@pytest.mark.anyio
+async def test_what_happens_after_a_page_has_read_is_told_to_that_page(repository: Repository) -> None:
+    hub, page = Hub(repository), Reader("s", None)
+    seen = hub.last
+    hub.hand_on(an_event(1))
+    assert hub.begin(page, seen)
+    assert [one.id for one in page.waiting] == ["shop-1/run-A/1"]
+    await anyio.lowlevel.checkpoint()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -693,3 +694,14 @@ def test_blobs_that_are_too_large_together_are_refused(repository: Repository) -
 def test_the_blobs_of_many_thousand_files_come_without_waiting_for_each_other(repository: Repository) -> None:
     oids = repository.write_files((str(number), f"{number}\n".encode() * 20) for number in range(5_000))
     assert len(repository.blobs(oids.values())) == 5_000
+
+
+def test_threads_that_share_a_door_get_the_answers_to_their_own_questions(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "project")
+    blobs = [repository.write_blob(bytes([65 + number])) for number in range(6)]
+
+    def answers(blob: str) -> set[str | None]:
+        return {repository.resolve(blob) for _ in range(300)}
+
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(answers, blobs)) == [{blob} for blob in blobs]

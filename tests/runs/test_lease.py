@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,3 +50,11 @@ def test_what_is_no_number_of_a_process_is_not_repeated(tmp_path: Path) -> None:
         FileLease.take(tmp_path)
     assert "$(" not in caught.value.message
     held.release()
+
+
+def test_who_only_asks_whether_a_run_is_driven_keeps_no_driver_away(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    with (tmp_path / "lock").open() as reader:
+        fcntl.flock(reader, fcntl.LOCK_SH)  # as `is_held` does, on a machine that does not come to run it
+        threading.Timer(0.5, reader.close).start()
+        FileLease.take(tmp_path).release()
