@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import Counter, defaultdict
 from operator import itemgetter
 from typing import Final
@@ -31,6 +32,9 @@ def pytest_configure(config: pytest.Config) -> None:
     named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     os.environ.setdefault(VARIABLE, ALL if named else NONE)
     os.environ.setdefault(forked.SESSION, str(os.getpid()))
+    # A shell starts what is in the background, and nohup everything, so that it and its children ignore these.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_report_header() -> str:

@@ -123,6 +123,7 @@ class Door:
         prefix: Sequence[str] = HARDENED,
         limit_s: float | None = None,
         foreground: bool = False,
+        keeps: Sequence[int] = (),
     ) -> subprocess.CompletedProcess[bytes]:
         # Ctrl-C at a terminal reaches the whole process group: it is for the driver, which knows a safe point. Only a
         # process that may ask for a passphrase stays in the foreground.
@@ -134,6 +135,7 @@ class Door:
             capture_output=True,
             timeout=limit_s,
             process_group=None if foreground else 0,
+            pass_fds=keeps,
             check=False,
         )
 
@@ -143,8 +145,9 @@ class Door:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         stdin: bytes | None = None,
+        keeps: Sequence[int] = (),
     ) -> bytes:
-        done = self._start(argv, env, cwd, stdin)
+        done = self._start(argv, env, cwd, stdin, keeps=keeps)
         refuse_disk(done, self.common_dir)
         refuse_lock(done, self.common_dir)
         if done.returncode:

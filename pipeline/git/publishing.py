@@ -125,9 +125,12 @@ class PublishDoor(ObjectDoor):
                 self.worktree,
             )
 
-    def add_worktree(self, folder: Path, branch: str, base: str) -> None:
-        """Create *branch* at *base* and a linked worktree of it at *folder* (run `--worktree`)."""
-        self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base)
+    def add_worktree(self, folder: Path, branch: str, base: str, lock: int) -> None:
+        """Create *branch* at *base* and a linked worktree of it at *folder* (run `--worktree`).
+
+        git holds *lock* open, and with it what is locked, even when whoever started it is killed.
+        """
+        self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base, keeps=(lock,))
 
     def remove_worktree(self, folder: Path, branch: str, tip: str) -> None:
         """Remove a linked worktree without uncommitted changes, and its branch if that is still at *tip*."""

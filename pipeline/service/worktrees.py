@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import shlex
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
-from pipeline.git import GitError, Repository, Worktree
+from pipeline.git import GitError, Repository
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import OrderWorktree
 from pipeline.queue.orders import log_of
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 OWNER: Final = "redfirst.json"
 """The file in the git folder of a worktree that says who made it, and what for."""
 _SLUG_LIMIT: Final = 40
-_GIT_TRIES: Final = 100
-_GIT_PAUSE_S: Final = 0.1
 
 
 def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:
@@ -64,7 +61,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         _refuse_done(repository, options.issue, tip)
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_SLUG_LIMIT].strip("-")
     # `git worktree add` is not safe in parallel: one at a time.
-    with _locked(repository.common_dir):
+    with _locked(repository.common_dir) as lock:
         left = _left(repository, options)
         if left is not None:
             return left, replace(options, base=base)
@@ -73,7 +70,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
             with log_of(repository, options.environ).locked() as log:
                 log.add(OrderWorktree(order=options.order, folder=str(folder), branch=branch, tip=tip))
         try:
-            repository.add_worktree(folder, branch, tip)
+            repository.add_worktree(folder, branch, tip, lock)
         except GitError as error:
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
         made = Repository.find(folder)
@@ -94,24 +91,12 @@ def _left(repository: Repository, options: RunOptions) -> Repository | None:
     said = order.worktree if order is not None else None
     if said is None:
         return None
-    found = _finished(repository, said.folder)
-    if found is None:
+    found = next((one for one in repository.worktrees() if str(one.path) == said.folder), None)
+    if found is None or not found.is_there or found.locked is not None:  # git itself was killed while it made it
         return None
     made = repository.at(found)
     is_new = made.resolve("HEAD") == said.tip and made.branch() == said.branch and not made.status()
     return made if is_new and not any(found.path.glob(f"{WORKFLOW}/run-*/run.json")) else None
-
-
-def _finished(repository: Repository, folder: str) -> Worktree | None:
-    """Return a worktree once git has made it: git outlives who started it, and keeps it locked till then."""
-    for _ in range(_GIT_TRIES):
-        found = next((one for one in repository.worktrees() if str(one.path) == folder), None)
-        if found is None or not found.is_there:
-            return None
-        if found.locked is None:
-            return found
-        time.sleep(_GIT_PAUSE_S)
-    return None
 
 
 def left_behind(here: Repository, made: Repository) -> tuple[str, ...]:
@@ -189,11 +174,11 @@ def _free(repository: Repository, issue: str, slug: str) -> tuple[str, Path]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Generator[None]:
-    """Hold a flock on a folder: no file is made, so none can be left."""
+def _locked(folder: Path) -> Generator[int]:
+    """Hold a flock on a folder, and lend its handle: no file is made, so none can be left."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield handle
     finally:
         os.close(handle)

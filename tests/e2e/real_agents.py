@@ -68,7 +68,8 @@ def each(agents: Sequence[Agent], *always: str) -> list[Any]:
 
 def conversations(case: Case, agent: Agent) -> list[Conversation]:
     """Return what the model says in a run without detours: look, change, run the tests, report."""
-    return [_conversation(case, answer, shell=not agent.name.startswith("api")) for answer in _each(case.answers())]
+    said = [answer for answer in case.answers() if answer["when"].get("kind") != "plan-and-tasks"]  # of `quick`
+    return [_conversation(case, answer, shell=not agent.name.startswith("api")) for answer in _each(said)]
 
 
 def _each(answers: Sequence[Entry]) -> list[Entry]:

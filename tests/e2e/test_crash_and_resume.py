@@ -151,7 +151,6 @@ def test_run_again_on_a_crashed_issue_says_which_run_to_resume(tmp_path: Path) -
     before = project.journal()
     document = project.document("run", "GAL-1")
     assert (document["_code"], document["error"]["kind"]) == (75, "claimed_elsewhere")
-    assert "redfirst resume run-GAL-1" in document["error"]["message"]
     assert "redfirst resume run-GAL-1" in document["error"]["safe_next_actions"]
     assert project.journal() == before
     assert not project.run_folder("run-GAL-1@2").exists()
@@ -184,7 +183,7 @@ def test_a_run_that_ended_while_its_driver_died_is_put_away_once(tmp_path: Path)
     assert "run/summary.md" in project.files_at(ref)
     again = project.document("resume", "GAL-1")
     assert (again["_code"], again["error"]["kind"]) == (2, "usage")
-    assert "redfirst show run-GAL-1" in again["error"]["message"]
+    assert "redfirst show run-GAL-1" in again["error"]["safe_next_actions"]
 
 
 @pytest.mark.parametrize("damage", ["journal", "result"])

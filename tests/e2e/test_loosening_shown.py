@@ -8,9 +8,6 @@ import pytest
 from e2e.lanes import play
 from kit import (
     AFTER_MAKE,
-    FILES,
-    GREET,
-    GREET_DONE,
     MAKE,
     NEW_ID,
     TEST_GREET_NEW,
@@ -68,20 +65,3 @@ def test_tests_that_check_ordered_anew_are_not_accused_of_what_they_dropped(tmp_
     told = played.asked("check-tests", 2).text("test_output")
     assert "loosened:" not in told
     assert "rewritten on order: tests/test_greet.py: test_an_empty_name_is_refused" in told
-
-
-@pytest.mark.broad
-def test_cases_that_stand_in_what_is_to_be_changed_are_told_with_red(tmp_path: Path) -> None:
-    cases = "\n\n@pytest.mark.parametrize('name', NAMES, ids=['nobody'])\ndef test_a_name(name):\n"
-    body = "    with pytest.raises(ValueError):\n        greet(name)\n"
-    text = f"import pytest\nfrom greet import NAMES, greet\n{cases}{body}"
-    names = '\n\nNAMES = [""]\n'
-    project = make_project(tmp_path, {**FILES, "greet.py": GREET + names})
-    tests = {**TESTS, "files": {"tests/test_names.py": text}, "report": {"verdict": "TESTS_READY"}}
-    make = {**MAKE, "files": {"greet.py": GREET_DONE + names}}
-    played = play(project, [*UNTIL_TESTS, tests, make, *AFTER_MAKE])
-    assert played.document["outcome"] == "completed", played.document["note"]
-    assert (
-        "tests/test_names.py: test_a_name: its cases (NAMES) are written in greet.py, which is to be changed (line 5)"
-        in played.asked("final-review", role="check").text("evidence")
-    )

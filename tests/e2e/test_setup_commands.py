@@ -77,7 +77,7 @@ def test_tests_run_in_the_environment_that_setup_made_from_a_local_wheel(tmp_pat
     assert log.count("installing in ") == 1
     assert str(project.home / "state") in log
     assert f"setup of pytest: {install}" in result["_stderr"]
-    assert "setup of pytest: done in " in result["_stderr"]
+    assert "setup of pytest: done (" in result["_stderr"]
 
 
 def test_a_setup_that_fails_ends_the_run_before_any_agent_with_what_it_said(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_an_issue_in_a_folder_of_another_language_goes_to_a_commit(tmp_path: Pat
     setup = '[toolchains.node]\nsetup = ["npm", "ci", "--offline", "--no-audit", "--no-fund"]\n'
     project.use_script(script, setup)
     result = done(project)
-    assert "setup of node: done in" in result["_stderr"]
+    assert "setup of node: done (" in result["_stderr"]
     red = evidence(project, "task-1.json")["ledger"]["red"]
     assert list(red) == ["web/test/greet.test.js::refuses an empty name"]
     assert changed(project, "HEAD~1") == ["web/greet.js", "web/test/greet.test.js"]

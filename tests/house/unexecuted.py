@@ -22,6 +22,7 @@ OF_THE_QUEUE: Final = "of the queue: tests/queued types it"
 
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "cli/queue_text.py": {"redfirst show {}": OF_THE_QUEUE},
+    "service/detached.py": {"safe_next_actions": "the key of a document; the commands in it are of who wrote it"},
     "queue/orders.py": {"redfirst queue list": OF_THE_QUEUE},
     "cli/recipe_runs.py": {
         "redfirst explain {} -v": OF_RECIPES,

@@ -1,11 +1,13 @@
-"""Kills at random instants of a worker and of single drivers: the next worker brings everything to its end."""
+"""Kills at random instants of workers, single drivers and a console: the next worker brings everything to its end."""
 
 from __future__ import annotations
 
+import http.client
 import os
 import random
 import select
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 from crashes import await_end_of, problems, processes_of, repeated_dispatches, spawn
@@ -32,18 +34,57 @@ def within(worker: subprocess.Popen[str], seconds: float) -> bool:
         os.close(handle)
 
 
-def kill_some(queued: Queued, chance: random.Random) -> int:
-    """Let a worker run, kill single drivers now and then, at last the worker; return how many kills that were."""
+class Console:
+    """A console that somebody looks at, with its stream of events open."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self.begin()
+
+    def begin(self) -> None:
+        """Start it, and look at it."""
+        self._process = spawn(self._project, "console")
+        assert self._process.stdout is not None
+        link = urlsplit(str(self._process.stdout.readline()).split()[-1])
+        assert link.port is not None
+        self._connection = http.client.HTTPConnection("127.0.0.1", link.port, timeout=60)
+        self._connection.request("GET", f"{link.path}?{link.query}", headers={"Host": link.netloc})
+        answer = self._connection.getresponse()
+        answer.read()
+        cookie = str(answer.getheader("Set-Cookie")).partition(";")[0]
+        self._connection.request("GET", "/events", headers={"Host": link.netloc, "Cookie": cookie})
+        assert self._connection.getresponse().readline() == b"retry: 1000\n"
+
+    def end(self) -> None:
+        """Kill it."""
+        self._process.kill()
+        self._process.communicate()
+        self._connection.close()
+
+    def has(self, pid: int) -> bool:
+        """Return whether a process is of it."""
+        try:
+            return os.getsid(pid) == self._process.pid
+        except ProcessLookupError:
+            return False
+
+
+def kill_some(queued: Queued, chance: random.Random, console: Console) -> int:
+    """Let a worker run, kill single drivers and the console now and then, at last the worker; return the kills."""
     kills = 0
     with spawn(queued.project, "work", "--once", "--jobs", JOBS) as worker:
         while not within(worker, chance.uniform(0.5, 5)):
             driven = [one for one in queued.log().orders.values() if one.is_driven]
             victims = sorted(one.driver.pid for one in driven if one.driver and one.deaths + 1 < MOST_DEATHS)
             kills += 1
+            if chance.random() < 0.2:
+                console.end()
+                console.begin()
+                continue
             if victims and chance.random() < 0.4:
                 os.kill(chance.choice(victims), 9)
                 continue
-            there = processes_of(queued.project)
+            there = {pid: name for pid, name in processes_of(queued.project).items() if not console.has(pid)}
             worker.kill()
             worker.communicate()
             await_end_of(there)
@@ -67,11 +108,12 @@ def left(queued: Queued) -> list[str]:
 def test_kills_of_workers_and_drivers_lose_nothing_and_move_each_branch_once(seed: int, tmp_path: Path) -> None:
     queued, chance = make(tmp_path, ISSUES, sleep_s=0.2), random.Random(seed)  # noqa: S311  (a schedule, no secret)
     queued.add()
-    kills = 0
+    kills, console = 0, Console(queued.project)
     while kills < KILLS and any(one["state"] not in {"ended", "dropped"} for one in queued.orders()):
-        kills += kill_some(queued, chance)
+        kills += kill_some(queued, chance, console)
     assert kills >= 1
     queued.work("--jobs", JOBS)
+    console.end()
     assert [(one["issue"], one["outcome"]) for one in queued.orders()] == [(name, "completed") for name in queued.ids]
     assert len(queued.branches()) == ISSUES
     for number, branch in enumerate(queued.branches(), 1):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from crashes import await_end_of, processes_of, spawn
+from e2e.test_interruptions import Halt
 from queued.sums_project import make, most_at_once, wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -130,3 +129,24 @@ def test_an_order_that_three_drivers_die_of_is_dropped_and_somebody_is_told(tmp_
     events: list[dict[str, Any]] = queued.events("order.*")
     assert [event["type"].split(".")[2] for event in events] == ["placed", *["started"] * 3, "dropped"]
     assert queued.work() == []  # nothing has happened since
+
+
+def waits_for_a_lock(pid: int) -> bool:
+    return any("->" in line and f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines())
+
+
+@pytest.mark.broad
+def test_the_worktree_that_git_makes_on_behalf_of_a_dead_driver_is_waited_for(tmp_path: Path) -> None:
+    queued = make(tmp_path, 1)
+    queued.add()
+    halt = Halt.of(queued.project, "git", "*worktree*add*")
+    with spawn(queued.project, "work", "--once") as worker:
+        halt.wait(worker)
+        queued.project.git("branch", "gal-1-double-m1", "main")  # as git does first, before there is a worktree
+        queued.kill_driver()
+        wait_for(lambda: any(map(waits_for_a_lock, queued.driven())) or len(queued.branches()) > 1)
+        queued.project.git("branch", "--delete", "gal-1-double-m1")
+        halt.let_go()
+        worker.communicate(timeout=120)
+    assert (worker.returncode, queued.branches()) == (0, ["gal-1-double-m1"])
+    assert [order["outcome"] for order in queued.orders()] == ["completed"]
