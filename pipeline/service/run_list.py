@@ -93,9 +93,9 @@ def newest(roster: Roster, *, of_issue: bool = False) -> Path | None:
         from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
 
         folders = [folder for folder in folders if not is_of_recipe(folder)]
-    readable = zip(folders, lines_of(folders), strict=True)
+    readable = (folder for folder in folders if lines_of([folder])[0].problem is None)
     # Where none can be read, whoever opens the newest says what is wrong with it.
-    return next((folder for folder, line in readable if line.problem is None), folders[0] if folders else None)
+    return next(readable, folders[0] if folders else None)
 
 
 def running_beside(roster: Roster, shown: Path) -> list[str]:
