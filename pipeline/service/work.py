@@ -26,10 +26,10 @@ from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended
 from pipeline.service.live_runs import live_runs, planned_paths, spent_today
 from pipeline.service.run_config import read_config
-from pipeline.service.run_list import lines_of
+from pipeline.service.run_list import lines_of, list_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pipeline.config.model import Config
     from pipeline.config.work import Work
@@ -143,17 +143,23 @@ class RepositoryWork:
                 log.add(*(one for one in ended if log.orders[one.order].is_open))
 
     def _sweep(self, log: OrderLog, known: _Known) -> None:
-        """Order what has a claim and nobody at work: a run that was answered, or whose driver died."""
+        """Order what nobody is at work on: a run that was answered, and one with a claim whose driver died."""
         covered = {str(self._folder(one, known)) for one in log.orders.values() if one.is_open}
-        for claim in known.claims.values():
-            line = _line(claim.folder) if str(claim.folder) not in covered else None
+        for folder in (*(claim.folder for claim in known.claims.values()), *self._answered()):
+            line, run = _line(folder) if str(folder) not in covered else None, key_of_run(folder)
             if line is None or line.live or line.outcome is not None or line.problem is not None:
                 continue
-            closed = [one for one in log.orders.values() if one.closed_at and claim.run in {one.run, one.placed.run}]
+            closed = [one for one in log.orders.values() if one.closed_at and run in {one.run, one.placed.run}]
             if any((one.closed_at or "") >= (line.last_at or "") for one in closed):
                 continue  # it came to nothing, and nothing has happened since
             with log.locked():
-                log.place(Wanted(via="sweep", issue=line.issue, run=claim.run, key=f"{claim.run}@{line.last_at}"))
+                log.place(Wanted(via="sweep", issue=line.issue, run=run, key=f"{run}@{line.last_at}"))
+
+    def _answered(self) -> Iterator[Path]:
+        """Yield the runs whose gates were answered and that nobody drives; those of recipes have no claim."""
+        for line in list_runs(self.repository).runs:
+            if line.queued:
+                yield Path(line.worktree) / WORKFLOW / line.name
 
     # --- facts -----------------------------------------------------------------------------------------------------
 

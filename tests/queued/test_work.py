@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from crashes import await_end_of, processes_of, spawn
 from e2e.test_interruptions import Halt
-from queued.sums_project import make, most_at_once, wait_for
+from queued.sums_project import KNOWN, make, most_at_once, wait_for
+from workflows.test_gates_and_commands import answer, asks
+from workflows.test_gates_and_commands import make as make_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -150,3 +152,19 @@ def test_the_worktree_that_git_makes_on_behalf_of_a_dead_driver_is_waited_for(tm
         worker.communicate(timeout=120)
     assert (worker.returncode, queued.branches()) == (0, ["gal-1-double-m1"])
     assert [order["outcome"] for order in queued.orders()] == ["completed"]
+
+
+@pytest.mark.broad
+def test_an_answered_run_of_a_recipe_is_gone_on_with(tmp_path: Path) -> None:
+    project = make_recipe(
+        tmp_path, [answer("use", "Used.")], {"id": "ok", "gate": "approve"}, asks("use", depends_on=["ok"])
+    )
+    project.env["PYTHONPATH"] = str(KNOWN)
+    assert project.document("run", "own")["outcome"] == "parked"
+    waits = project.redfirst("work", "--once")
+    assert (waits.returncode, project.document("show")["outcome"]) == (0, "parked")
+    assert project.document("approve", "--no-drive")["_code"] == 0
+    worked = project.redfirst("work", "--once")
+    assert (worked.returncode, project.document("show")["outcome"]) == (0, "completed"), worked.stderr
+    assert project.redfirst("work", "--once").returncode == 0
+    assert len(project.document("queue", "list")["orders"]) == 1
