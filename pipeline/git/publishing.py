@@ -11,6 +11,7 @@ from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.values import GITLINK
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 CLOCK_TICK_S: Final = 0.02
@@ -125,12 +126,12 @@ class PublishDoor(ObjectDoor):
                 self.worktree,
             )
 
-    def add_worktree(self, folder: Path, branch: str, base: str, lock: int) -> None:
+    def add_worktree(self, folder: Path, branch: str, base: str, *, holds: Sequence[int] = ()) -> None:
         """Create *branch* at *base* and a linked worktree of it at *folder* (run `--worktree`).
 
-        git holds *lock* open, and with it what is locked, even when whoever started it is killed.
+        git keeps the handles *holds*, and with them what they lock, when whoever started it is killed.
         """
-        self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base, keeps=(lock,))
+        self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base, keeps=holds)
 
     def remove_worktree(self, folder: Path, branch: str, tip: str) -> None:
         """Remove a linked worktree without uncommitted changes, and its branch if that is still at *tip*."""

@@ -146,7 +146,9 @@ class Worker:
     def _begin(self) -> None:
         candidates, room = self._work.look(self._log)
         now = time.monotonic()
-        verdicts = pick((one for one in candidates if self._busy.get(one.order, now) <= now), room)
+        own = {driver.order for driver in self._drivers}  # one may have ended since, and its end is not told yet
+        free = (one for one in candidates if one.order not in own and self._busy.get(one.order, now) <= now)
+        verdicts = pick(free, room)
         for verdict in verdicts:
             if verdict.begins and not self._signals:
                 self._start(verdict.order)

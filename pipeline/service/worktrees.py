@@ -70,7 +70,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
             with log_of(repository, options.environ).locked() as log:
                 log.add(OrderWorktree(order=options.order, folder=str(folder), branch=branch, tip=tip))
         try:
-            repository.add_worktree(folder, branch, tip, lock)
+            repository.add_worktree(folder, branch, tip, holds=(lock,))
         except GitError as error:
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
         made = Repository.find(folder)
