@@ -123,6 +123,7 @@ def test_a_torn_last_line_is_cut_off_and_what_it_said_is_done_again(tmp_path: Pa
     check_end(project, undisturbed)
 
 
+@pytest.mark.broad
 def test_a_driver_that_dies_takes_the_agent_with_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     bell = Bell(project.home)

@@ -105,6 +105,7 @@ if os.path.exists("{folder}/fifo"):
 """
 
 
+@pytest.mark.broad
 def test_ctrl_c_in_sanity_stops_the_tests_at_once_and_they_are_measured_again(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     bell = Bell(project.home)

@@ -134,6 +134,7 @@ def test_landing_of_a_branch_without_a_worktree(scene: Scene) -> None:
     assert (told(), project.document("show", "GAL-1")["landed"]) == ([], True)
 
 
+@pytest.mark.broad
 def test_landing(scene: Scene) -> None:
     project = scene.project
     assert parked(scene, "--worktree", reason="done")["outcome"] == "completed"

@@ -105,6 +105,7 @@ def test_check_34_no_failing_test_leaves_nothing_to_do(tmp_path: Path) -> None:
     assert "no test is called two.check::z" in left(project, "gone", run="run-own@2")
 
 
+@pytest.mark.broad
 def test_check_20_gates_wait_together_and_a_rejection_asks_no_more_than_needed(tmp_path: Path) -> None:
     """And check 19: of two gates one is answered, and the run waits at the other."""
     project = make(
