@@ -18,7 +18,7 @@ import anyio.to_thread
 from pipeline.boxes.box import open_box
 from pipeline.config.layers import Flags
 from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.request import Request
+from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.git import Repository
 from pipeline.policy.scope import Action, Grant, TestScope
@@ -75,7 +75,7 @@ async def dispatch(dispatcher: Dispatcher, number: int) -> dict[str, float]:
         backend=dispatcher.config.agent(Role.MAKE).backend.value,
     )
     began = time.monotonic()
-    result = await dispatcher.dispatch(record, request, phase="7", why="The bench asks.")
+    result = await dispatcher.dispatch(record, request, InRun("7", "The bench asks."))
     ended = time.monotonic()
     changed = [change.path for change in result.changes]
     assert (result.signal, result.gate, changed) == (None, "admitted", ["calc.py"]), result

@@ -16,13 +16,25 @@ _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 
 
+def _nothing_said() -> tuple[str, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Activity:
-    """An activity: its description, its start by the driver's clock, and the time of its start for people."""
+    """An activity.
+
+    Args:
+        what: Its description.
+        began: Its start by the driver's clock.
+        began_at: The time of its start for people.
+        said: Returns the last lines of what is said in it, as far as anybody may read them.
+    """
 
     what: str
     began: float
     began_at: datetime
+    said: Callable[[], tuple[str, ...]] = _nothing_said
 
 
 @dataclass
@@ -54,9 +66,9 @@ class Progress:
     changed: Callable[[], object] = field(default=_nobody_listens)
 
     @contextmanager
-    def doing(self, what: str) -> Generator[Stopwatch]:
-        """Record an activity while the context lasts, and yield its stopwatch."""
-        activity = Activity(what, self.clock(), datetime.now(UTC))
+    def doing(self, what: str, said: Callable[[], tuple[str, ...]] = _nothing_said) -> Generator[Stopwatch]:
+        """Record an activity while the context lasts, and yield its stopwatch; *said* returns its last words."""
+        activity = Activity(what, self.clock(), datetime.now(UTC), said)
         self.activities = (*self.activities, activity)
         self.changed()
         try:

@@ -73,6 +73,7 @@ class AcpBackend:
             BoxError: the box did not work.
         """
         from pipeline.backends.acp_client import Conversation  # noqa: PLC0415  (see above)
+        from pipeline.backends.acp_turn import Turn  # noqa: PLC0415
 
         if job.agent is None:
             raise UserError('backend = "acp" needs a profile.', Reason.CONFIG)
@@ -90,7 +91,8 @@ class AcpBackend:
                 options=told.setup.options,
                 session=session.id if session is not None else None,
                 again=session.prompt if session is not None else "",
-            )
+            ),
+            Turn(heard=job.heard),
         )
         argv = program.argv(*told.setup.arguments)
         mounts = (*program.mounts, *told.home.mounts, *told.files)

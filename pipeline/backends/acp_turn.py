@@ -6,7 +6,7 @@ import json
 import math
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from acp.schema import (
     AgentMessageChunk,
@@ -19,6 +19,11 @@ from acp.schema import (
     UsageUpdate,
 )
 from pydantic import ValidationError
+
+from pipeline.backends.stream_words import call_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TRANSCRIPT_BYTES: Final = 3_000_000
 _LINE_CHARACTERS: Final = 20_000
@@ -80,9 +85,11 @@ class Turn:
     Attributes:
         message: What was said after the last tool call, or before it if nothing was.
         cost_usd: What the session has cost, as the agent says; None if it does not.
+        heard: Gets what was said as soon as it is whole, and each call's title.
     """
 
     transcript: Transcript = field(default_factory=Transcript)
+    heard: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
     message: str = ""
     cost_usd: float | None = None
     _calls: dict[str, Call] = field(default_factory=dict[str, Call])
@@ -128,6 +135,7 @@ class Turn:
             word = "thought" if self._speaking == "thought" else "message"
             self.message = text if word == "message" else self.message
             self.transcript.add(word, text)
+            self.heard(text)
         self._speaking, self._said, self._length = None, [], 0
 
     def settle(self) -> None:
@@ -159,6 +167,8 @@ class Turn:
             update.kind or known.kind,
             known.input if update.raw_input is None else update.raw_input,
         )
+        if number not in self._calls and call.title:
+            self.heard(call_words(call.title, ()))
         if number in self._calls or len(self._calls) < _CALLS:
             self._calls[number] = call
         if update.status in {"completed", "failed"}:

@@ -28,6 +28,7 @@ from pipeline.backends.api_faults import Failure, failure_of, fault_in
 from pipeline.backends.api_tools import Tool, asked_for, shortened, tools_of
 from pipeline.backends.protocol import Fault, ToolAnswer, Usage
 from pipeline.backends.report_schemas import form
+from pipeline.backends.stream_words import call_words
 from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ class Conversation:
         if _is_report(call):
             answer = ToolAnswer(_TAKEN)
         else:
+            self.job.heard(call_words(call.tool_name, [_arguments(call)]))
             wanted = asked_for(self._tools, call.tool_name, call.args or "{}")
             answer = await wanted.on(self.bench) if isinstance(wanted, Tool) else wanted
             subject = wanted.subject if isinstance(wanted, Tool) else ""
@@ -184,6 +186,7 @@ class Conversation:
             match part:
                 case TextPart():
                     self.transcript.note("says", text=part.content)
+                    self.job.heard(part.content)
                 case ThinkingPart() if part.content:
                     self.transcript.note("thinks", text=part.content)
                 case _:

@@ -16,6 +16,7 @@ from pipeline.backends.native_programs import Native
 from pipeline.backends.program import Exchange
 from pipeline.backends.report_schemas import form
 from pipeline.backends.stream_result import result_of, without_lost_session
+from pipeline.backends.stream_words import heard_by
 from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class ClaudeBackend:
         home = home_for(PLACE, exchange)
         report = form(job.report_schema, strict=False)
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
-        ended = await exchange.run(argv, (*program.mounts, *home.mounts), _prompt(job, home).encode(), _env(job, home))
+        mounts, prompt = (*program.mounts, *home.mounts), _prompt(job, home).encode()
+        ended = await exchange.run(argv, mounts, prompt, _env(job, home), heard=heard_by(job))
         facts = read_stream(ended.stdout, report, keeps=home.session is not None)
         again = without_lost_session(job, facts)
         return result_of(exchange, ended, facts) if again is None else await self.run(again)

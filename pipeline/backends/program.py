@@ -13,7 +13,7 @@ from pipeline.backends.protocol import AgentResult, Ended
 from pipeline.process import Command, Mount
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pipeline.backends.protocol import AgentJob
     from pipeline.process import Completed, Talk
@@ -67,8 +67,17 @@ class Exchange:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         talk: Talk | None = None,
+        heard: Callable[[bytes], None] | None = None,
     ) -> Completed:
-        """Run `argv` in the view; *env* overrides the job's variables; *talk* gets the streams, if given.
+        """Run `argv` in the view.
+
+        Args:
+            argv: The program.
+            mounts: What it needs beside what the job shows.
+            stdin: What it is fed.
+            env: Overrides the job's variables.
+            talk: Gets the streams instead.
+            heard: Gets each line of its output while it runs.
 
         Raises:
             BoxError: the box did not work.
@@ -91,6 +100,7 @@ class Exchange:
                 network=job.network,
                 gateway=job.gateway,
                 talk=talk,
+                heard=heard,
             )
         )
 
@@ -117,7 +127,7 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
         BoxError: the box did not work.
     """
     exchange = Exchange.open(job)
-    ended = await exchange.run(argv, mounts, stdin)
+    ended = await exchange.run(argv, mounts, stdin, heard=lambda line: job.heard(line.decode(errors="replace")))
     report, fault = exchange.report()
     how, complaint = how_it_ended(ended, job.timeout_s)
     return AgentResult(

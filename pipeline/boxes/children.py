@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pipeline.boxes.capture import Capture
+from pipeline.boxes.capture import Capture, Lines
 from pipeline.boxes.process_record import Recording
 from pipeline.boxes.signals import default_for_children
 from pipeline.process import NO_ANSWER, Answer, BoxError, Completed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Generator, Mapping
     from pathlib import Path
 
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
@@ -140,6 +140,7 @@ async def run_child(
     pass_fds: tuple[int, ...] = (),
     mark: str = "",
     talk: Talk | None = None,
+    heard: Callable[[bytes], None] | None = None,
     channel: Channel | None = None,
 ) -> Outcome:
     """Run the child until it ends, is over its time limit or is cancelled; all its processes are dead on return.
@@ -155,6 +156,7 @@ async def run_child(
         pass_fds: Descriptors that it inherits.
         mark: `NAME=value` in the environment of all that it starts, if the box needs one to find them.
         talk: What has its stdin and stdout instead.
+        heard: Gets each whole line of its output as it comes.
         channel: The socket on which it gets a request and answers; it inherits the other end.
 
     Raises:
@@ -162,7 +164,7 @@ async def run_child(
         Exception: whatever `talk` has raised.
     """
     began = time.monotonic()
-    captures = Capture(output_limit), Capture(output_limit)
+    captures = tuple(Capture(output_limit, Lines(heard) if heard is not None else None) for _ in range(2))
     process = await _start(argv, cwd, env, pass_fds if channel is None else (*pass_fds, channel.number))
     for holder in filter(None, (guard, channel)):
         holder.started()

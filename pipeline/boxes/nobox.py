@@ -80,6 +80,7 @@ class NoBox:
                     guard=_Sweeper(mark),
                     mark=mark,
                     talk=command.talk,
+                    heard=command.heard,
                     channel=channel,
                 )
         return ended.completed(ended.returncode)

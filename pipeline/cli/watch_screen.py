@@ -70,12 +70,15 @@ def drawn(view: LiveView, width: int, height: int) -> Group:
     for number, each in enumerate(view.now):
         since = (datetime.now(UTC) - each.since).total_seconds()
         rows.add_row("" if number else "now", f"{visible(each.what)}, {duration(max(0.0, since))}")
+        for line in each.said:
+            rows.add_row("", Text(f"| {visible(line)}", "dim", no_wrap=True, overflow="ellipsis"))
     if view.loops:
         rows.add_row("back", visible(", ".join(view.loops)))
     rows.add_row("spent", f"{duration(view.driven_s)}, {view.spent}")
     if view.usual:
         rows.add_row("then", f"usually {view.usual}")
-    room = max(1, min(_LINES, height - len(view.tasks) - len(view.now) - 10))
+    doing = sum(1 + len(each.said) for each in view.now)
+    room = max(1, min(_LINES, height - len(view.tasks) - doing - 10))
     told = [line for line in view.lines if line.kind not in _UNTOLD][-room:]
     last = [Text(visible(log_line(line)), "dim", no_wrap=True, overflow="ellipsis") for line in told]
     return Group(head, rows, *last)

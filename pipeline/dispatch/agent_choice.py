@@ -14,7 +14,9 @@ from pipeline.config.problems import pointer
 from pipeline.config.providers import Api, Tier
 from pipeline.errors import UserError
 from pipeline.gateway.providers import asks_a_service, provider_of
+from pipeline.gateway.spending import Allowance
 from pipeline.outcomes import Reason
+from pipeline.runs.info import Reserved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,3 +130,9 @@ def _unknown(role: Role, agent: AgentConfig, service: Service | None, tier: str)
         pointer=pointer(("agents", role, "model")),
         details={"role": role.value, "tier": tier, "provider": service.name if service is not None else None},
     )
+
+
+def allowance_of(record: DispatchRecord, choice: Choice) -> Allowance:
+    """Return what the dispatch may spend on models: what was reserved for it, and the agent's number of answers."""
+    share = record.reserved or Reserved()
+    return Allowance(share.tokens, share.cost_usd, choice.agent.max_steps)

@@ -19,7 +19,7 @@ from pipeline.boxes.children import recorded
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
 from pipeline.dispatch.agent_call import call
-from pipeline.dispatch.agent_choice import choices, retries_of
+from pipeline.dispatch.agent_choice import allowance_of, choices, retries_of
 from pipeline.dispatch.caches import Cache
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.desk_tests import script_of
@@ -38,14 +38,12 @@ from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.providers import gateway_of
-from pipeline.gateway.spending import Allowance, Spent
 from pipeline.git.indirect_settings import paths_git_uses
 from pipeline.languages.readers import only_test_regions
 from pipeline.policy.scope import Writes
 from pipeline.process import Mount
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.info import Reserved, Try
 from pipeline.trees import remove_tree
 from pipeline.views.views import Views
 
@@ -57,13 +55,14 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.dispatch.agent_choice import Choice
     from pipeline.dispatch.prompt import DispatchDocument, Template
-    from pipeline.dispatch.request import Request
+    from pipeline.dispatch.request import InRun, Request
     from pipeline.gateway.proxy import ModelGateway
+    from pipeline.gateway.spending import Spent
     from pipeline.git import Repository
     from pipeline.policy.roles import RoleSpec
     from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.info import DispatchRecord, DispatchResult
+    from pipeline.runs.info import DispatchRecord, DispatchResult, Try
     from pipeline.runs.written import Written
 
 
@@ -103,7 +102,7 @@ class Dispatcher:
         """
         return next(iter(self._turns(record, record.role)))[0]
 
-    async def dispatch(self, record: DispatchRecord, request: Request, *, phase: str, why: str) -> DispatchResult:
+    async def dispatch(self, record: DispatchRecord, request: Request, place: InRun) -> DispatchResult:
         """Carry out one dispatch; its result is on disk when this returns.
 
         Where a model service is out of reach the same agent is asked again after a while, then the next one. A refused
@@ -124,7 +123,7 @@ class Dispatcher:
                 set_aside(folder, len(tries))
                 self.say(f"{record.dispatch}: {result.complaint} Next: {choice}, in {wait_s:g} s")
                 await anyio.sleep(wait_s)
-            result = await self._try(record, request, folder, artifacts, choice, uses, phase=phase, why=why)
+            result = await self._try(record, request, folder, artifacts, choice, uses, place)
             if result.signal is not Signal.UNAVAILABLE:
                 self.circuits.worked(choice)
                 break
@@ -152,9 +151,7 @@ class Dispatcher:
         artifacts: Artifacts,
         choice: Choice,
         uses: list[GatewayUse],
-        *,
-        phase: str,
-        why: str,
+        place: InRun,
     ) -> DispatchResult:
         """Ask one agent in a fresh view and judge its work; the use of all of *uses* counts against its share."""
         spec = self.roles[request.role]
@@ -170,15 +167,15 @@ class Dispatcher:
                 artifacts=artifacts,
                 spec=spec,
                 template=self.templates[request.kind, request.question],
-                phase=phase,
-                why=why,
+                phase=place.phase,
+                why=place.why,
                 instructions=[name for name in INSTRUCTIONS if name in there],  # not what is in folders of the name
             )
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
             before = Fingerprint.take(self.repository, self.written)
             gateway = self._gateway(record, choice, folder / "model.jsonl", sum(uses, GatewayUse()).spent)
             with recorded(folder / "process.json", self.box.name):
-                answer = await self._ask(record, request, document, view.mount, folder, choice, gateway)
+                answer = await self._ask(record, request, document, view.mount, folder, choice, gateway, place.heard)
             uses += [gateway.use] if gateway is not None else []
             answer = redacted_answer(answer, self.secrets)
             transcript = Transcript(folder, self.secrets)
@@ -214,9 +211,8 @@ class Dispatcher:
     def _gateway(self, record: DispatchRecord, choice: Choice, log: Path, taken: Spent) -> ModelGateway | None:
         if choice.service is None:
             return None
-        share = record.reserved or Reserved()
-        allowance = Allowance(share.tokens, share.cost_usd, choice.agent.max_steps).less(taken)
         name, provider = choice.service.name, choice.service.provider
+        allowance = allowance_of(record, choice).less(taken)
         return gateway_of(provider, name, self.environ, log, allowance=allowance, prices=self.config.prices)
 
     async def _ask(
@@ -228,6 +224,7 @@ class Dispatcher:
         folder: Path,
         choice: Choice,
         gateway: ModelGateway | None,
+        heard: Callable[[str], None],
     ) -> AgentResult:
         agent, spec = choice.agent, self.roles[request.role]
         tools = request.tools(view) if request.tools is not None else Tools()
@@ -286,6 +283,7 @@ class Dispatcher:
             bench=bench,
             home=home(self.environ),
             say=self.say,
+            heard=heard,
             desk_rules=rules_of(self._policy(request), self.repository, record.base_tree, self.checkout)
             if agent.backend is Backend.HUMAN
             else None,

@@ -36,6 +36,25 @@ class Tools:
     links: tuple[Mount, ...] = ()
 
 
+def _unheard(_: str) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class InRun:
+    """The place of a dispatch in its run.
+
+    Args:
+        phase: The number of the phase, for the prompt.
+        why: What led to it, for the prompt.
+        heard: Gets what the agent says while it works, as it is: with secrets.
+    """
+
+    phase: str = "-"
+    why: str = ""
+    heard: Callable[[str], None] = _unheard
+
+
 @dataclass(frozen=True)
 class Request:
     """The request to one slot.

@@ -24,12 +24,13 @@ NOW: Final = "now.json"
 
 
 class Doing(BaseModel):
-    """One thing that is being done, in words, and since when."""
+    """One thing that is being done, in words, since when, and the last lines of what an agent says in it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     what: str
     since: AwareDatetime
+    said: tuple[str, ...] = ()
 
 
 class Now(BaseModel):
@@ -43,7 +44,7 @@ class Now(BaseModel):
 
 def write_now(folder: Path, epoch: int, activities: Iterable[Activity]) -> None:
     """Write down what is being done. A disk that does not take it stops nothing: a record that counts will say so."""
-    doing = tuple(Doing(what=each.what, since=each.began_at) for each in activities)
+    doing = tuple(Doing(what=each.what, since=each.began_at, said=each.said()) for each in activities)
     now = Now(epoch=epoch, doing=doing)
     with suppress(UserError):
         write_atomic(folder / NOW, to_json(now.model_dump(mode="json")), below=folder.parents[1], durable=False)

@@ -207,7 +207,7 @@ def _spent_words(run: AnyRun, taken: Spent, limit: int | None, budget: Budget) -
 async def shown(standing: Standing, display: Display) -> AsyncGenerator[None]:
     """Show how the run stands each second and whenever something begins or ends, while the body drives it.
 
-    What is being done is in `now.json` of the run folder meanwhile.
+    What is being done, and what an agent says in it, is in `now.json` of the run folder meanwhile.
     """
     async with anyio.create_task_group() as group:
         await group.start(_show, standing, display)
@@ -225,9 +225,13 @@ async def _show(standing: Standing, display: Display, *, task_status: TaskStatus
     progress.changed = changed
     changed()
     task_status.started()
+    told: list[tuple[str, ...]] = []
     try:
         while True:
             await anyio.sleep(_EACH_S)
+            if (said := [each.said() for each in progress.activities]) != told:
+                told = said
+                write_now(run.folder, run.journal.epoch, progress.activities)
             display.show(standing)
     finally:
         progress.changed = lambda: None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.backends import BACKENDS
 from pipeline.config.load import without_effect
 from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.request import Request
+from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
 from pipeline.measure.measuring import UnmeasurableError, measure
@@ -140,7 +140,7 @@ async def try_role(
             backend=backend,
         )
         say(f"{record.dispatch}: asking @{trial.role.value} to {trial.kind}, {dispatcher.who(record)}")
-        result = await dispatcher.dispatch(record, request, phase="-", why="tried by hand")
+        result = await dispatcher.dispatch(record, request, InRun(why="tried by hand"))
         folder = place / "dispatches" / record.dispatch
         logs = (folder / name for name in ("stdout.log", "stderr.log"))
         return result, "".join(log.read_text(encoding="utf-8", errors="replace") for log in logs)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pipeline.dispatch.live_words import LiveWords
+from pipeline.dispatch.request import InRun
 from pipeline.process import BoxError
 from pipeline.recipes.plan import most_dispatches
 from pipeline.recipes.step_table import At, StepSignal
@@ -40,9 +42,11 @@ async def asked(ctx: RecipeContext, request: Request) -> DispatchResult | StepEv
     if isinstance(share, StepEvent):
         return share
     record = _begun(ctx, request, share)
+    dispatcher = _dispatcher(ctx, request.role)
+    words = LiveWords(dispatcher.secrets)
     try:
-        with ctx.progress.doing(f"{ctx.lane_name}: @{request.role.value}"):
-            result = await _dispatcher(ctx, request.role).dispatch(record, request, phase="-", why="")
+        with ctx.progress.doing(f"{ctx.lane_name}: @{request.role.value}", words.said):
+            result = await dispatcher.dispatch(record, request, InRun(heard=words.hear))
     except BoxError as error:
         return StepEvent(signal=StepSignal.ENV_BROKEN, note=f"the sandbox did not work: {error}")
     finally:

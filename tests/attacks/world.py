@@ -18,7 +18,7 @@ from attacks.host import PWNED, Host, make_host
 from pipeline.boxes.box import try_boxes
 from pipeline.config.model import Config
 from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.request import Request, Tools
+from pipeline.dispatch.request import InRun, Request, Tools
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.git import Entry, TreeChange
 from pipeline.policy.scope import Action, Grant, TestScope
@@ -221,7 +221,7 @@ class World:
         }
         self.dispatcher.config = Config.model_validate({"agents": {**agent, "pm": {"backend": "command"}}})
         request = Request(role, kind, base, grants=MAKE_GRANTS, tests=TESTS, tools=_tools)
-        return await self.dispatcher.dispatch(record, request, phase="-", why="an attack")
+        return await self.dispatcher.dispatch(record, request, InRun(why="an attack"))
 
     def _leftovers(self, tree: str, stdout: str) -> list[str]:
         """Return whether this dispatch was given another view than the first one of the same tree: traces of others."""

@@ -17,6 +17,7 @@ from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Ended, Session, Usage
 from pipeline.backends.report_schemas import form
 from pipeline.backends.stream_result import result_of, without_lost_session
+from pipeline.backends.stream_words import stream_words
 from pipeline.boxes.nobox import NoBox
 from pipeline.process import Completed, Mount
 from pipeline.reports.kinds import report_schema
@@ -175,3 +176,18 @@ def test_a_stream_in_pieces_is_never_a_crash(at: int, length: int, put: bytes) -
         stdout, stderr = recorded(backend, "work")
         facts = read_stream(backend, stdout[:at] + put + stdout[at + length :], stderr)
         assert facts.complaint is None
+
+
+def test_a_stream_is_told_in_words_while_it_comes() -> None:
+    claude, codex = (
+        [words for line in recorded(name, "work")[0].splitlines() if (words := stream_words(line))]
+        for name in ("claude", "codex")
+    )
+    assert claude == [
+        "> Read /redfirst-view/app.py",
+        "> Edit False /redfirst-view/app.py a = 1 a = 2",
+        "> Write /redfirst-view/new.txt new",
+        "> Bash cat app.py > made.txt",
+    ]
+    assert [line.partition(" -lc ")[0] for line in codex[:-1]] == ["> /bin/sh"] * 4
+    assert codex[-1] == '{"report": {"result": "COMPLETE", "summary": "done"}}'

@@ -274,6 +274,7 @@ def test_a_terminal_shows_what_is_measured_and_since_when(tmp_path: Path, column
 def test_a_terminal_shows_how_many_steps_of_a_recipe_are_over_and_who_is_at_work(tmp_path: Path) -> None:
     project, bell = make_project(tmp_path), Bell(tmp_path)
     asleep = bell.sleeper({"when": {"step": "angles"}, "report": {"result": "ANSWERED", "output": "x"}})
+    asleep = {**asleep, "run": ["sh", "-c", f"echo reads the sources; {asleep['run'][-1]}"]}
     project.use_script([asleep], 'sandbox = "none"\n')
     words = ["run", "research", "topic=x", *bell.flags]
     program = OnTerminal.start([str(REDFIRST), *words], project.root, project.environment(), 80)
@@ -281,7 +282,10 @@ def test_a_terminal_shows_how_many_steps_of_a_recipe_are_over_and_who_is_at_work
     shown = project.redfirst("show", "research").stdout
     assert "run-research: running: 4 not begun\n  now: angles: @explore" in shown
     assert "next: redfirst show run-research --log --follow" in shown
-    assert project.document("show", "research")["outcome"] is None
+    told = project.document("show", "research")
+    while not told["now"][0]["said"]:  # words are written down once a second
+        told = project.document("show", "research")
+    assert (told["outcome"], told["now"][0]["said"]) == (None, ["reads the sources"])
     program.type(INTERRUPT)
     program.wait_for(lambda text: "a second time ends that now" in text)  # signals that come at once are one
     program.type(INTERRUPT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,9 @@ from terminal import INTERRUPT, OnTerminal
 
 from pipeline.git import Repository
 from pipeline.policy.characters import columns
+from pipeline.progress import Activity
 from pipeline.routing.vocabulary import Signal
+from pipeline.runs.activity_file import write_now
 from pipeline.runs.lease import FileLease
 from pipeline.service.live_view import live_view
 
@@ -50,6 +53,9 @@ def test_check_07_watch_fits_80_columns_without_colour_and_ends_with_the_driver(
         run.decide(event(Signal.CLAIMED, note=HOSTILE))
         seen.wait_for(lambda text: "> 3 Plan" in text and "usually 4 Review plan" in text)
         seen.wait_for(lambda text: "\\x1b]0" in text)
+        words = Activity("@make", 0.0, datetime.now(UTC), lambda: ("reads app.py", HOSTILE, "x" * 200))
+        write_now(run.folder, run.journal.epoch, [words])
+        seen.wait_for(lambda text: "| reads app.py" in text and "| \\x1b]0" in text and "| xxx" in text)
     finally:
         lease.release()
     assert seen.end() == 0

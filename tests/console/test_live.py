@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from console.served import Stream, listening, session_of
+from console.hostile import TEXTS
+from console.served import Stream, listening, opened, session_of
 from runs.real import begin, event, make_repository
 
 from pipeline.console.live import Hub, Reader
 from pipeline.events.model import Event
+from pipeline.progress import Activity
 from pipeline.routing.vocabulary import Signal
+from pipeline.runs.activity_file import write_now
 from pipeline.runs.lease import FileLease
 
 if TYPE_CHECKING:
@@ -116,3 +121,18 @@ async def test_what_happens_after_a_page_has_read_is_told_to_that_page(repositor
     assert hub.begin(page, seen)
     assert [one.id for one in page.waiting] == ["shop-1/run-A/1"]
     await anyio.lowlevel.checkpoint()
+
+
+def test_the_words_of_a_working_agent_are_shown_and_do_nothing(repository: Repository) -> None:
+    run = begin(repository, "run-GAL-1")
+    run.decide(event(Signal.OK))
+    lease = FileLease.take(run.folder)
+    said = ("reads app.py", *(text for text in TEXTS if len(text) < 200))
+    write_now(run.folder, run.journal.epoch, [Activity("@make", 0.0, datetime.now(UTC), lambda: said)])
+    with opened(repository.worktree) as browser:
+        page = browser.get("/runs/run-GAL-1").text
+    lease.release()
+    shown = page.partition('<ul class="said"')[2].partition("</ul>")[0]
+    assert shown.count("<li>") == len(said)
+    assert "<li>reads app.py</li>" in shown
+    assert set(re.findall(r"<(\w+)", shown)) == {"li", "span"}, "marks of hidden characters are ours, and nothing else"

@@ -13,7 +13,7 @@ from runs.real import alone, begin, git, make_repository, tree_with
 
 from pipeline.config.model import Config
 from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.request import Request
+from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.dispatch.sandbox_escape import Fingerprint
 from pipeline.routing.vocabulary import Role, Signal
@@ -194,7 +194,7 @@ def ask(place: Place, deeds: dict[Role, str], *, writes: int = 0) -> dict[Role, 
             }
         )
         request = Request(role, "review-plan", place.run.info.start_tree)
-        found[role] = await asked.dispatch(record, request, phase="4", why="")
+        found[role] = await asked.dispatch(record, request, InRun("4"))
 
     async def all_of_them() -> None:
         async with anyio.create_task_group() as group:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from pipeline.dispatch.live_words import LiveWords
+from pipeline.dispatch.request import InRun
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
 from pipeline.process import BoxError
@@ -225,9 +227,11 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
 async def _run(
     ctx: Context, slot: Request, record: DispatchRecord, broken: list[str], all_of_them: anyio.CancelScope
 ) -> None:
-    with ctx.progress.doing(f"@{slot.role.value} ({ctx.dispatcher.who(record)})") as took:
+    words = LiveWords(ctx.dispatcher.secrets)
+    with ctx.progress.doing(f"@{slot.role.value} ({ctx.dispatcher.who(record)})", words.said) as took:
         try:
-            result = await ctx.dispatcher.dispatch(record, slot, phase=ctx.lane.step.phase, why=ctx.why())
+            place = InRun(ctx.lane.step.phase, ctx.why(), words.hear)
+            result = await ctx.dispatcher.dispatch(record, slot, place)
         except BoxError as error:
             broken.append(str(error))
             return
