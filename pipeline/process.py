@@ -103,7 +103,7 @@ class Command:
     open; with `model` the box lets `gateway` answer at the URL that the command finds in `REDFIRST_MODEL_URL`.
     With `talk`, stdin and stdout belong to it: `stdin` is not fed, and what came on stdout is not kept. A `request` is
     what the command reads, to its end, from the socket whose number is in `REDFIRST_SOCKET`; on the same socket it
-    answers, with at most `answer_limit` bytes. `heard` gets each whole line of its output as it comes, while it runs.
+    answers, with at most `answer_limit` bytes. `on_line` gets each whole line of its output as it comes, while it runs.
     """
 
     argv: tuple[str, ...]
@@ -116,7 +116,7 @@ class Command:
     network: str = "none"
     gateway: Gateway | None = None
     talk: Talk | None = None
-    heard: Callable[[bytes], None] | None = None
+    on_line: Callable[[bytes], None] | None = None
     request: bytes | None = None
     answer_limit: int = 256_000_000
 

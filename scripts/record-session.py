@@ -39,8 +39,9 @@ HOME: Final = "/home/adaline"
 ABOUT: Final = """# A session at a terminal
 
 Recorded by `scripts/record-session.py` on 80 columns; `asciinema play docs/session.cast` plays the same. The agents are
-**scripted**: `agent.py` plays prepared answers, no model is asked. Everything else is the real program. Paths, hashes,
-dates and durations have stand-ins. Of the status line in the last row, only what stayed is to be seen."""
+**scripted**: [`agent.py`](../scripts/session/agent.py) plays prepared answers, no model is asked; the project is
+[`slugs`](../scripts/session/slugs/slugs.py). All else is the real program. Paths, hashes, dates and durations have
+stand-ins. Of the status line in the last row, only what stayed is to be seen."""
 _PROMPT: Final = re.compile(r"\x1b\]0;(\d+)\x07\$ $")
 _MORE: Final = re.compile(r"\n> $")
 _STYLE: Final = re.compile(r"\x1b\[[0-9;]*m")

@@ -33,6 +33,7 @@ FILLED: Final = {
     "REF": "trunk",
     "REMOTE": ".",
     "TODO": "TODO",
+    "PROGRAM": "sh",
 }
 """What only the user knows, and what they put there."""
 REFUSED: Final = ('"..."', "AMOUNT", "NUMBER", "ISSUE", "RUN", "REF")

@@ -92,7 +92,7 @@ class AcpBackend:
                 session=session.id if session is not None else None,
                 again=session.prompt if session is not None else "",
             ),
-            Turn(heard=job.heard),
+            Turn(on_words=job.on_words),
         )
         argv = program.argv(*told.setup.arguments)
         mounts = (*program.mounts, *told.home.mounts, *told.files)

@@ -85,11 +85,11 @@ class Turn:
     Attributes:
         message: What was said after the last tool call, or before it if nothing was.
         cost_usd: What the session has cost, as the agent says; None if it does not.
-        heard: Gets what was said as soon as it is whole, and each call's title.
+        on_words: Gets what was said as soon as it is whole, and each call's title.
     """
 
     transcript: Transcript = field(default_factory=Transcript)
-    heard: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
+    on_words: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
     message: str = ""
     cost_usd: float | None = None
     _calls: dict[str, Call] = field(default_factory=dict[str, Call])
@@ -135,7 +135,7 @@ class Turn:
             word = "thought" if self._speaking == "thought" else "message"
             self.message = text if word == "message" else self.message
             self.transcript.add(word, text)
-            self.heard(text)
+            self.on_words(text)
         self._speaking, self._said, self._length = None, [], 0
 
     def settle(self) -> None:
@@ -168,7 +168,7 @@ class Turn:
             known.input if update.raw_input is None else update.raw_input,
         )
         if number not in self._calls and call.title:
-            self.heard(call_words(call.title, ()))
+            self.on_words(call_words(call.title, ()))
         if number in self._calls or len(self._calls) < _CALLS:
             self._calls[number] = call
         if update.status in {"completed", "failed"}:

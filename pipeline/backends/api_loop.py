@@ -162,7 +162,7 @@ class Conversation:
         if _is_report(call):
             answer = ToolAnswer(_TAKEN)
         else:
-            self.job.heard(call_words(call.tool_name, [_arguments(call)]))
+            self.job.on_words(call_words(call.tool_name, [_arguments(call)]))
             wanted = asked_for(self._tools, call.tool_name, call.args or "{}")
             answer = await wanted.on(self.bench) if isinstance(wanted, Tool) else wanted
             subject = wanted.subject if isinstance(wanted, Tool) else ""
@@ -186,7 +186,7 @@ class Conversation:
             match part:
                 case TextPart():
                     self.transcript.note("says", text=part.content)
-                    self.job.heard(part.content)
+                    self.job.on_words(part.content)
                 case ThinkingPart() if part.content:
                     self.transcript.note("thinks", text=part.content)
                 case _:

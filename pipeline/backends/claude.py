@@ -16,7 +16,7 @@ from pipeline.backends.native_programs import Native
 from pipeline.backends.program import Exchange
 from pipeline.backends.report_schemas import form
 from pipeline.backends.stream_result import result_of, without_lost_session
-from pipeline.backends.stream_words import heard_by
+from pipeline.backends.stream_words import lines_to_words
 from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ClaudeBackend:
         report = form(job.report_schema, strict=False)
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
         mounts, prompt = (*program.mounts, *home.mounts), _prompt(job, home).encode()
-        ended = await exchange.run(argv, mounts, prompt, _env(job, home), heard=heard_by(job))
+        ended = await exchange.run(argv, mounts, prompt, _env(job, home), on_line=lines_to_words(job))
         facts = read_stream(ended.stdout, report, keeps=home.session is not None)
         again = without_lost_session(job, facts)
         return result_of(exchange, ended, facts) if again is None else await self.run(again)

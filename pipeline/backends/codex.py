@@ -16,7 +16,7 @@ from pipeline.backends.native_programs import Native
 from pipeline.backends.program import Exchange
 from pipeline.backends.report_schemas import form
 from pipeline.backends.stream_result import result_of, without_lost_session
-from pipeline.backends.stream_words import heard_by
+from pipeline.backends.stream_words import lines_to_words
 from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class CodexBackend:
         prompt = goes_on.prompt if goes_on is not None else job.prompt
         # It makes the default folder itself, and refuses a named one that is not there.
         env = {"CODEX_HOME": str(home.path)} if home.made else {}
-        ended = await exchange.run(argv, mounts, prompt.encode(), env, heard=heard_by(job))
+        ended = await exchange.run(argv, mounts, prompt.encode(), env, on_line=lines_to_words(job))
         facts = read_stream(
             ended.stdout,
             ended.stderr,

@@ -67,7 +67,7 @@ class Exchange:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         talk: Talk | None = None,
-        heard: Callable[[bytes], None] | None = None,
+        on_line: Callable[[bytes], None] | None = None,
     ) -> Completed:
         """Run `argv` in the view.
 
@@ -77,7 +77,7 @@ class Exchange:
             stdin: What it is fed.
             env: Overrides the job's variables.
             talk: Gets the streams instead.
-            heard: Gets each line of its output while it runs.
+            on_line: Gets each line of its output while it runs.
 
         Raises:
             BoxError: the box did not work.
@@ -100,7 +100,7 @@ class Exchange:
                 network=job.network,
                 gateway=job.gateway,
                 talk=talk,
-                heard=heard,
+                on_line=on_line,
             )
         )
 
@@ -127,7 +127,7 @@ async def run_program(job: AgentJob, argv: tuple[str, ...], mounts: tuple[Mount,
         BoxError: the box did not work.
     """
     exchange = Exchange.open(job)
-    ended = await exchange.run(argv, mounts, stdin, heard=lambda line: job.heard(line.decode(errors="replace")))
+    ended = await exchange.run(argv, mounts, stdin, on_line=lambda line: job.on_words(line.decode(errors="replace")))
     report, fault = exchange.report()
     how, complaint = how_it_ended(ended, job.timeout_s)
     return AgentResult(

@@ -122,7 +122,7 @@ class Session:
     prompt: str = ""
 
 
-def _unheard(_: str) -> None:
+def _nothing(_: str) -> None:
     pass
 
 
@@ -159,7 +159,7 @@ class AgentJob:
         bench: The tools, for a backend whose loop is ours.
         home: The host's home folder, to find the product's login when the configuration says so.
         say: Tells the person who watches; one line at a time.
-        heard: Gets what the agent says and does, in words, while it works; lines may come together.
+        on_words: Gets what the agent says and does, in words, while it works; lines may come together.
         desk_rules: What may be changed in the view, as a document that `dispatch.desk_gate` reads again, for a person.
         desk_tests: Returns the text of a program that runs the tests over files that lie in no box, for a person.
     """
@@ -191,8 +191,8 @@ class AgentJob:
     session: Session | None = None
     bench: Bench | None = None
     home: Path | None = None
-    say: Callable[[str], None] = _unheard
-    heard: Callable[[str], None] = _unheard
+    say: Callable[[str], None] = _nothing
+    on_words: Callable[[str], None] = _nothing
     desk_rules: str | None = None
     desk_tests: Callable[[Path], str | None] | None = None
 

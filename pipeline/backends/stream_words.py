@@ -73,14 +73,14 @@ def stream_words(line: bytes) -> str:
     return "\n".join(_words(parts))
 
 
-def heard_by(job: AgentJob) -> Callable[[bytes], None]:
+def lines_to_words(job: AgentJob) -> Callable[[bytes], None]:
     """Return what passes the lines of a stream on to who hears the job's agent, in words."""
 
-    def heard(line: bytes) -> None:
+    def on_line(line: bytes) -> None:
         if words := stream_words(line):
-            job.heard(words)
+            job.on_words(words)
 
-    return heard
+    return on_line
 
 
 def call_words(name: str, arguments: Iterable[object]) -> str:

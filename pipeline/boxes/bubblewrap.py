@@ -187,7 +187,7 @@ async def _run_with_gateway(start: _Start, command: Command, channel: Channel | 
                 guard=start.status,
                 pass_fds=start.descriptors,
                 talk=command.talk,
-                heard=command.heard,
+                on_line=command.on_line,
                 channel=channel,
             )
         except Exception as error:  # noqa: BLE001  (out of a task group it would come as a group)

@@ -19,9 +19,9 @@ _LONGEST: Final = 256_000
 
 @dataclass
 class Lines:
-    """Passes each whole line of a stream on to `heard`; a carriage return ends one, too."""
+    """Passes each whole line of a stream on to `on_line`; a carriage return ends one, too."""
 
-    heard: Callable[[bytes], None]
+    on_line: Callable[[bytes], None]
     _begun: bytearray = field(default_factory=bytearray)
     _too_long: bool = False
 
@@ -31,7 +31,7 @@ class Lines:
         for line in whole:
             self._add(line)
             if self._begun and not self._too_long:
-                self.heard(bytes(self._begun))
+                self.on_line(bytes(self._begun))
             self._begun.clear()
             self._too_long = False
         self._add(rest)

@@ -140,7 +140,7 @@ async def run_child(
     pass_fds: tuple[int, ...] = (),
     mark: str = "",
     talk: Talk | None = None,
-    heard: Callable[[bytes], None] | None = None,
+    on_line: Callable[[bytes], None] | None = None,
     channel: Channel | None = None,
 ) -> Outcome:
     """Run the child until it ends, is over its time limit or is cancelled; all its processes are dead on return.
@@ -156,7 +156,7 @@ async def run_child(
         pass_fds: Descriptors that it inherits.
         mark: `NAME=value` in the environment of all that it starts, if the box needs one to find them.
         talk: What has its stdin and stdout instead.
-        heard: Gets each whole line of its output as it comes.
+        on_line: Gets each whole line of its output as it comes.
         channel: The socket on which it gets a request and answers; it inherits the other end.
 
     Raises:
@@ -164,7 +164,7 @@ async def run_child(
         Exception: whatever `talk` has raised.
     """
     began = time.monotonic()
-    captures = tuple(Capture(output_limit, Lines(heard) if heard is not None else None) for _ in range(2))
+    captures = tuple(Capture(output_limit, Lines(on_line) if on_line is not None else None) for _ in range(2))
     process = await _start(argv, cwd, env, pass_fds if channel is None else (*pass_fds, channel.number))
     for holder in filter(None, (guard, channel)):
         holder.started()

@@ -80,7 +80,7 @@ class NoBox:
                     guard=_Sweeper(mark),
                     mark=mark,
                     talk=command.talk,
-                    heard=command.heard,
+                    on_line=command.on_line,
                     channel=channel,
                 )
         return ended.completed(ended.returncode)

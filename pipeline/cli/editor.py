@@ -48,15 +48,18 @@ def some_editor() -> list[str]:
     return named_editor() or ([place] if is_screen and (place := next(usual, None)) is not None else [])
 
 
-def require_editor() -> list[str]:
+def require_editor(otherwise: str = "") -> list[str]:
     """Return the words that start the user's editor, or a usual one that is installed.
+
+    Args:
+        otherwise: What works without an editor.
 
     Raises:
         UserError: none is named, and none is there or there is no terminal for it.
     """
     words = some_editor()
     if not words:
-        raise UserError("No editor is named, and none is found: set VISUAL or EDITOR", Reason.USAGE)
+        raise UserError(f"No editor is named, and none is found: set VISUAL or EDITOR{otherwise}", Reason.USAGE)
     return words
 
 

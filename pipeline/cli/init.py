@@ -75,6 +75,7 @@ def init(
     """
     environ = os.environ
     repository = Repository.find(Path.cwd())
+    _refuse_unknown(agent)
     if not dry_run:
         _refuse_second(repository, _same(agent or _usual(environ), model, argv, tracker=tracker))
     known = _known(environ, model)
@@ -136,7 +137,7 @@ def _chosen(
                 actions=(
                     "npm install -g @anthropic-ai/claude-code && redfirst init",
                     "redfirst init --agent human   # do the work yourself, with the same gate",
-                    "redfirst init --agent command   # a program of your own",
+                    "redfirst init --agent command --argv PROGRAM   # a program of your own",
                     f"redfirst init --agent NAME   # for one that you will install: {', '.join(_others())}",
                     "redfirst demo   # see the whole way with scripted agents",
                 ),
@@ -144,15 +145,24 @@ def _chosen(
         return known[0]
     chosen = start_called(agent, known, environ, model, argv)
     if chosen is None:
-        near = did_you_mean(agent, names())
-        hint = f" Did you mean {near}?" if near else ""
-        raise UserError(
-            f"--agent {agent} is no agent.{hint} Accepted: {', '.join(names())}; llamacpp only where its server "
-            "answers on port 8080.",
-            Reason.USAGE,
-            details={"accepted": list(names())},
-        )
+        raise _no_agent(agent)
     return chosen
+
+
+def _refuse_unknown(agent: str | None) -> None:
+    if agent is not None and agent not in names():
+        raise _no_agent(agent)
+
+
+def _no_agent(agent: str) -> UserError:
+    near = did_you_mean(agent, names())
+    hint = f" Did you mean {near}?" if near else ""
+    return UserError(
+        f"--agent {agent} is no agent.{hint} Accepted: {', '.join(names())}; llamacpp only where its server answers "
+        "on port 8080.",
+        Reason.USAGE,
+        details={"accepted": list(names())},
+    )
 
 
 def _others() -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def new(
     text, labels = _TEMPLATE if body is None else _text_of(body), tuple(label or ())
     folder = folder_of(root)
     if edit:
-        require_editor()
+        require_editor(", or give the text without --edit: --body FILE, or --body - for standard input")
     from pipeline.runs.tracker import first_prefix  # noqa: PLC0415  (heavy; not on the path of --help)
 
     with user_errors():

@@ -175,7 +175,7 @@ class Dispatcher:
             before = Fingerprint.take(self.repository, self.written)
             gateway = self._gateway(record, choice, folder / "model.jsonl", sum(uses, GatewayUse()).spent)
             with recorded(folder / "process.json", self.box.name):
-                answer = await self._ask(record, request, document, view.mount, folder, choice, gateway, place.heard)
+                answer = await self._ask(record, request, document, view.mount, folder, choice, gateway, place.on_words)
             uses += [gateway.use] if gateway is not None else []
             answer = redacted_answer(answer, self.secrets)
             transcript = Transcript(folder, self.secrets)
@@ -224,7 +224,7 @@ class Dispatcher:
         folder: Path,
         choice: Choice,
         gateway: ModelGateway | None,
-        heard: Callable[[str], None],
+        on_words: Callable[[str], None],
     ) -> AgentResult:
         agent, spec = choice.agent, self.roles[request.role]
         tools = request.tools(view) if request.tools is not None else Tools()
@@ -283,7 +283,7 @@ class Dispatcher:
             bench=bench,
             home=home(self.environ),
             say=self.say,
-            heard=heard,
+            on_words=on_words,
             desk_rules=rules_of(self._policy(request), self.repository, record.base_tree, self.checkout)
             if agent.backend is Backend.HUMAN
             else None,

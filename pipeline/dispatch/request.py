@@ -36,7 +36,7 @@ class Tools:
     links: tuple[Mount, ...] = ()
 
 
-def _unheard(_: str) -> None:
+def _nothing(_: str) -> None:
     pass
 
 
@@ -47,12 +47,12 @@ class InRun:
     Args:
         phase: The number of the phase, for the prompt.
         why: What led to it, for the prompt.
-        heard: Gets what the agent says while it works, as it is: with secrets.
+        on_words: Gets what the agent says while it works, as it is: with secrets.
     """
 
     phase: str = "-"
     why: str = ""
-    heard: Callable[[str], None] = _unheard
+    on_words: Callable[[str], None] = _nothing
 
 
 @dataclass(frozen=True)

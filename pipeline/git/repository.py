@@ -88,4 +88,7 @@ def _asked(start: Path, what: Sequence[str]) -> str:
             path=str(start),
             actions=("git worktree add ../work BRANCH",),
         )
-    raise UserError(f"git refuses to work in {start}: {said}", Reason.USAGE, path=str(start))
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    advised = tuple(line for line in lines if line.startswith("git "))
+    told = "; ".join(line for line in lines if line not in advised and not line.endswith(":")) or said
+    raise UserError(f"git refuses to work in {start}: {told}", Reason.USAGE, path=str(start), actions=advised)

@@ -60,9 +60,9 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
     if start.branch == start.base_branch:  # what is advised then would find the issue claimed
         refuse_claimed(repository, issue, ours=ours)
     check_all(
+        partial(_check_tracker, repository, issue, ours),
         partial(_check_branch, repository, start, issue, f"redfirst run {issue} --worktree"),
         partial(runs_folder, repository),
-        partial(_check_tracker, repository, issue, ours),
         partial(_check_alone, repository, issue, f"redfirst run {issue} --worktree"),
         partial(_check_clean, repository),
     )

@@ -46,7 +46,7 @@ async def asked(ctx: RecipeContext, request: Request) -> DispatchResult | StepEv
     words = LiveWords(dispatcher.secrets)
     try:
         with ctx.progress.doing(f"{ctx.lane_name}: @{request.role.value}", words.said):
-            result = await dispatcher.dispatch(record, request, InRun(heard=words.hear))
+            result = await dispatcher.dispatch(record, request, InRun(on_words=words.hear))
     except BoxError as error:
         return StepEvent(signal=StepSignal.ENV_BROKEN, note=f"the sandbox did not work: {error}")
     finally:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-RUN: Final = ".workflow/run-SLUG-1"
-ISSUE: Final = """redfirst issue new --title "Refuse titles that make no name" --id SLUG-1 \\
+RUN: Final = ".workflow/run-SLUGS-1"
+ISSUE: Final = """redfirst issue new --title "Refuse titles that make no name" \\
   --body - <<'END'
 `slug("!?")` returns "!?", which is no part of an address.
 
@@ -44,12 +44,12 @@ STATIONS: Final[dict[str, tuple[Step, ...]]] = {
     "Doctor": (Step("redfirst doctor --agents"),),
     "First issue": (
         Step(ISSUE),
-        Step("git add TODO && git commit -m 'issue SLUG-1'"),
+        Step("git add TODO && git commit -m 'issue SLUGS-1'"),
         Step("redfirst issue ready"),
     ),
     "A run with two gates": (
-        Step("git switch -c slug-1"),
-        Step("redfirst run SLUG-1 --approve plan,commit", code=4, says="parked at gate plan (1 of 2)"),
+        Step("git switch -c slugs-1"),
+        Step("redfirst run SLUGS-1 --approve plan,commit", code=4, says="parked at gate plan (1 of 2)"),
     ),
     "An edit": (
         Step(f"cat {RUN}/plan.md"),
@@ -67,7 +67,7 @@ STATIONS: Final[dict[str, tuple[Step, ...]]] = {
     ),
     "The second gate": (Step("redfirst approve"), Step("git status --short --branch")),
     "Landing by hand": (
-        Step("git switch main && git merge slug-1"),
+        Step("git switch main && git merge slugs-1"),
         Step("redfirst verify"),
         Step("git log --oneline"),
     ),

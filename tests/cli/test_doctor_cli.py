@@ -82,6 +82,20 @@ def snapshot(folder: Path) -> dict[str, Any]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def test_what_git_advises_is_passed_on(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    found = ask(exit_code=2)["repository"]
+    assert found.message.startswith("git refuses to work in ")
+    assert found.message.endswith(f"dubious ownership in repository at '{repository.worktree}'")
+    assert found.advice == f"git config --global --add safe.directory {repository.worktree}"
+
+
 def test_a_project_that_is_ready_has_only_the_warning_about_the_missing_box(repository: Repository) -> None:
     checks = ask()
     assert {id_ for id_, check in checks.items() if check.status != "ok"} == {"sandbox"}

@@ -183,6 +183,14 @@ def test_what_is_there_is_never_touched(project: Project, name: str, content: st
     assert (project.root / "redfirst.toml").exists() is (name == "redfirst.toml")
 
 
+def test_a_wrong_name_is_refused_first_and_never_advised(project: Project) -> None:
+    (project.root / "redfirst.toml").write_text("")
+    done = project.redfirst("init", "--agent", "codx")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--agent codx is no agent. Did you mean codex?" in done.stderr
+    assert "redfirst init --agent codx" not in done.stderr
+
+
 def test_from_a_folder_below_the_file_goes_to_the_top(project: Project) -> None:
     done = project.redfirst("init", "--agent", "human", cwd=project.root / "tests")
     assert done.returncode == 0, done.stderr

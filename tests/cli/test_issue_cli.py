@@ -351,6 +351,7 @@ def test_an_issue_is_edited_in_place_and_its_line_follows(
     monkeypatch.delenv("VISUAL")
     monkeypatch.delenv("EDITOR", raising=False)
     assert "set VISUAL or EDITOR" in repository.refused("edit", "GAL-40").message
+    assert "--body -" in repository.refused("new", "--title", "x", "--edit").message
 
 
 def test_a_file_that_cannot_be_read_is_named(repository: Repository) -> None:

@@ -85,7 +85,7 @@ def test_lines_are_heard_while_the_command_runs(tmp_path: Path) -> None:
         if line == b"here":  # the command waits for this one
             (tmp_path / "answer").write_text("go on\n")
 
-    command = Command(("/bin/sh", "-c", "echo here; cat answer; echo >&2 there"), tmp_path, heard=hear)
+    command = Command(("/bin/sh", "-c", "echo here; cat answer; echo >&2 there"), tmp_path, on_line=hear)
     ended = anyio.run(NoBox().run, command)
     assert (ended.stdout, ended.stderr) == (b"here\ngo on\n", b"there\n")
     assert sorted(heard) == [b"go on", b"here", b"there"]

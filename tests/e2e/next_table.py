@@ -477,7 +477,7 @@ SET_UP: Final[dict[str, Advice]] = {
         ("cli/init.py", "config/load.py", "service/installed.py"),
         {
             "redfirst init --agent human": _WRITTEN,
-            "redfirst init --agent command": _WRITTEN,
+            "redfirst init --agent command --argv PROGRAM": _WRITTEN,
             "redfirst init --agent NAME": _WRITTEN,
         },
     ),

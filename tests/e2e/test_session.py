@@ -17,14 +17,14 @@ PAGE = ROOT / "docs" / "session.md"
 ENDS = {
     "Install": "redfirst 0.",
     "Init": "Allowed, until one of these values changes.",
-    "Doctor": "A run can be started; look at the warnings first.",
-    "First issue": "SLUG-1  Todo",
+    "Doctor": "A run can be started; the warnings say how, or what to mend first.",
+    "First issue": "SLUGS-1  Todo",
     "A run with two gates": "parked at gate plan (1 of 2)",
     "An edit": "A title without a letter or digit is a ValueError. ",
     "A rejection": "> A title without a letter or digit is a ValueError that names it.",
-    "An approval, and Ctrl-C": "Go on: redfirst resume run-SLUG-1",
+    "An approval, and Ctrl-C": "Go on: redfirst resume run-SLUGS-1",
     "Resume": "parked at gate commit (2 of 2)",
-    "The second gate": "run-SLUG-1: completed (done)",
+    "The second gate": "run-SLUGS-1: completed (done)",
     "Landing by hand": "Verified: every commit that claims evidence was RED before and is GREEN.",
 }
 

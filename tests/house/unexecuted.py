@@ -109,6 +109,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "git/repository.py": {
         "git is not installed, or not on PATH.": SENTENCE,
         "git refuses to work in {}: {}": SENTENCE,
+        "git ": "how git's own advice begins in what it says",
         "git worktree": 'the start of the command that the situation "bare" types',
     },
     "git/settings.py": {
@@ -157,6 +158,7 @@ ONLY_THE_USER_KNOWS: Final[dict[str, str]] = {
     "git switch -c NAME": "doctor is asked about no issue",
     "git worktree add ../work BRANCH": "a bare repository has no branch that somebody works on",
     "redfirst init --agent NAME": "an agent that will be installed",
+    "redfirst init --agent command --argv PROGRAM": "the program of the user",
     "redfirst issue new --title TITLE": _SAYS,
     "redfirst issue new --title TITLE --edit && git add TODO && git commit -m 'file PROJECT-1'": _SAYS,
     "redfirst issue new --title TITLE --id GAL-1": _SAYS,
