@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import Annotated
 
@@ -20,11 +20,10 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.service.issue_documents import (
-    IssueDetail,
     IssueDocument,
     IssueLintDocument,
 )
-from pipeline.service.issue_records import claims_of, record_of
+from pipeline.service.issue_records import claims_of, detail_of
 from pipeline.terminal import visible_lines
 from todo import (
     FolderSource,
@@ -99,9 +98,7 @@ def show(issue_id: IssueId, as_json: AsJson = False, root: Root = None) -> None:
         issue = tracker.read(issue_id)
         text = (tracker.raw(file_name(issue_id)) or b"").decode()
     if as_json:
-        record = record_of(issue, claims_of(folder_of(root).parent))
-        facts = {each.name: getattr(record, each.name) for each in fields(record)}
-        _print_json(IssueDocument(issue=IssueDetail(**facts, body=issue.body)))
+        _print_json(IssueDocument(issue=detail_of(issue, claims_of(folder_of(root).parent))))
     else:
         typer.echo(visible_lines(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
         if (claim := claims_of(folder_of(root).parent).get(issue_id)) is not None:

@@ -15,7 +15,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 
 from pipeline.console.frame import wants_json
 from pipeline.console.guard import TOKEN
-from pipeline.console.pages import Pages, address_of, state_seen
+from pipeline.console.issues import Issues
+from pipeline.console.pages import address_of, state_seen
 from pipeline.console.patches import files_of, tests_of
 from pipeline.console.texts import clipped
 from pipeline.errors import UserError
@@ -50,7 +51,7 @@ _COMMENT: Final = "comment "
 """What the name of a field begins with that has a comment on a line: then the file, and the line's number."""
 
 
-class Acts(Pages):
+class Acts(Issues):
     """The pages, and what changes runs."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -144,7 +145,7 @@ class Acts(Pages):
             answers.answerer(here, "console"),
             at=fields.get("gate"),
             given={"answer": answer} if answer.strip() else {},
-            seen=_seen(fields),
+            seen=seen_of(fields),
         )
         return self._driven(folder, done)
 
@@ -157,14 +158,14 @@ class Acts(Pages):
             feedback_of(folder, fields),
             to=fields.get("to") or None,
             at=fields.get("gate"),
-            seen=_seen(fields),
+            seen=seen_of(fields),
         )
         return self._driven(folder, done)
 
     def _answer(self, folder: Path, fields: Fields) -> object:
         here = seen_from(self.repository, folder)
         by = answers.answerer(here, "console")
-        done = answers.answer(here, folder, by, fields.get("answer", ""), at=fields.get("gate"), seen=_seen(fields))
+        done = answers.answer(here, folder, by, fields.get("answer", ""), at=fields.get("gate"), seen=seen_of(fields))
         return self._driven(folder, done)
 
     def _land(self, folder: Path, fields: Fields) -> object:
@@ -216,7 +217,12 @@ def feedback_of(folder: Path, fields: Fields) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _seen(fields: Fields) -> str:
+def seen_of(fields: Fields) -> str:
+    """Return what a form says was seen.
+
+    Raises:
+        UserError: it says nothing.
+    """
     seen = fields.get("seen", "")
     if not seen:
         raise UserError("The form does not say what was seen. Load the page again.", Reason.STALE)
@@ -224,7 +230,7 @@ def _seen(fields: Fields) -> str:
 
 
 def _require_state(folder: Path, fields: Fields) -> None:
-    if _seen(fields) != state_seen(live_view(folder)):
+    if seen_of(fields) != state_seen(live_view(folder)):
         raise UserError(f"{folder.name} stands otherwise than you saw: nothing was done. Look again.", Reason.STALE)
 
 

@@ -55,17 +55,23 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
             raise error
         return pages.error(request, error)
 
+    forms = [
+        *(Route(f"/runs/{{key}}/{what}", pages.act, methods=["POST"]) for what in pages.acts),
+        Route("/runs/{key}/edit", pages.edit),
+        Route("/runs/{key}/edit", pages.save, methods=["POST"]),
+        Route("/queue", pages.change_queue, methods=["POST"]),
+    ]
     routes = [
         Route("/", front),
         Route("/runs/{key}", pages.run),
         Route("/runs/{key}/diff", pages.diff),
         Route("/runs/{key}/log", pages.log),
         Route("/runs/{key}/packet", pages.packet),
-        *(Route(f"/runs/{{key}}/{what}", pages.act, methods=["POST"]) for what in (() if read_only else pages.acts)),
         Route("/runs/{key}/files/{name:path}", pages.file),
         Route("/issues", pages.issues),
+        Route("/issues/{id}", pages.issue),
         Route("/queue", pages.queue),
-        *([] if read_only else [Route("/queue", pages.change_queue, methods=["POST"])]),
+        *([] if read_only else forms),
         Route("/events", events),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]

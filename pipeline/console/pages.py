@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -19,19 +18,14 @@ from pipeline.runs.records import TooLargeError, read_record
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import WORKFLOW, key_of_run
 from pipeline.service.documents import ShowDocument
-from pipeline.service.issue_documents import IssueListDocument
-from pipeline.service.issue_records import FOLDER, claims_of, record_of
 from pipeline.service.journal_lines import log_line
 from pipeline.service.live_view import live_view
 from pipeline.service.patches import diff_run
 from pipeline.service.run_list import list_runs
 from pipeline.service.run_status import issue_title, log_document
 from pipeline.service.runs_document import as_json
-from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
 
     from pipeline.service.documents import DiffDocument, LogDocument
@@ -46,7 +40,7 @@ _GOOD: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 
 
 class Pages(Frame):
-    """Runs and issues, as they are."""
+    """The runs, as they are."""
 
     async def runs(self, request: Request) -> Response:
         """Show all runs: those that wait for a person first."""
@@ -160,30 +154,6 @@ class Pages(Frame):
         if name not in {*names, *(step.outcome for step in steps)}:
             raise UserError(f"{folder.name} has no artifact {name!r}.", Reason.ISSUE_NOT_FOUND)
         return PlainTextResponse(await self.read(text_of, folder, name))
-
-    # --- issues ----------------------------------------------------------------------------------------------------
-
-    async def issues(self, request: Request) -> Response:
-        """Show the tracker as a board, and which run has an issue."""
-        issues, claims = await self.read(self._issues)
-        records = [record_of(issue, claims) for issue in issues]
-        if wants_json(request):
-            return JSONResponse(asdict(IssueListDocument(issues=tuple(records))))
-        addresses = {name: address for (_, name), address in (await self.read(self.addresses)).items()}
-        done = {one.id for one in records if one.status == "Done"}
-        columns = {
-            status: [one for one in records if one.status == status] for status in ("Todo", "In Progress", "Done")
-        }
-        return self.page(request, "issues.html", tab="/issues", columns=columns, addresses=addresses, done=done)
-
-    def _issues(self) -> tuple[list[Any], Mapping[str, Any]]:
-        top = self.repository.worktree
-        if not (top / FOLDER).is_dir():
-            return [], {}
-        try:
-            return list(Tracker(FolderSource(top / FOLDER)).issues()), claims_of(top)
-        except TrackerError as error:
-            raise UserError(str(error), Reason.TRACKER_INVALID, actions=("redfirst issue lint",)) from error
 
 
 def acts_of(view: LiveView) -> tuple[tuple[str, str], ...]:

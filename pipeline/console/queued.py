@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from starlette.responses import JSONResponse, RedirectResponse
 
-from pipeline.console.acts import Acts, fields_of
+from pipeline.console.acts import fields_of
+from pipeline.console.edits import Edits
 from pipeline.console.frame import wants_json
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -29,7 +30,7 @@ _GATES: Final = ("plan", "split", "commit")
 _SHOWN_CLOSED: Final = 20
 
 
-class Queued(Acts):
+class Queued(Edits):
     """Runs, and what is to be run."""
 
     async def queue(self, request: Request) -> Response:

@@ -56,6 +56,11 @@ def edited(run: Run, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name in run.artifacts and _is_edited(run, name))
 
 
+def differing(run: Run, texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of those texts that are not the drafts as our code wrote or took them."""
+    return tuple(name for name, text in texts.items() if name in run.artifacts and _differs(run, name, _bytes(text)))
+
+
 def bring_back(run: Run) -> tuple[str, ...]:
     """Put back the drafts that are gone though an edit of them counts now; return their names."""
     gone = {name: counted(run, name) for name in open_drafts(run.state) if _read(run, name) is None}
@@ -152,9 +157,12 @@ def put_back(run: Run) -> dict[str, str | None]:
 
 def _is_edited(run: Run, name: str) -> bool:
     there = _read(run, name)
-    digest = sha256_hex(there) if there is not None else None
+    return there is None or _differs(run, name, there)
+
+
+def _differs(run: Run, name: str, content: bytes) -> bool:
     # Our code writes `counts/` first: what is equal to it is not a person's, but what a crash left unsaid.
-    return digest != run.artifacts[name] and (there is None or there != _read(run, COUNTS + name))
+    return sha256_hex(content) != run.artifacts[name] and content != _read(run, COUNTS + name)
 
 
 def _keep(run: Run, name: str, folder: str, content: bytes, *, edit_of: str | None = None) -> str:

@@ -12,7 +12,7 @@ from pipeline.reports.hygiene import lint_plan
 from pipeline.reports.problems import Problem, Weight
 from pipeline.reports.tasks import execution_order
 from pipeline.routing.state import TaskStatus
-from pipeline.runs.drafts import PLAN, bring_back, edited, open_drafts, task_file
+from pipeline.runs.drafts import PLAN, bring_back, differing, task_file
 from pipeline.steps.asking.task_drafts import lint_each, lint_together
 
 if TYPE_CHECKING:
@@ -24,19 +24,24 @@ if TYPE_CHECKING:
 _SHOWN: Final = 5
 
 
-def check_edits(ctx: Context, tasks: Mapping[str, Task]) -> None:
-    """Return if everything that was edited at this gate can be used; *tasks* are what the files of these ids say.
+def check_edits(ctx: Context, texts: Mapping[str, str], tasks: Mapping[str, Task]) -> None:
+    """Return if everything that was edited at this gate can be used.
+
+    Args:
+        ctx: The run.
+        texts: The drafts of the gate by their names, as they are to count.
+        tasks: What those of them that are tasks say, by id.
 
     Raises:
         UserError: something cannot; the message has file, line and what is accepted there.
     """
-    names = edited(ctx.run, open_drafts(ctx.state))
+    names = differing(ctx.run, texts)
     if PLAN in names:
-        _refuse(ctx, {PLAN: _of_plan(ctx)})
+        _refuse(ctx, {PLAN: _of_plan(ctx, texts[PLAN])})
     elif names:
-        texts = {task_id: ctx.read(task_file(task_id)) for task_id in tasks}
-        _refuse(ctx, {task_file(name): list(_of_ids(ctx, name, task, texts[name])) for name, task in tasks.items()})
-        _refuse(ctx, _of_tasks(ctx, tuple(tasks.values()), texts))
+        by_id = {task_id: texts[task_file(task_id)] for task_id in tasks}
+        _refuse(ctx, {task_file(name): list(_of_ids(ctx, name, task, by_id[name])) for name, task in tasks.items()})
+        _refuse(ctx, _of_tasks(ctx, tuple(tasks.values()), by_id))
 
 
 def refuse_removal(ctx: Context) -> None:
@@ -58,8 +63,7 @@ def refuse_removal(ctx: Context) -> None:
         )
 
 
-def _of_plan(ctx: Context) -> list[Problem]:
-    text = ctx.read(PLAN)
+def _of_plan(ctx: Context, text: str) -> list[Problem]:
     files, problems = plan_form(text)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
     return [*problems, *lint_plan(text, files=files, existing=existing)]

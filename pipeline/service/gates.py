@@ -102,8 +102,9 @@ def approve(ctx: Context, by: Answerer, at: str | None, look: Callable[[], objec
     refuse_removal(ctx)
     look()
     contents = {name: ctx.run.read(name) for name in open_drafts(ctx.state) if ctx.path(name).exists()}
+    texts = {name: ctx.read(name) for name in open_drafts(ctx.state)}
     tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
-    check_edits(ctx, tasks)
+    check_edits(ctx, texts, tasks)
     in_the_way.look(ctx)
     specs = tuple(
         ctx.state.tasks[task.id].spec.model_copy(

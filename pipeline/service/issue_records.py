@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.service.issue_documents import ClaimRecord, IssueRecord
+    from pipeline.service.issue_documents import ClaimRecord, IssueDetail, IssueRecord
     from todo import Issue
 
 FOLDER: Final = "TODO"
@@ -54,3 +55,11 @@ def record_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
         path=f"{FOLDER}/{file_name(issue.id)}",
         claim=claims.get(issue.id),
     )
+
+
+def detail_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueDetail:
+    """Return the issue with its text as documents have it."""
+    from pipeline.service.issue_documents import IssueDetail  # noqa: PLC0415  (the same)
+
+    record = record_of(issue, claims)
+    return IssueDetail(**{each.name: getattr(record, each.name) for each in fields(record)}, body=issue.body)

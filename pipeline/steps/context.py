@@ -183,7 +183,15 @@ class Context:
             UserError: a person's edit broke the file.
         """
         name = f"task-{task_id or self.state.task.id}.md"
-        found = parse_task_md(self.read(name))
+        return self.task_in(name, self.read(name))
+
+    def task_in(self, name: str, text: str) -> Task:
+        """Return a task as the text of a file of this name says it.
+
+        Raises:
+            UserError: a person's edit broke it.
+        """
+        found = parse_task_md(text)
         if isinstance(found, Malformed):
             then = "approve" if self.lane.step is Step.GATE else "resume"
             raise UserError(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.broad, needs_chromium]
 
 RUN = "/runs/run-GAL-1"
+PATHS = ("/", RUN, f"{RUN}/packet", f"{RUN}/diff", f"{RUN}/log", "/issues", "/queue", "/runs/none")
 ELSEWHERE = """<!doctype html><title>Elsewhere</title>
 <iframe id="frame" src="{origin}/"></iframe>
 <img src="{origin}/static/icon.svg">
@@ -131,6 +132,34 @@ def test_check_30_texts_of_strangers_are_texts_and_axe_finds_nothing(tmp_path: P
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_plan_is_edited_with_the_mouse_and_axe_finds_nothing_in_the_form_or_on_an_issue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    project = played_at(tmp_path, monkeypatch).project
+    with let_in(project.root, color_scheme=scheme) as (page, access):
+        for width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
+            page.goto(f"{access.origin}/issues")
+            page.get_by_role("link", name="Reject empty names").click()
+            page.wait_for_url("**/issues/GAL-1")
+            assert violations(page) == [], width
+            page.get_by_role("link", name="run-GAL-1").click()
+            page.get_by_role("link", name="Review and answer").first.click()
+            page.get_by_role("link", name="Edit it here").click()
+            page.wait_for_url("**/edit?file=plan.md")
+            assert violations(page) == [], width
+            text = page.get_by_label("plan.md").input_value()
+            page.get_by_label("plan.md").fill(text.replace("## Approach", "## Aproach"))
+            page.get_by_role("button", name="Save").click()
+            page.get_by_text("Nothing was saved").wait_for()
+            assert violations(page) == [], width
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+            page.get_by_label("plan.md").fill(f"{text.rstrip()} \n")
+            page.get_by_role("button", name="Save").click()
+            page.get_by_role("button", name="Approve").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_check_30_axe_finds_nothing_where_something_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
@@ -138,7 +167,7 @@ def test_check_30_axe_finds_nothing_where_something_is_asked(
     with let_in(project.root, color_scheme=scheme) as (page, access):
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
-            for path in ("/", RUN, f"{RUN}/packet", f"{RUN}/diff", f"{RUN}/log", "/issues", "/queue", "/runs/none"):
+            for path in PATHS:
                 page.goto(access.origin + path)
                 page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
                 assert violations(page) == [], (path, width)

@@ -42,7 +42,8 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "boxes/box.py": {
         "redfirst doctor": NO_BOX,
     },
-    "console/pages.py": {
+    "console/issues.py": {
+        "redfirst issue list": "an issue that is not there, on a page: cli/issue.py says the same, and is typed",
         "redfirst issue lint": "a broken tracker, on a page: cli/issue_place.py says the same, and is typed",
     },
     "cli/mcp.py": {

@@ -1,0 +1,97 @@
+"""Saves what a person made of a draft on a page, where an edit of it counts: checked first, then written whole."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from pipeline.boxes.nobox import NoBox
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.policy.characters import HIDDEN
+from pipeline.runs.drafts import PLAN, open_drafts, task_file
+from pipeline.runs.files import write_atomic
+from pipeline.runs.lease import FileLease
+from pipeline.runs.run import Run
+from pipeline.service.gate_edits import check_edits, refuse_removal
+from pipeline.service.gates import config_of, require_gate
+from pipeline.service.packets import require_seen
+from pipeline.service.ports import build_context
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.git import Repository
+    from pipeline.steps.context import Context
+
+_KEPT: Final = frozenset("\n\t")
+"""What is hidden, and a text field of a page keeps all the same."""
+
+
+def text_to_edit(folder: Path, name: str) -> str:
+    r"""Return the text of a draft of which an edit counts now, with `\n` between its lines.
+
+    Raises:
+        UserError: no edit of it counts, or a page cannot show its text so that it comes back as it was.
+    """
+    run = Run.load(folder, driving=False)
+    _require_open(run, name)
+    path = folder / name
+    try:
+        text = run.read(name).decode("utf-8").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError):
+        raise _not_here(path, "it cannot be read as text") from None
+    if {found for found in HIDDEN.findall(text) if found not in _KEPT}:
+        raise _not_here(path, "it has characters that a page does not show as they are")
+    return text
+
+
+def save_edit(repository: Repository, folder: Path, name: str, text: str, seen: str) -> None:
+    """Write a draft down as a person edited it; it counts when its gate is approved, as any edit there.
+
+    Args:
+        repository: As seen from the worktree that keeps the run.
+        folder: Of the run.
+        name: Of the draft.
+        text: What it is to be; its lines end as those of the file do now.
+        seen: The digest of the packet that was looked at.
+
+    Raises:
+        UserError: no edit of it counts now; something else lies there than was seen (`stale`); what it says cannot be
+            used, with the lines; another process drives the run. Then nothing is written.
+    """
+    lease = FileLease.take(folder)
+    try:
+        run = Run.load(folder, driving=False)
+        ctx = build_context(repository, run, config_of(run), NoBox(), dict(os.environ), lambda _: None)
+        _require_open(run, name)
+        require_gate(run, None)
+        refuse_removal(ctx)
+        require_seen(repository, run, None, seen)
+        ending = "\r\n" if b"\r\n" in run.read(name) else "\n"
+        whole = text if text.endswith("\n") or not text else f"{text}\n"
+        written = whole.replace("\n", ending)
+        _check(ctx, name, written)
+        write_atomic(folder / name, written.encode(), below=folder.parents[1])
+    finally:
+        lease.release()
+
+
+def _check(ctx: Context, name: str, text: str) -> None:
+    texts = {each: ctx.read(each) for each in open_drafts(ctx.state)} | {name: text}
+    ids = () if name == PLAN else ctx.state.queue
+    check_edits(ctx, texts, {task_id: ctx.task_in(task_file(task_id), texts[task_file(task_id)]) for task_id in ids})
+
+
+def _require_open(run: Run, name: str) -> None:
+    if name not in open_drafts(run.state) or run.state.outcome is None:
+        raise UserError(
+            f"No edit of {name} counts now: {run.info.run_id} does not wait for one. plan.md is edited at gate plan, "
+            "the tasks at gate split.",
+            Reason.STALE,
+            actions=(f"redfirst show {run.info.run_id}",),
+        )
+
+
+def _not_here(path: Path, why: str) -> UserError:
+    return UserError(f"{path.name} is edited in an editor: {why}. It lies in {path}", Reason.USAGE, path=str(path))
