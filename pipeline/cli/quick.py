@@ -7,6 +7,7 @@ printed is kept with what it was read from (ADR-R168): as long as that is the sa
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -54,6 +55,7 @@ def print_kept(key: Key) -> bool:
 def answered(words: list[str], key: Key) -> bool:
     """Return whether the words of a command line, which have a key, were answered here."""
     began = time.time_ns()
+    gc.disable()  # the process ends in a moment
     try:
         from pathlib import Path  # noqa: PLC0415  (not for an answer that is kept)
 
@@ -70,6 +72,7 @@ def answered(words: list[str], key: Key) -> bool:
     except KeyboardInterrupt as error:
         _end(error)
     except Exception:  # noqa: BLE001  (the whole program finds the words)
+        gc.enable()
         return False
     _print(*told)
     try:
@@ -119,15 +122,16 @@ def _end(error: BaseException) -> NoReturn:
 
 
 def _runs(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:
-    from pipeline.cli.runs_text import document_text, runs_text, stays_s  # noqa: PLC0415  (each needs its own)
+    from pipeline.cli.runs_text import MOST_ENDED, document_text, runs_text, stays_s  # noqa: PLC0415  (its own)
     from pipeline.cli.text import fitted, terminal_width  # noqa: PLC0415  (the same)
-    from pipeline.service.run_list import list_runs  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import list_runs, newest_runs  # noqa: PLC0415  (the same)
 
-    document = list_runs(repository)
     if as_json:
-        return (document_text(document), ""), [], 0  # it has ages in seconds
+        return (document_text(list_runs(repository)), ""), [], 0  # it has ages in seconds
+    document, rest = newest_runs(repository, MOST_ENDED)
     alright = all(line.problem is None for line in document.runs)
-    return (fitted(runs_text(document, terminal_width(sys.stdout))), ""), [], stays_s(document) if alright else 0
+    text = fitted(runs_text(document, terminal_width(sys.stdout), rest))
+    return (text, ""), [], stays_s(document) if alright else 0
 
 
 def _issue_ready(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from pipeline.cli.arguments import AsDocument
 
 
 def runs(
+    everything: Annotated[bool, typer.Option("--all", help="Also those that have ended before the newest 50.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """List the runs of all worktrees, the newest first.
+    """List the runs of all worktrees, the newest first; of those that have ended the newest 50.
 
     TIME is how long processes drove a run, without what it waited for you; USD what its models cost, with + where some
     of it is not known. The last line has the totals.
@@ -16,8 +21,10 @@ def runs(
     Examples:
       redfirst runs
 
+      redfirst runs --all
+
       redfirst runs --json
     """
     from pipeline.cli.runs_text import print_runs  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
-    print_runs(as_document=as_document)
+    print_runs(as_document=as_document, everything=everything)

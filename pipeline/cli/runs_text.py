@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +13,9 @@ from pipeline.cli.text import print_text, terminal_width, wrapped
 from pipeline.git import Repository
 from pipeline.outcomes import Outcome
 from pipeline.policy.characters import visible
-from pipeline.service.run_list import list_runs
-from pipeline.service.runs_document import as_json
+from pipeline.progress import counted
+from pipeline.service.run_list import list_runs, newest_runs
+from pipeline.service.runs_document import Rest, as_json
 from pipeline.terminal import echo, paint
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _DAY: Final = 24 * _HOUR
 _WHERE: Final = 3
 """The column that says where a run stands, or why it ended."""
 _GAP: Final = 2
+MOST_ENDED: Final = 50
+"""So many of the runs that have ended are listed, where not all are asked for."""
 _WIDEST: Final = 10_000
 _ALL: Final = 9
 """How many columns there are with that of the worktree."""
@@ -45,6 +49,7 @@ _COLOURS: Final[dict[str, Colour]] = {
 }
 
 
+@lru_cache
 def age_words(seconds: int | None) -> str:
     """Return an age in its largest unit: 45s, 12m, 3h, 9d."""
     if seconds is None:
@@ -55,10 +60,11 @@ def age_words(seconds: int | None) -> str:
     return f"{seconds}s"
 
 
-def runs_text(document: RunsDocument, width: int | None = None) -> str:
+def runs_text(document: RunsDocument, width: int | None = None, rest: Rest | None = None) -> str:
     """Return the list for a person; `*` marks a run that a process drives now.
 
-    Where it is wider than *width*, where a run stands goes on in the next lines.
+    Where it is wider than *width*, where a run stands goes on in the next lines. The last line has the totals, with
+    the *rest* that is left out.
     """
     if not document.runs:
         return "No runs in this repository yet. Start one: redfirst run ISSUE"
@@ -82,7 +88,7 @@ def runs_text(document: RunsDocument, width: int | None = None) -> str:
     too_wide = max(sum(widths) + _GAP * (len(widths) - 1) - (width or _WIDEST), 0)
     widths[_WHERE] = max(widths[_WHERE] - too_wide, len(head[_WHERE]))
     aligned = (" " * _GAP).join(f"{{:{width}}}" for width in widths).format
-    painted = {line.status: paint(line.status, _COLOURS.get(line.status)) for line in document.runs}
+    painted = {status: paint(status, _COLOURS.get(status)) for status in {line.status for line in document.runs}}
     shown = [aligned(*head).rstrip()]
     for line, row in zip(document.runs, rows, strict=True):
         more: list[str] = []
@@ -95,7 +101,9 @@ def runs_text(document: RunsDocument, width: int | None = None) -> str:
         shown += [f"{'':{sum(widths[:_WHERE]) + _GAP * _WHERE}}{part}" for part in more]
         shown += [f"{'':{widths[0] + 2 * _GAP}}in {worktrees[line.worktree]}"] if several and len(row) < _ALL else []
         shown += [f"   {visible(line.problem)}"] if line.problem is not None else []
-    return "\n".join([*shown, _total(document.runs)])
+    rest = rest or Rest()
+    more = [f"{rest.runs:,} older ones have ended: redfirst runs --all"] if rest.runs else []
+    return "\n".join([*shown, *more, _total(document.runs, rest)])
 
 
 def _least(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> int:
@@ -104,17 +112,20 @@ def _least(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> int:
     return sum(widths) + len(head[_WHERE]) + _GAP * (len(head) - 1)
 
 
-def _total(lines: Sequence[RunLine]) -> str:
+def _total(lines: Sequence[RunLine], rest: Rest) -> str:
     """Return what all runs took together."""
     driven = [line.driven_s for line in lines if line.driven_s is not None]
+    driven += [rest.driven_s] if rest.runs else []
     known = [line.cost_known_usd for line in lines if line.cost_known_usd is not None]
-    whole = all(line.cost_usd is not None for line in lines if line.cost_known_usd is not None)
-    parts = [f"{len(lines)} run{'' if len(lines) == 1 else 's'}"]
+    known += [] if rest.cost_usd is None else [rest.cost_usd]
+    whole = rest.is_whole and all(line.cost_usd is not None for line in lines if line.cost_known_usd is not None)
+    parts = [counted(len(lines) + rest.runs, "run")]
     parts += [f"{time_words(sum(driven))} of work"] if driven else []
     parts += [f"{'' if whole else 'at least '}{sum(known):.2f} USD"] if known else []
     return ", ".join(parts)
 
 
+@lru_cache
 def time_words(seconds: int | None) -> str:
     """Return a duration in its two largest units: 45s, 12m05s, 3h07m, 2d04h."""
     if seconds is None:
@@ -125,6 +136,7 @@ def time_words(seconds: int | None) -> str:
     return f"{seconds}s"
 
 
+@lru_cache
 def cost_words(usd: float | None, *, whole: bool) -> str:
     """Return a cost; `+` says that some of it is not known, `-` that no model was asked."""
     return "-" if usd is None else f"{usd:.2f}{'' if whole else '+'}"
@@ -165,13 +177,14 @@ def _where(line: RunLine) -> str:
     return str(line.reason)
 
 
-def print_runs(*, as_document: bool) -> None:
+def print_runs(*, as_document: bool, everything: bool) -> None:
     """Print the runs of the repository that somebody stands in."""
-    document = list_runs(Repository.find(Path.cwd()))
+    repository = Repository.find(Path.cwd())
     if as_document:
-        echo(document_text(document))
-    else:
-        print_text(runs_text(document, terminal_width(sys.stdout)))
+        echo(document_text(list_runs(repository)))
+        return
+    document, rest = (list_runs(repository), None) if everything else newest_runs(repository, MOST_ENDED)
+    print_text(runs_text(document, terminal_width(sys.stdout), rest))
 
 
 def document_text(document: RunsDocument) -> str:

@@ -1,23 +1,18 @@
-"""The list of runs: a journal is folded once and its line kept, and one that is damaged costs only its own line."""
+"""The list of runs of a repository, and which of them is meant; one that is damaged costs only its own line."""
 
 from __future__ import annotations
 
-import json
-import time
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import as_utf8
-from pipeline.runs.claimants import GONE, RUNNING, claimant
+from pipeline.runs.claimants import GONE, claimant
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
-from pipeline.runs.store import WORKFLOW
-from pipeline.service.ended_runs import EndedRuns, has_ended
-from pipeline.service.runs_document import RECORDS, RunLine, RunsDocument, kept_line
-from pipeline.service.text_cache import keep_text, kept_record
+from pipeline.service.ended_runs import EndedRuns
+from pipeline.service.run_line import line_of, unread_line
+from pipeline.service.runs_document import Rest, RunLine, RunsDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,11 +20,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.runs.claimants import Claimant
-    from pipeline.runs.spending import AnyRun
     from pipeline.runs.store import Claim
-
-
-_MOST_LINES: Final = 1000
 
 
 def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDocument:
@@ -41,13 +32,57 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
     """
     moment = now or datetime.now(UTC)
     roster = Roster(repository)
-    lines = _all_lines(roster, moment)
-    lines += [_unread(folder, error.message, live=False) for folder, error in roster.problems.items()]
+    return _document(_all_lines(roster, moment) + _lines_of_strangers(roster, repository))
+
+
+def newest_runs(repository: Repository, most: int, *, now: datetime | None = None) -> tuple[RunsDocument, Rest]:
+    """Return the runs that have not ended and the newest of the others, at most so many, and what the rest took.
+
+    There may be ten thousand: of those that are left out nothing is looked at but whether they are as they were.
+    """
+    moment = now or datetime.now(UTC)
+    roster = Roster(repository)
+    lines = _lines_of_strangers(roster, repository)
+    ended: list[tuple[float, str, EndedRuns]] = []
+    for folder, names in roster.folders.items():
+        index = EndedRuns(folder, moment)
+        for name in names:
+            began = index.began(name)
+            if began is None and (folder / name / "run.json").is_file():
+                line = line_of(folder / name, moment, indexed=True)
+                index.add(name, line)
+                began = index.began(name)
+                lines += [line] if began is None else []
+            if began is not None:
+                ended.append((began, name, index))
+        index.keep(names)
+    ended.sort(key=lambda each: each[0], reverse=True)
+    lines += [index.line(name) or line_of(index.folder / name, moment) for _, name, index in ended[:most]]
+    return _document(lines), _rest([index.taken(name) for _, name, index in ended[most:]])
+
+
+def _rest(taken: list[tuple[int | None, float | None, float | None]]) -> Rest:
+    known = [cost for _, _, cost in taken if cost is not None]
+    return Rest(
+        runs=len(taken),
+        driven_s=sum(driven or 0 for driven, _, _ in taken),
+        cost_usd=sum(known) if known else None,
+        is_whole=all(whole is not None for _, whole, cost in taken if cost is not None),
+    )
+
+
+def _document(lines: list[RunLine]) -> RunsDocument:
+    return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
+
+
+def _lines_of_strangers(roster: Roster, repository: Repository) -> list[RunLine]:
+    """Return the lines of folders that are not looked into, and of claims of runs that are gone."""
+    lines = [unread_line(folder, error.message, live=False) for folder, error in roster.problems.items()]
     lines += [
-        _unread(claim.folder, _gone(claimant(roster, issue, claim)), live=False, issue=issue, status=GONE)
+        unread_line(claim.folder, _gone(claimant(roster, issue, claim)), live=False, issue=issue, status=GONE)
         for issue, claim in orphans(repository).items()
     ]
-    return RunsDocument(runs=tuple(sorted(lines, key=lambda line: line.started_at or "", reverse=True)))
+    return lines
 
 
 def _all_lines(roster: Roster, now: datetime) -> list[RunLine]:
@@ -58,9 +93,10 @@ def _all_lines(roster: Roster, now: datetime) -> list[RunLine]:
         for name in names:
             line = index.line(name)
             if line is None and (folder / name / "run.json").is_file():
-                line = _line(folder / name, now, indexed=True)
+                line = line_of(folder / name, now, indexed=True)
                 index.add(name, line)
-            found += [] if line is None else [line]
+            if line is not None:
+                found.append(line)
         index.keep(names)
     return found
 
@@ -107,7 +143,7 @@ def running_beside(roster: Roster, shown: Path) -> list[str]:
 def lines_of(folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:
     """Return the lines of some runs, as they are now."""
     moment = now or datetime.now(UTC)
-    return [_line(folder, moment) for folder in folders]
+    return [line_of(folder, moment) for folder in folders]
 
 
 def _gone(claimed: Claimant) -> str:
@@ -124,153 +160,3 @@ def claimants(repository: Repository, claims: Mapping[str, Claim]) -> dict[str, 
         issue: claimant(roster, issue, claim, lines[claim.folder].status if claim.folder in lines else None)
         for issue, claim in claims.items()
     }
-
-
-def _line(folder: Path, now: datetime, *, indexed: bool = False) -> RunLine:
-    """Return the line of a run; what has ended and is kept in an index is not kept by itself, too."""
-    began = time.time_ns()
-    live = FileLease.is_held(folder)  # what a driver does in between is not in its journal yet
-    line = None if live else kept_record("lists", str(folder), kept_line)
-    if line is None:
-        try:
-            line = _folded(folder, now if live else None)
-        except UserError as error:
-            return _unread(folder, error.message, live=live)
-        if not live and not (indexed and has_ended(line)):
-            records = [str(folder / name) for name in RECORDS]
-            keep_text("lists", str(folder), json.dumps(asdict(line)), records, began=began, most=_MOST_LINES)
-    rests = "queued" if line.queued else "interrupted"
-    status = line.outcome.value if line.outcome is not None else RUNNING if live else rests
-    return replace(line, live=live, status=status, age_s=_age(line.started_at or "", now))
-
-
-def _folded(folder: Path, now: datetime | None) -> RunLine:
-    """Return the line of a run as its journal says; whether it is driven, and its age, are asked each time.
-
-    Args:
-        folder: Of the run.
-        now: The time, while it is driven.
-
-    Raises:
-        UserError: the run is damaged.
-    """
-    from pipeline.runs.events import Landed  # noqa: PLC0415  (heavy; most lines are kept)
-    from pipeline.runs.facts import progress_of  # noqa: PLC0415  (heavy; most lines are kept)
-    from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415  (the same)
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; most lines are kept)
-    from pipeline.runs.run import Run  # noqa: PLC0415  (the same)
-    from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
-
-    if is_of_recipe(folder):
-        return _of_recipe(folder, now)
-    run = Run.load(folder, driving=False)
-    state = run.state
-    done, total = progress_of(run)
-    taken = spent(run)
-    asked = taken.asked > 0
-    landed = run.journal.of(Landed)
-    return RunLine(
-        name=folder.name,
-        worktree=as_utf8(str(folder.parents[1])),
-        issue=run.issue,
-        live=False,
-        status="",
-        outcome=state.outcome,
-        reason=state.reason,
-        step=state.trunk.step.value,
-        phase=state.trunk.step.phase,
-        task=state.current,
-        tasks_done=done,
-        tasks_total=total,
-        dispatches=state.dispatches,
-        started_at=run.info.started_at,
-        last_at=run.journal.lines[-1].at if run.journal.lines else None,
-        age_s=None,
-        driven_s=_driven(run, now),
-        cost_usd=taken.cost_usd if asked and not taken.unpriced else None,
-        cost_known_usd=taken.cost_usd if asked else None,
-        tokens=taken.tokens if asked and not taken.uncounted else None,
-        problem=None,
-        gate=gate_of(run),
-        gate_place=gate_place(run),
-        queued=run.queued,
-        landed=landed[-1].data.onto if landed else None,
-    )
-
-
-def _of_recipe(folder: Path, now: datetime | None) -> RunLine:
-    """Return the line of a run that the steps of a recipe drive; each of them counts as a task."""
-    from pipeline.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; most lines are kept)
-    from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
-    from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
-    from pipeline.service.recipe_gates import gates_place, open_gates  # noqa: PLC0415  (the same)
-
-    run = RecipeRun.load(folder, driving=False)
-    state, taken = run.state, spent(run)
-    gates = tuple(gate.step for gate in open_gates(run)) if state.reason is Reason.APPROVAL else ()
-    names = [name for id_ in run.machine.order for name in run.machine.names(state, id_)]
-    return RunLine(
-        name=folder.name,
-        worktree=as_utf8(str(folder.parents[1])),
-        issue=None,
-        live=False,
-        status="",
-        outcome=state.outcome,
-        reason=state.reason,
-        step=None,
-        phase=None,
-        task=None,
-        tasks_done=sum(state.settled.get(name) is Checkpoint.READY for name in names),
-        tasks_total=len(names),
-        dispatches=state.dispatches,
-        started_at=run.info.started_at,
-        last_at=run.journal.lines[-1].at if run.journal.lines else None,
-        age_s=None,
-        driven_s=_driven(run, now),
-        cost_usd=taken.cost_usd if taken.asked and not taken.unpriced else None,
-        cost_known_usd=taken.cost_usd if taken.asked else None,
-        tokens=taken.tokens if taken.asked and not taken.uncounted else None,
-        problem=None,
-        gate=", ".join(gates) or None,
-        gate_place=gates_place(gates) if gates else None,
-        queued=run.queued,
-    )
-
-
-def _unread(folder: Path, why: str, *, live: bool, issue: str | None = None, status: str = "damaged") -> RunLine:
-    return RunLine(
-        name=folder.name,
-        worktree=as_utf8(str(folder.parent if folder.name == WORKFLOW else folder.parents[1])),
-        issue=issue,
-        live=live,
-        status=status,
-        outcome=None,
-        reason=None,
-        step=None,
-        phase=None,
-        task=None,
-        tasks_done=0,
-        tasks_total=0,
-        dispatches=0,
-        started_at=None,
-        last_at=None,
-        age_s=None,
-        problem=why,
-    )
-
-
-def _driven(run: AnyRun, now: datetime | None) -> int | None:
-    from pipeline.runs.facts import driven_s  # noqa: PLC0415  (heavy; most lines are kept)
-
-    try:
-        return int(driven_s(run, now))
-    except ValueError:
-        return None
-
-
-def _age(started_at: str, now: datetime) -> int | None:
-    try:
-        begun = datetime.fromisoformat(started_at)
-    except ValueError:
-        return None
-    return max(int((now - begun.astimezone(UTC)).total_seconds()), 0)

@@ -58,6 +58,19 @@ class RunsDocument:
     runs: tuple[RunLine, ...]
 
 
+@dataclass(frozen=True)
+class Rest:
+    """What the runs took together that a list leaves out: the oldest of those that have ended.
+
+    `cost_usd` is what is known; `is_whole` says that nothing of it is unknown.
+    """
+
+    runs: int = 0
+    driven_s: int = 0
+    cost_usd: float | None = None
+    is_whole: bool = True
+
+
 def kept_line(line: dict[str, Any]) -> RunLine:
     """Return a line as it was kept."""
     outcome: str | None = line.pop("outcome")

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import alone, begin, git, make_repository
 
+from pipeline.cli.runs_text import runs_text
 from pipeline.git import Repository
-from pipeline.service.run_list import list_runs
+from pipeline.service.run_list import list_runs, newest_runs
+from pipeline.service.runs_document import Rest, RunsDocument
 from pipeline.service.text_cache import TICK_NS, place_of
 
 if TYPE_CHECKING:
@@ -90,6 +92,25 @@ def test_check_9_runs_that_have_ended_are_read_once(repository: Repository) -> N
     journals = [name for name in found if name.endswith("journal.jsonl")]
     folders = {Path(name).name for name in found if Path(name).name.startswith("run-")}
     assert (journals, folders) == ([], {"run-GAL-1", "run-GAL-2"})  # their locks are asked
+
+
+def test_the_newest_are_listed_and_the_rest_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(monkeypatch, tmp_path / "home")
+    made = make_repository(tmp_path / "project")
+    for number in range(1, 13):
+        run = begin(made, f"run-GAL-{number}", started_at=f"2026-11-{number:02}T09:00:00.000Z")
+        if number > 2:
+            run.abandon()
+    settle()
+    for _ in range(2):  # without an index, and with it
+        document, rest = newest_runs(made, 3)
+        assert [line.name for line in document.runs] == [f"run-GAL-{number}" for number in (12, 11, 10, 2, 1)]
+        whole = list_runs(made).runs
+        assert rest == Rest(runs=7, driven_s=sum(line.driven_s or 0 for line in whole[3:10]))
+        *_, left_out, total = runs_text(document, rest=rest).splitlines()
+        assert left_out == "7 older ones have ended: redfirst runs --all"
+        assert total == runs_text(RunsDocument(runs=whole)).splitlines()[-1]
+    assert newest_runs(made, 50)[1] == Rest()
 
 
 def test_an_ended_run_that_changed_is_read_again(repository: Repository) -> None:
