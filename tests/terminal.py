@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import termios
@@ -22,7 +23,7 @@ INTERRUPT = b"\x03"
 
 @dataclass
 class Screen:
-    """What is to be seen of what was written: line breaks, returns, wrapped lines, and `ESC [ J`."""
+    """What is to be seen of what was written: line breaks, returns, wrapped lines, `ESC [ J` and `ESC [ n A`."""
 
     columns: int
     rows: list[list[str]] = field(default_factory=lambda: [[]])
@@ -31,13 +32,15 @@ class Screen:
 
     def feed(self, text: str) -> Self:
         """Take what is written."""
-        pieces = text.split("\x1b[J")
-        for number, piece in enumerate(pieces):
-            for char in piece:
-                self._take(char)
-            if number < len(pieces) - 1:
+        for piece in re.split(r"(\x1b\[(?:J|\d+A))", text):
+            if piece == "\x1b[J":
                 del self.rows[self.row + 1 :]
                 del self.rows[self.row][self.column :]
+            elif piece.startswith("\x1b[") and piece.endswith("A"):
+                self.row = max(self.row - int(piece[2:-1]), 0)
+            else:
+                for char in piece:
+                    self._take(char)
         return self
 
     def _take(self, char: str) -> None:

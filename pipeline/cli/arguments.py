@@ -28,6 +28,7 @@ AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 AsDocumentBesideProgress = Annotated[
     bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")
 ]
+Plain = Annotated[bool, typer.Option("--plain", help="Lines as they come, as where there is no terminal.")]
 GateMeant = Annotated[
     str | None,
     typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, AsDocument, AsDocumentBesideProgress, MeantRun, Onto, ValueFlags
+from pipeline.cli.arguments import AgentFlags, AsDocument, AsDocumentBesideProgress, MeantRun, Onto, Plain, ValueFlags
 from pipeline.cli.run_actions import acted, answer, going_on, named, refuse_foreign, repository_here, tell
 from pipeline.cli.text import print_text
 from pipeline.policy.characters import visible
@@ -40,6 +40,7 @@ def resume(
     ] = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
+    plain: Plain = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Go on with a parked, cancelled, partial or crashed run: what has not come to its end is asked again.
@@ -63,7 +64,7 @@ def resume(
     async def of_recipe(repository: Repository, folder: Path, options: RunOptions, display: Display) -> RecipeContext:
         return await recipe_run.go_on(repository, folder, options, display, step=step, changed=recipe, onto=onto)
 
-    answer("resume", name, of_issue, going_on(agent, values), as_document, of_recipe=of_recipe)
+    answer("resume", name, of_issue, going_on(agent, values), as_document, of_recipe=of_recipe, plain=plain)
 
 
 def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:

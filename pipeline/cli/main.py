@@ -11,7 +11,7 @@ import typer
 
 from pipeline import VERSION, interrupts
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, Approve, AsDocumentBesideProgress, Base, RecipeFlag, ValueFlags
+from pipeline.cli.arguments import AgentFlags, Approve, AsDocumentBesideProgress, Base, Plain, RecipeFlag, ValueFlags
 from pipeline.cli.command_table import LAZY_COMMANDS
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.gate_answers import answer_question, approve, reject
@@ -97,6 +97,7 @@ def run_command(
             autocompletion=completion.runs,
         ),
     ] = None,
+    plain: Plain = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Take an issue to commits on the branch you stand on, or run a recipe.
@@ -145,7 +146,11 @@ def run_command(
         return
     if word and not options.issue:
         drive_steps(
-            lambda display: recipe_run.start(here, options, display), here, here.worktree, as_document=as_document
+            lambda display: recipe_run.start(here, options, display),
+            here,
+            here.worktree,
+            as_document=as_document,
+            plain=plain,
         )
     if worktree:
         repository, options = worktrees.create(here, options)
@@ -163,6 +168,7 @@ def run_command(
         here,
         repository.worktree,
         as_document=as_document,
+        plain=plain,
     )
 
 

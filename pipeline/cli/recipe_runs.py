@@ -41,6 +41,7 @@ def drive_steps(
     run: str = "",
     *,
     as_document: bool,
+    plain: bool = False,
 ) -> NoReturn:
     """Drive a run, print how it stands, and leave with its exit code."""
     import anyio  # noqa: PLC0415
@@ -48,7 +49,7 @@ def drive_steps(
     from pipeline.cli.status_line import opened_display  # noqa: PLC0415
     from pipeline.service.other_worktrees import advice_as_typed  # noqa: PLC0415
 
-    with advice_as_typed(here, worktree, run), opened_display() as display:
+    with advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
         ctx = anyio.run(act, display)
     raise typer.Exit(_tell(ctx, here, as_document=as_document, driven=True).exit_code or 0)
 

@@ -39,6 +39,7 @@ def answer(
     as_document: bool,
     *,
     of_recipe: OfRecipe | None = None,
+    plain: bool = False,
 ) -> None:
     """Answer a run, or go on with it, and leave with its exit code.
 
@@ -49,6 +50,7 @@ def answer(
         options: What the command line says.
         as_document: Print JSON.
         of_recipe: What drives a run that is one of a recipe's own steps, seen from the worktree that keeps it.
+        plain: Redraw nothing.
     """
     from pipeline.cli.recipe_runs import drive_steps  # noqa: PLC0415
     from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415
@@ -65,6 +67,7 @@ def answer(
             repository.worktree,
             folder.name,
             as_document=as_document,
+            plain=plain,
         )
     drive(
         lambda display: composition.go_on(repository, folder, options, display, prepare),
@@ -72,6 +75,7 @@ def answer(
         repository.worktree,
         folder.name,
         as_document=as_document,
+        plain=plain,
     )
 
 
@@ -108,9 +112,10 @@ def drive(
     run: str = "",
     *,
     as_document: bool,
+    plain: bool = False,
 ) -> None:
     """Drive a run, print how it stands, and leave with its exit code."""
-    document = acted(start, here, worktree, run)
+    document = acted(start, here, worktree, run, plain=plain)
     tell(document, as_document=as_document)
     _keep_page(here, Path(document.run_dir))
     raise typer.Exit(document.exit_code)
@@ -129,7 +134,14 @@ def _keep_page(here: Repository, folder: Path) -> None:
         page_of_run(folder, Roster(here))
 
 
-def acted(act: Callable[[Display], Awaitable[Context]], here: Repository, worktree: Path, run: str = "") -> RunDocument:
+def acted(
+    act: Callable[[Display], Awaitable[Context]],
+    here: Repository,
+    worktree: Path,
+    run: str = "",
+    *,
+    plain: bool = False,
+) -> RunDocument:
     """Act on a run, in its worktree; return how it stands, with advice as it works where somebody stands."""
     import anyio  # noqa: PLC0415
 
@@ -137,7 +149,7 @@ def acted(act: Callable[[Display], Awaitable[Context]], here: Repository, worktr
     from pipeline.service.other_worktrees import advice_as_typed, as_typed, gate_as_typed, text_as_typed  # noqa: PLC0415
     from pipeline.service.run_result import run_document  # noqa: PLC0415
 
-    with advice_as_typed(here, worktree, run), opened_display() as display:
+    with advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
         document = run_document(anyio.run(act, display))
     actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
     gate = gate_as_typed(document.at_gate, here, worktree, document.run_id)

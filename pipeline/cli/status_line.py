@@ -1,4 +1,4 @@
-"""Shows a driver's progress: one line at the bottom of a terminal, or a line now and then in a pipe.
+"""Shows a driver's progress: at the bottom of a terminal, or by a line now and then in a pipe.
 
 Both are told of each line that is said. Nothing here waits, starts a thread or decides anything.
 """
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping
     from types import FrameType
 
+    from pipeline.service.live_view import Stands
     from pipeline.service.progress import Display, Standing, Status
 
 _Measured = TypeVar("_Measured")
@@ -34,6 +35,9 @@ _USUAL: Final = 80
 _READABLE: Final = 24
 """So many columns say what is done."""
 _DOTS: Final = "..."
+MARKS: Final[dict[Stands, str]] = {"done": "x", "now": ">", "ahead": ".", "left_out": "-", "failed": "!"}
+"""How a run stands in a phase or a task, as one character."""
+_OVER: Final = frozenset({"done", "left_out"})
 _ERASE: Final = "\r\x1b[J"
 """To the first column, and what is from there to the end of the screen goes: all of a line that became two, too."""
 
@@ -43,10 +47,12 @@ _LONG_SILENCE_S: Final = 300.0
 
 
 @contextlib.contextmanager
-def opened_display(stream: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> Generator[Display]:
+def opened_display(
+    stream: TextIO | None = None, environ: Mapping[str, str] = os.environ, *, plain: bool = False
+) -> Generator[Display]:
     """Lend where progress goes: *stream* (stderr) if it is a terminal that can redraw a line, else lines on it."""
     where = stream or sys.stderr
-    if where is None or not _can_redraw(where, environ):
+    if plain or where is None or not _can_redraw(where, environ):
         yield Heartbeat(partial(_say, where))
         return
     line = StatusLine(where)
@@ -153,9 +159,10 @@ class Beating:
 
 
 class StatusLine:
-    """Says lines above one line that says how the run stands and is redrawn in place.
+    """Says lines above some that say how the run stands and are redrawn in place: the phases, agents' words, one line.
 
-    The cursor stays in the first column, so that what others print begins there and what is erased is all of it.
+    The cursor stays in the first column of the first of them, so that what others print begins there and what is
+    erased is all of them.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -184,13 +191,16 @@ class StatusLine:
         if self._standing is None or not self._may_write():
             return
         try:
-            columns = os.get_terminal_size(self._stream.fileno()).columns or _USUAL
+            columns, rows = os.get_terminal_size(self._stream.fileno())
         except OSError:
             return
         self._drawn = True
         # one less: behind the last column some terminals begin another line
-        text = line_of(self._standing.status(), columns - 1, self._stream.encoding)
-        self._write(f"{_ERASE}{text}\r")
+        room, status = (columns or _USUAL) - 1, self._standing.status()
+        above = lines_above(status, room, rows // 3 - 1, self._stream.encoding)
+        shown = "\r\n".join([*above, line_of(status, room, self._stream.encoding)])
+        back = f"\x1b[{len(above)}A" if above else ""
+        self._write(f"{_ERASE}{shown}\r{back}")
 
     def _write(self, text: str) -> None:
         data = text.encode(self._stream.encoding, "backslashreplace")
@@ -226,6 +236,18 @@ class StatusLine:
             signal.signal(signal.SIGTSTP, before)
 
 
+def lines_above(status: Status, columns: int, most: int, encoding: str = "utf-8") -> list[str]:
+    """Return the phases in one line, and what each agent said last, in at most so many lines of so many columns."""
+    if columns < _NARROW or most < 1:
+        return []
+    been = "".join(f"{MARKS[one.stands]} " for one in status.phases if one.stands in _OVER)
+    rest = "  ".join(f"{MARKS[one.stands]} {one.phase.words}" for one in status.phases if one.stands not in _OVER)
+    lines = [f"{been}{rest}"] if rest else []
+    each = max((most - len(lines)) // max(len(status.said), 1), 1)
+    lines += [f"  | {line}" for said in status.said for line in said[-each:]]
+    return [_cut(_in(visible(line), encoding), columns) for line in lines[:most]]
+
+
 def line_of(status: Status, columns: int, encoding: str = "utf-8") -> str:
     """Return how a run stands as one line of at most so many columns; parts for which there is no room are left out.
 
@@ -245,8 +267,11 @@ def line_of(status: Status, columns: int, encoding: str = "utf-8") -> str:
     for part in (run, (status.spent, number), *status.left):
         longer = [f"{line} | {each}" for each in ((part,) if isinstance(part, str) else part) if each]
         line = next((each for each in longer if columns_of(each) <= columns), line)
-    shown = visible(line).encode(encoding, "backslashreplace").decode(encoding)
-    return _cut(shown, columns)
+    return _cut(_in(visible(line), encoding), columns)
+
+
+def _in(text: str, encoding: str) -> str:
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def clock_words(seconds: float) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import completion
+from pipeline.cli.arguments import Plain
 
 
 def watch(
@@ -15,7 +16,7 @@ def watch(
         str | None,
         typer.Argument(metavar="RUN", help="A run, or a prefix; default: the newest.", autocompletion=completion.runs),
     ] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Lines as they come, as where there is no terminal.")] = False,
+    plain: Plain = False,
 ) -> None:
     """Watch a run until no process drives it any more.
 

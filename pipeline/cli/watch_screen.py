@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.cli.status_line import MARKS
 from pipeline.engine.events import ArtifactWritten
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
@@ -38,7 +39,6 @@ _STYLES: Final[dict[Stands, str]] = {
     "left_out": "dim",
     "failed": "red",
 }
-_MARKS: Final[dict[Stands, str]] = {"done": "x", "now": ">", "ahead": ".", "left_out": "-", "failed": "!"}
 _STATUS: Final = {"running": "cyan", "completed": "green", "parked": "yellow", "completed_with_blockers": "yellow"}
 
 
@@ -88,7 +88,7 @@ def _phases(view: LiveView, room: int) -> Text:
     """Return the phases, as many to a line as there is room for."""
     found, column = Text(), 0
     for one in view.phases:
-        words = f"{_MARKS[one.stands]} {one.phase.words}"
+        words = f"{MARKS[one.stands]} {one.phase.words}"
         if column + len(words) > room:
             found.append("\n")
             column = 0
@@ -105,5 +105,5 @@ def _tasks(view: LiveView) -> Iterable[Text]:
     else:
         shown = list(view.tasks)
     for task in shown:
-        words = f"{_MARKS[task.stands]} {visible(task.id)}  {task.at}  {visible(task.title)}".rstrip()
+        words = f"{MARKS[task.stands]} {visible(task.id)}  {task.at}  {visible(task.title)}".rstrip()
         yield Text(words, _STYLES[task.stands], no_wrap=True, overflow="ellipsis")

@@ -16,6 +16,7 @@ from pipeline.routing.vocabulary import Loop
 from pipeline.runs.activity_file import forget_now, write_now
 from pipeline.runs.facts import beside_words, counters_of, driven_s, task_words
 from pipeline.runs.spending import spent
+from pipeline.service.live_view import phases_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.config.budget import Budget
     from pipeline.progress import Progress
     from pipeline.runs.spending import AnyRun, Spent
+    from pipeline.service.live_view import PhaseShown
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import RecipeContext
 
@@ -46,6 +48,8 @@ class Status:
         run_s: How many seconds the run was driven, all its drivers together.
         spent: Dispatches, and tokens and cost as far as they are known.
         left: The loops that were paid from where the run stands, and how much of each.
+        phases: Of the way of an issue, and how the run stands in each.
+        said: What each agent at work said last.
     """
 
     place: str
@@ -55,6 +59,8 @@ class Status:
     run_s: float = 0.0
     spent: str = ""
     left: tuple[str, ...] = ()
+    phases: tuple[PhaseShown, ...] = ()
+    said: tuple[tuple[str, ...], ...] = ()
 
 
 class Display(Protocol):
@@ -103,6 +109,11 @@ class Standing(abc.ABC):
         return ()
 
     @property
+    def phases(self) -> tuple[PhaseShown, ...]:
+        """Return the phases, and how the run stands in each."""
+        return ()
+
+    @property
     def doing(self) -> tuple[tuple[str, ...], float]:
         """Return what is done in words, nothing while the driver itself works, and for how many seconds."""
         if self.visit != self._step:
@@ -123,6 +134,8 @@ class Standing(abc.ABC):
             run_s=self._before_s + self._clock() - self._began,
             spent=self._spent_words(),
             left=self.left,
+            phases=self.phases,
+            said=tuple(said for each in self.progress.activities if (said := each.said())),
         )
 
     def _spent_words(self) -> str:
@@ -165,6 +178,11 @@ class IssueStanding(Standing):
             for counter in counters_of(self._ctx.run)
             if counter.holds and counter.loop is not Loop.DISPATCHES and counter.limit is not None
         )
+
+    @property
+    def phases(self) -> tuple[PhaseShown, ...]:
+        """Return the phases, and how the run stands in each."""
+        return phases_of(self._ctx.run)
 
 
 class StepsStanding(Standing):

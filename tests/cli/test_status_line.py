@@ -22,6 +22,8 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns as columns_of
 from pipeline.progress import Progress, duration
+from pipeline.routing.story import PHASES
+from pipeline.service.live_view import PhaseShown
 from pipeline.service.progress import Status
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from kit import Project
 
+    from pipeline.service.live_view import Stands
     from pipeline.service.progress import Standing
 
 SUITE = "the whole suite before any change, to compare with"
@@ -164,6 +167,27 @@ def test_lines_are_said_above_and_nothing_is_left(terminal: Terminal) -> None:
     assert terminal.screen()[3:] == ["three", ""]
 
 
+def test_phases_and_the_words_of_agents_stand_above_the_line_and_nothing_of_them_is_left(terminal: Terminal) -> None:
+    stands: dict[int, Stands] = {0: "done", 1: "left_out", 2: "now"}
+    phases = tuple(PhaseShown(phase, stands.get(at, "ahead"), 1) for at, phase in enumerate(PHASES))
+    said = (("reads app.py", "漢" * 100, "\x1b[2J\u202e says"), ("one",))
+    line, status = StatusLine(terminal.stream), replace(STATUS, phases=phases, said=said)
+    line.show(standing(status))
+    line("said above")
+    first, way, *words, last = terminal.screen()
+    assert (first, last) == ("said above", LINE)
+    assert way == f"x - > {'  . '.join(phase.words for phase in PHASES[2:])}"[:79].rstrip()
+    assert words == ["  | reads app.py", f"  | {'漢' * 37}", "  | \\x1b[2J\\u202e says", "  | one"]
+    assert all(columns_of(each) < 80 for each in terminal.screen())
+    line.show(standing(replace(status, said=(("w",) * 9,) * 9)))
+    assert len(terminal.screen()) == 1 + 24 // 3
+    line.show(standing(replace(status, said=(), phases=())))
+    assert terminal.screen() == ["said above", LINE]
+    line.show(standing(status))
+    line.erase()
+    assert terminal.screen() == ["said above", ""]
+
+
 def test_a_terminal_that_becomes_narrow_gets_a_short_line(terminal: Terminal) -> None:
     line = StatusLine(terminal.stream)
     line.show(standing())
@@ -182,6 +206,8 @@ def test_where_no_line_can_be_redrawn_there_is_a_heartbeat(terminal: Terminal, e
         assert isinstance(display, Heartbeat)
         display("said")
         display.show(standing())
+    with opened_display(terminal.stream, {"TERM": "xterm"}, plain=True) as display:
+        assert isinstance(display, Heartbeat)
     assert terminal.read() == "said\r\n"
 
 
@@ -279,6 +305,7 @@ def test_a_terminal_shows_how_many_steps_of_a_recipe_are_over_and_who_is_at_work
     words = ["run", "research", "topic=x", *bell.flags]
     program = OnTerminal.start([str(REDFIRST), *words], project.root, project.environment(), 80)
     program.wait_for(lambda text: re.search(r"0 of 4 steps \| \d:\d\d angles: @explore", text) is not None)
+    program.wait_for(lambda text: "  | reads the sources" in text)
     shown = project.redfirst("show", "research").stdout
     assert "run-research: running: 4 not begun\n  now: angles: @explore" in shown
     assert "next: redfirst show run-research --log --follow" in shown
