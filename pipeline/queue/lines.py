@@ -138,6 +138,29 @@ class OrderReleased(OrderFact):
     KIND = "order_released"
 
 
+class Forgotten(BaseModel):
+    """What is kept of an order that was removed: what makes it unique, and what it was to do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    order: OrderId
+    key: str
+    what: str
+    """The issue, or the run by worktree and name."""
+
+
+class Shortened(BaseModel):
+    """The first line of a journal of orders from which some were removed: of which, and up to which line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.orders-shortened/1"] = Field(default="redfirst.orders-shortened/1", alias="schema")
+    at: Timestamp
+    until: int
+    """The number of the last line that there was; only up to it numbers are missing."""
+    forgotten: tuple[Forgotten, ...]
+
+
 class OrderLine(BaseModel):
     """One line of the journal of orders, of the form that journals of runs have."""
 

@@ -10,21 +10,26 @@ import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from pydantic import ValidationError
+
 from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue import lines
-from pipeline.queue.lines import OrderFact, OrderLine, OrderPlaced
+from pipeline.queue.lines import Forgotten, OrderFact, OrderLine, OrderPlaced, Shortened
 from pipeline.queue.order import Order, Wanted, folded
-from pipeline.runs.files import disk
+from pipeline.runs.files import disk, write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Collection, Generator
     from pathlib import Path
 
     from pipeline.engine.journal import Clock
 
 JOURNAL: Final = "orders.jsonl"
+_HEAD_BYTES: Final = 64
+"""So many bytes at the beginning tell one file from another: a time is among them."""
+_LONG_AGO: Final = "1970-01-01T00:00:00.000Z"
 
 
 class OrderLog:
@@ -36,8 +41,12 @@ class OrderLog:
         self.orders: dict[str, Order] = {}
         self._clock = clock
         self._hears: Callable[[OrderLine, Order], None] = _nobody
+        self._forgotten: dict[str, Forgotten] = {}
+        self._until = 0
         self._count = 0
+        self._told = 0
         self._offset = 0
+        self._head = b""
 
     def hears(self, told: Callable[[OrderLine, Order], None]) -> None:
         """Let somebody be told of each line that is read from now on, with its order as it stands then.
@@ -59,33 +68,60 @@ class OrderLog:
         except FileNotFoundError:
             return []
         try:
+            if os.pread(handle, len(self._head), 0) != self._head:  # some were removed: it is another file
+                self._begin_anew()
             content = os.pread(handle, max(os.fstat(handle).st_size - self._offset, 0), self._offset)
         finally:
             os.close(handle)
         whole = content.rfind(b"\n") + 1
-        found = [self._line(text) for text in content[:whole].splitlines()]
+        texts = content[:whole].splitlines()
+        if not self._offset:
+            self._head = content[: min(whole, _HEAD_BYTES)]
+            texts = texts[self._begin(texts) :]
+        found = [line for line in map(self._line, texts) if line.seq > self._told]
         self._offset += whole
+        self._told = max(self._told, self._count)
         for line in found:
             self._hears(line, self.orders[line.data.order])
         return found
 
+    def _begin_anew(self) -> None:
+        self.orders.clear()
+        self._forgotten.clear()
+        self._until = self._count = self._offset = 0
+
+    def _begin(self, texts: list[bytes]) -> int:
+        """Take in the first line where it says what was removed; return how many lines that are."""
+        if not texts or b"redfirst.orders-shortened/" not in texts[0]:
+            return 0
+        try:
+            said = Shortened.model_validate_json(texts[0])
+        except ValidationError as error:
+            raise self._damaged(1, error) from error
+        self._forgotten = {one.key: one for one in said.forgotten}
+        self._until = said.until
+        return 1
+
     def _line(self, text: bytes) -> OrderLine:
-        number = self._count + 1
+        number = max(self._count, self._until) + 1
         try:
             line = OrderLine.model_validate(json.loads(text))
-            if line.seq != number:
+            if line.seq != number and not self._count < line.seq <= self._until:
                 raise ValueError(f"seq is {line.seq}")  # noqa: TRY301  (told as any other)
             self._fold(line)
         except (ValueError, KeyError, RecursionError) as error:
-            raise UserError(
-                f"The orders in {self.path} are damaged at line {number} ({str(error).splitlines()[0]}). Put the file "
-                "back, or set it aside: runs and claims are as they are, and the queue is empty then.",
-                Reason.USAGE,
-                path=str(self.path),
-                pointer=f"/{number - 1}",
-            ) from error
-        self._count = number
+            raise self._damaged(number, error) from error
+        self._count = line.seq
         return line
+
+    def _damaged(self, number: int, error: Exception) -> UserError:
+        return UserError(
+            f"The orders in {self.path} are damaged at line {number} ({str(error).splitlines()[0]}). Put the file "
+            "back, or set it aside: runs and claims are as they are, and the queue is empty then.",
+            Reason.USAGE,
+            path=str(self.path),
+            pointer=f"/{number - 1}",
+        )
 
     def _fold(self, line: OrderLine) -> None:
         data = line.data
@@ -101,15 +137,49 @@ class OrderLog:
         Raises:
             UserError: the journal is damaged, or the disk does not take it.
         """
-        with disk(self.path):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        handle = self._lock()
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
             self.read_on()
             yield self
         finally:
             os.close(handle)
+
+    def _lock(self) -> int:
+        """Return the locked file, open: the one that is there, not one that was replaced while this waited."""
+        with disk(self.path):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            while True:
+                handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                if os.path.samestat(os.fstat(handle), os.lstat(self.path)):
+                    return handle
+                os.close(handle)
+
+    def remove(self, names: Collection[str]) -> None:
+        """Remove closed orders, by one rename; their keys stay used, and lines keep their numbers (ADR-R227).
+
+        Only under `locked`. What a dead writer left half said goes, too.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        gone = [one for one in self.orders.values() if one.id in names and not one.is_open]
+        if not gone:
+            return
+        ids = {one.id for one in gone}
+        kept = [text for text in self.path.read_bytes()[: self._offset].splitlines() if _order_in(text) not in ids]
+        forgotten = [
+            Forgotten(order=one.id, key=one.placed.key, what=one.placed.issue or one.placed.run or "") for one in gone
+        ]
+        said = Shortened(
+            at=stamp(self._clock()),
+            until=max(self._count, self._until),
+            forgotten=(*self._forgotten.values(), *forgotten),
+        )
+        head = json.dumps(said.model_dump(mode="json", by_alias=True), sort_keys=True).encode()
+        lines_kept = [text for text in kept if b"redfirst.orders-shortened/" not in text]
+        write_atomic(self.path, b"".join(text + b"\n" for text in (head, *lines_kept)), mode=0o600)
+        self.read_on()
 
     def add(self, *facts: OrderFact) -> None:
         """Add lines, on disk when this returns; only under `locked`. What a dead writer left half said is cut off.
@@ -119,7 +189,7 @@ class OrderLog:
         """
         said = [
             OrderLine(seq=number, at=stamp(self._clock()), host=socket.gethostname(), kind=fact.KIND, data=fact)
-            for number, fact in enumerate(facts, self._count + 1)
+            for number, fact in enumerate(facts, max(self._count, self._until) + 1)
         ]
         texts = [json.dumps(line.model_dump(mode="json", by_alias=True), sort_keys=True) for line in said]
         with disk(self.path), self.path.open("r+b") as file:
@@ -138,9 +208,12 @@ class OrderLog:
         """Place an order, unless one with its key is there; return it, and whether it is new. Only under `locked`."""
         key = wanted.key or self._key(wanted)
         there = next((one for one in self.orders.values() if one.placed.key == key), None)
+        if there is None and key in self._forgotten:
+            there = _removed(self._forgotten[key])
         if there is not None:
             return there, False
-        name = next(name for name in iter(_name, "") if name not in self.orders)
+        taken = {*self.orders, *(one.order for one in self._forgotten.values())}
+        name = next(name for name in iter(_name, "") if name not in taken)
         placed = OrderPlaced(
             order=name,
             do="run" if wanted.run is None else "resume",
@@ -161,11 +234,31 @@ class OrderLog:
         """Return a key that no order has if none of this issue or run is open."""
         what = wanted.issue or wanted.run
         closed = sum(what in {one.placed.issue, one.placed.run} for one in self.orders.values() if not one.is_open)
+        closed += sum(one.what == what for one in self._forgotten.values())
         return f"{what}#{closed + 1}"
 
 
 def _nobody(_line: OrderLine, _order: Order) -> None:
     """Tell nobody."""
+
+
+def _removed(said: Forgotten) -> Order:
+    """Return an order that was removed, as far as it is known."""
+    is_run = "/" in said.what
+    placed = OrderPlaced(
+        order=said.order,
+        do="resume" if is_run else "run",
+        issue=None if is_run else said.what,
+        run=said.what if is_run else None,
+        via="gc",
+        key=said.key,
+    )
+    return Order(said.order, placed, 0, _LONG_AGO, state="dropped", note="it closed long ago", closed_at=_LONG_AGO)
+
+
+def _order_in(text: bytes) -> str | None:
+    found: object = json.loads(text).get("data", {}).get("order")
+    return found if isinstance(found, str) else None
 
 
 def _name() -> str:

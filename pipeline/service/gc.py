@@ -12,9 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.config.folders import state_folder
+from pipeline.queue.orders import log_of
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import PUBLISH_REFS, RUN_REFS, Claim, claim_ref, claims, state_of_run
 from pipeline.service.gc_document import GcDocument
+from pipeline.service.gc_orders import orders_left
 from pipeline.service.gc_runs import Known, held, utc_now
 from pipeline.service.gc_things import Thing, not_ours
 from pipeline.service.gc_worktrees import is_made, worktrees_left
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.queue.log import OrderLog
     from pipeline.service.gc_document import GcLine, Kind
 
 
@@ -39,6 +42,7 @@ class Sweep:
         older_than_s: How long nothing was said of a run whose records go.
         now: The time.
         runs: All of them.
+        orders: The journal of the queue.
     """
 
     here: Repository
@@ -46,6 +50,7 @@ class Sweep:
     older_than_s: int
     now: datetime
     runs: tuple[Known, ...]
+    orders: OrderLog
 
     def things(self, *, refs: bool) -> Iterator[Thing]:
         """Yield everything that runs left, or that looks so."""
@@ -54,6 +59,7 @@ class Sweep:
         yield from self._folders()
         yield from self._publications()
         yield from self._claims()
+        yield from orders_left(self.orders, {known.key: known for known in self.runs}, self.now)
         if refs:
             yield from self._run_refs()
 
@@ -187,7 +193,7 @@ def swept(
     """
     places = Roster(here).runs
     known = tuple(Known.of(here, place) for place in places)
-    sweep = Sweep(here, state_folder(environ), older_than_s, utc_now(), known)
+    sweep = Sweep(here, state_folder(environ), older_than_s, utc_now(), known, log_of(here, environ))
     lines = _lines(sweep.things(refs=refs), apply=apply)
     return GcDocument(applied=apply, older_than_s=older_than_s, things=tuple(lines))
 

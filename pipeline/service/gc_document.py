@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Kind = Literal["checkout", "pool", "run_folder", "worktree", "publish_ref", "claim", "run_ref"]
+Kind = Literal["checkout", "pool", "run_folder", "worktree", "publish_ref", "claim", "run_ref", "orders"]
 
 
 class GcLine(BaseModel):
