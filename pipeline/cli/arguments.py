@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take."""
+"""Defines arguments and options that several commands take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that are loaded when they are asked for: name, module, help."""
+"""Lists the commands that are loaded when they are asked for: name, module, help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's editor: `$VISUAL`, else `$EDITOR` (contract 1)."""
+"""Starts the user's editor: `$VISUAL`, else `$EDITOR` (contract 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one error handler: what a person can mend is told, usage is told, everything else leaves a log (contract 1, 2).
+"""Handles every error: tells what a person can mend, tells usage, and leaves a log of the rest (contract 1, 2).
 
 Light on purpose: this module is on the path of `--help`. The model of the error document is in `schema`.
 """

@@ -1,4 +1,4 @@
-"""A gate in words: what to read, with paths that open from where the person stands, and what each answer does."""
+"""Words a gate: what to read, with paths that open from where the person stands, and what each answer does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issues in a list, and the runs that have them; nothing here needs the command line."""
+"""Words lists of issues and the runs that have them; nothing here needs the command line."""
 
 from __future__ import annotations
 

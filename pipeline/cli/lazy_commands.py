@@ -1,4 +1,4 @@
-"""Commands that are loaded when they are asked for: what is not used costs nothing at the start.
+"""Loads a command when it is asked for: what is not used costs nothing at the start.
 
 A `LazyCommand` stands in a group under the command's name with its one line of help, so that the help of the whole
 program needs none of the modules. A test holds each line to the first sentence of the command itself.

@@ -1,4 +1,4 @@
-"""What an approver is shown at a gate, for a person: `redfirst show --packet`."""
+"""Words what an approver sees at a gate: `redfirst show --packet`."""
 
 from __future__ import annotations
 

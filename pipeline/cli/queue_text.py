@@ -1,4 +1,4 @@
-"""Orders of the queue in words."""
+"""Words the orders of the queue."""
 
 from __future__ import annotations
 

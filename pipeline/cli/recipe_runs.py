@@ -1,4 +1,4 @@
-"""Running a recipe whose steps are its own, and how such a run stands, for people."""
+"""Runs a recipe whose steps are its own, and words how such a run stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recipe would do, as lines for a person."""
+"""Words what a recipe would do, line by line."""
 
 from __future__ import annotations
 

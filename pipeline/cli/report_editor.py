@@ -1,4 +1,4 @@
-"""The person's editor on the form of a report: opened, read, opened again with what is wrong beside each field."""
+"""Opens the person's editor on the form of a report, reads it, and opens it again with what is wrong."""
 
 from __future__ import annotations
 

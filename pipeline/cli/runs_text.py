@@ -1,4 +1,4 @@
-"""The runs of a repository in words, one line each."""
+"""Words the runs of a repository, one line each."""
 
 from __future__ import annotations
 

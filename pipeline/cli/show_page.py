@@ -1,4 +1,4 @@
-"""The page that `show` prints of a run, and where it is kept, so that a run that rests is shown at once.
+"""Makes the page that `show` prints of a run, and keeps it, so that a run that rests is shown at once.
 
 A page follows from the files of the run, from what the run is called, and from where somebody stands, since its
 commands are typed and its paths opened there. Only the fold makes pages.

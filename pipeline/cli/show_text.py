@@ -1,4 +1,4 @@
-"""How a run stands in words: the page that `show` prints, and all that is known."""
+"""Words how a run stands: the page that `show` prints, and all that is known."""
 
 from __future__ import annotations
 

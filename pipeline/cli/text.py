@@ -1,4 +1,4 @@
-"""Text for people: lines wrapped to the terminal, and words that several commands print."""
+"""Wraps text to the terminal, and has the words that several commands print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on a terminal, drawn again each half second where it stands."""
+"""Draws a run on a terminal, again each half second where it stands."""
 
 from __future__ import annotations
 

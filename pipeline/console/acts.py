@@ -1,4 +1,4 @@
-"""What a person does here: each act is a form of ours, says what was seen, and is what a command would do."""
+"""Does what a person asks for in a form of ours: what a command would do, to what they saw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console as an application: which address is which page, behind the guard."""
+"""Builds the console as an application: which address is which page, behind the guard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Editing a draft on a page: as in an editor, but checked when it is saved."""
+"""Lets a person edit a draft on a page, as in an editor, and checks it when it is saved."""
 
 from __future__ import annotations
 

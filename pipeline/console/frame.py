@@ -1,4 +1,4 @@
-"""What every page has: its templates, its errors, and one reader of files at a time beside the server's loop."""
+"""Makes pages and errors from templates; one reader of files works at a time, beside the server's loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tracker on pages: a board, and a page for each issue."""
+"""Shows the tracker: a board, and a page for each issue."""
 
 from __future__ import annotations
 

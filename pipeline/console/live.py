@@ -1,4 +1,4 @@
-"""Events as they come, to every page that is open: one poller reads all journals, each reader has a bounded queue.
+"""Sends events to every open page: one poller reads all journals, and each reader has a bounded queue.
 
 A reader that is too slow is cut, and comes back with the id of the last event that it got.
 """

@@ -1,4 +1,4 @@
-"""What a page shows of a run, gathered from the documents of the command line and from the run's state."""
+"""Gathers what a page shows of a run from the documents of the command line and the run's state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that only look: each shows what a command prints, and gives a program the document of that command."""
+"""Shows runs: each page has what a command prints, and its JSON document for a program."""
 
 from __future__ import annotations
 

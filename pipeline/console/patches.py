@@ -1,4 +1,4 @@
-"""The work of a run as a patch for a page: files, hunks, lines, and RED and GREEN beside each test."""
+"""Splits the work of a run for a page: files, hunks, lines, and RED and GREEN beside each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run stands on its way, as a picture (SVG): its phases, its gates, and each time that it went back."""
+"""Draws where a run stands on its way as SVG: its phases, its gates, and each time that it went back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue on a page: what is ordered, what became of it, and the forms that change it."""
+"""Shows the queue: what is ordered, what became of it, and the forms that change it."""
 
 from __future__ import annotations
 

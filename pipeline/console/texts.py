@@ -1,4 +1,4 @@
-"""What strangers wrote, for a page: nothing of it is markup, nothing of it is hidden, and none of it is without end."""
+"""Makes texts of strangers safe for a page: no markup, nothing hidden, an end."""
 
 from __future__ import annotations
 

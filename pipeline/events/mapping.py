@@ -1,4 +1,4 @@
-"""Which line of a journal is which event. What people do not wait for (a file was written) is none."""
+"""Maps a line of a journal to its event. What people do not wait for (a file was written) is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of an event: CloudEvents 1.0 as JSON. `run_data` and `order_data` have what each type says in `data`."""
+"""Defines the form of an event, CloudEvents 1.0 as JSON; `run_data` and `order_data` define its `data`."""
 
 from __future__ import annotations
 

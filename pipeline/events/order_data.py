@@ -1,4 +1,4 @@
-"""What the events of orders say in `data`."""
+"""Defines what the events of orders say in `data`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which line of the journal of orders is which event."""
+"""Maps a line of the journal of orders to its event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the events of runs say in `data`."""
+"""Defines what the events of runs say in `data`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commits of a finished run on another commit: composed in objects, and the tracker's computed again there.
+"""Picks the commits of a finished run onto another commit in objects, and computes the tracker's again there.
 
 No worktree is needed, and nothing of the user's is written. Lines of README.md that stand side by side are two changes
 of one place to git; to the tracker's library each is the line of an issue.

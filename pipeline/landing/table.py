@@ -1,4 +1,4 @@
-"""What follows of what was found when a run was picked onto the base. Pure."""
+"""Decides what follows of what was found when a run was picked onto the base. Pure."""
 
 from __future__ import annotations
 

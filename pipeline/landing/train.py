@@ -1,4 +1,4 @@
-"""One finished run after the other onto the base: picked, measured again, landed, or told why not (ADR-R205).
+"""Lands finished runs one after the other: picked, measured again, landed, or told why not (ADR-R205).
 
 The runs stand in a row, and each is picked onto what the ones before made of the base: nothing lands that was not
 measured over exactly what it lands on.

@@ -1,4 +1,4 @@
-"""A driver that a worker has started: a process of its own, which dies with the worker and has its slots till then."""
+"""Starts drivers for a worker: processes of their own, which die with it and have their slots till then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the journal of orders says: a type for each kind of line. No I/O."""
+"""Defines what the journal of orders says: a type for each kind of line. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal of orders: appended under a lock, read on from an offset (ADR-R210)."""
+"""Reads and appends to the journal of orders: under a lock, and on from an offset (ADR-R210)."""
 
 from __future__ import annotations
 

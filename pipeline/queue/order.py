@@ -1,4 +1,4 @@
-"""An order as its lines say, and what somebody wants to be ordered."""
+"""Folds the lines of an order, and defines what somebody wants to be ordered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slots of drivers on this machine: a locked file each, which the kernel gives back when its holder dies.
+"""Holds slots of drivers on this machine: a locked file each, which the kernel gives back when its holder dies.
 
 The worker takes a slot and hands it to the driver that it starts, too: it is free once the driver is gone, and the
 worker has taken that in or is gone itself, whoever killed whom.

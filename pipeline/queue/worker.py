@@ -1,4 +1,4 @@
-"""The worker: starts drivers for orders as there is room, and says in the journal of orders what became of them.
+"""Starts drivers for orders as there is room, and writes down what became of them.
 
 It drives nothing itself, and nothing is lost with it: its drivers die when it does, and the next worker finds in the
 journal which orders are still to be done, and on disk how far their runs came.

@@ -1,4 +1,4 @@
-"""What is done again when a step is: itself, and all that stands behind it in the graph, since that saw what it did."""
+"""Finds what is done again with a step: itself, and all behind it in the graph, since that saw what it did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before a step in the graph, and is what it sees; of one `for_each`, which steps wait for which."""
+"""Finds what stands before a step in the graph, which is what it sees; of a `for_each`, which steps wait for which."""
 
 from __future__ import annotations
 

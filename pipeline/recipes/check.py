@@ -1,4 +1,4 @@
-"""Everything that is wrong with a recipe, at once: its form, what it extends and puts in, and what the rules say."""
+"""Finds everything that is wrong with a recipe at once: its form, what it extends and puts in, what the rules say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recipe as a picture: a Mermaid diagram of its steps and of what each waits for."""
+"""Draws a recipe as a Mermaid diagram of its steps and of what each waits for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan and its tasks that a recipe of an issue brings along: the first draft, which nobody is asked for. Pure."""
+"""Reads the plan and tasks that a recipe of an issue brings as the first draft, which nobody is asked for. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recipe with the steps of others in the place of those that name them. Pure.
+"""Puts the steps of other recipes in the place of the steps that name them. Pure.
 
 A step `look` of a recipe that stands for the step `sub` is called `sub--look`. What waited for `sub` waits for all that
 nobody waits for in it; its inputs are the words that `with` gives, placeholders and all.

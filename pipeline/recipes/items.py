@@ -1,4 +1,4 @@
-"""What the items of a list come to: what each step of a `for_each` may change. Pure."""
+"""Computes what the items of a list come to: what each step of a `for_each` may change. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recipe may name: others, by their names. Whoever finds files stands elsewhere."""
+"""Says what a recipe may name: others, by their names. Whoever finds files stands elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine of a recipe's run: which steps start, what a signal makes of one, and how the run stands at the end.
+"""Decides in a recipe's run which steps start, what a signal makes of one, and how the run stands at the end.
 
 A step that is at work is a lane, called as the step, or `look.3` for the third of a `for_each`. The trunk only begins.
 """

@@ -1,4 +1,4 @@
-"""What a recipe may say: closed types, with the words of the file as their fields (docs/recipes.md)."""
+"""Defines what a recipe may say: closed types, with the words of the file as their fields (docs/recipes.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recipe that is another one with changes: `extends` and `edits`. Pure."""
+"""Applies `extends` and `edits`: a recipe that is another one with changes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recipe decides about an issue's way, for the matrix; and whether it is such a recipe at all."""
+"""Reads what a recipe decides about an issue's way, for the matrix, and whether it is such a recipe at all."""
 
 from __future__ import annotations
 

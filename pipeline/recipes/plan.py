@@ -1,4 +1,4 @@
-"""What a recipe would do, before anybody is asked: the order, who sees and writes what, and the most it can take."""
+"""Tells what a recipe would do before anybody is asked: the order, who sees and writes what, the most it can take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a recipe: a rule, where, a sentence, and what is accepted there."""
+"""Describes what is wrong with a recipe: a rule, where, a sentence, and what is accepted there."""
 
 from __future__ import annotations
 

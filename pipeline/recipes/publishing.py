@@ -1,4 +1,4 @@
-"""Whose work a `publish` puts on the branch: that of the steps it depends on, and what they were written over. Pure.
+"""Finds whose work a `publish` puts on the branch: that of the steps it depends on, and what they wrote over. Pure.
 
 Two writers whose areas meet work one after the other, and the later one's files hold the work of the earlier one. So
 that goes along, whether the `publish` names it or not, and nothing goes along that nobody reviews or measures.

@@ -1,4 +1,4 @@
-"""A recipe from its text: YAML within limits, then types, each fault with its place."""
+"""Reads a recipe from its text: YAML within limits, then types, each fault with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the placeholders and patterns of a recipe name: it has to be there, and to be known when it is needed."""
+"""Checks what placeholders and patterns of a recipe name: it must be there, and be known when it is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The step table as text: what follows of what a step of a recipe reports, printed from the rows themselves. Pure."""
+"""Prints the step table as text, from the rows themselves: what follows of what a step reports. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that are over and are done again, with all that stands behind them; and a recipe that was changed. Pure."""
+"""Reopens steps that are over with all behind them, and takes a recipe that was changed. Pure."""
 
 from __future__ import annotations
 

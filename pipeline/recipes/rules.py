@@ -1,4 +1,4 @@
-"""The rules for a recipe whose form is right: names, order, references, areas."""
+"""Checks a recipe whose form is right: names, order, references, areas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run was asked becomes what the next one is given: a value in the texts of a recipe becomes an input. Pure."""
+"""Turns what a run was asked into what the next one is given: a value in the texts becomes an input. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seams: contracts that one step provides and others require, and which of them a side does not keep to. Pure.
+"""Checks seams: contracts that one step provides and others require, and which a side does not keep to. Pure.
 
 A side that is over keeps to a seam when it says so itself (ADR-R188); one that nobody asks, when it is ready.
 """

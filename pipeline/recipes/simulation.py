@@ -1,4 +1,4 @@
-"""Walking a recipe of own steps with signals from a file, and no agent: what would start, be held, be asked again.
+"""Walks a recipe of own steps with signals from a file and no agent: what would start, be held, be asked again.
 
 An entry is what one step reports, with the keys of that event (`StepEvent`); the machine is the one that drives runs.
 """

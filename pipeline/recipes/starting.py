@@ -1,4 +1,4 @@
-"""Which steps of a recipe start, which wait, which are held, and how the run stands once none can start."""
+"""Decides which steps of a recipe start, wait or are held, and how the run stands once none can start."""
 
 from __future__ import annotations
 

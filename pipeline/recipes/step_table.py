@@ -1,4 +1,4 @@
-"""What a step of a recipe does when it does not get what it wants: one row for each place and signal."""
+"""Says what a step of a recipe does when it does not get what it wants: one row for each place and signal."""
 
 from __future__ import annotations
 

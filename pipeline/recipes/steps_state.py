@@ -1,4 +1,4 @@
-"""How far the steps of a recipe are: what a step reports, where one at work stands, what all of them came to."""
+"""Holds how far the steps of a recipe are: what each reported, where one at work stands, what all came to."""
 
 from __future__ import annotations
 

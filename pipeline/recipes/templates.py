@@ -1,4 +1,4 @@
-"""Placeholders in the texts of a recipe: `{{inputs.topic}}`, `{{steps.look.output}}`, `{{item}}`. No logic, no code.
+"""Fills placeholders in the texts of a recipe: `{{inputs.topic}}`, `{{steps.look.output}}`, `{{item}}`. No logic.
 
 A value is put in as it is and is never read again, so a value with braces stays text. `{{{{` is two braces.
 """

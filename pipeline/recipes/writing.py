@@ -1,4 +1,4 @@
-"""A recipe as the text of a file, which reads as the same recipe."""
+"""Writes a recipe as the text of a file, which reads as the same recipe."""
 
 from __future__ import annotations
 

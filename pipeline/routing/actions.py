@@ -1,4 +1,4 @@
-"""The actions that a row of the matrix may name: plain values, which can be printed and compared."""
+"""Defines the actions that a row of the matrix may name: plain values, which can be printed and compared."""
 
 from __future__ import annotations
 

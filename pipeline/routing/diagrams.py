@@ -1,4 +1,4 @@
-"""The matrix as Mermaid diagrams, each drawn from the rows and bounds themselves. Nothing here performs I/O."""
+"""Draws the matrix as Mermaid diagrams from its rows and bounds. Nothing here performs I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks side by side: a lane each, begun when what it waits for is settled, accepted in the order of the split.
+"""Works on tasks side by side: a lane for each, begun when what it waits for is settled, accepted in split order.
 
 What a task is worked on over is the head as it was when the last of the tasks that it waits for was accepted. Tasks are
 accepted in one order, so that this is the same tree whichever of them ends first. Nothing here performs I/O.

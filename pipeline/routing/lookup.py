@@ -1,4 +1,4 @@
-"""What the tables say of a state: which signals may be reported, which row holds, what a loop's limit and counter are.
+"""Looks up in the tables what may be reported in a state, which row holds, and a loop's limit and counter.
 
 Nothing here performs I/O.
 """

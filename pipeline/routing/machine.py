@@ -1,4 +1,4 @@
-"""`advance(state, event) -> (state, decision)`: pure and total over the matrix. Nothing here performs I/O.
+"""Advances the run of an issue: `advance(state, event) -> (state, decision)`, pure and total over the matrix.
 
 A decision is made in three moves: `_resolve` finds the row and counts (or does what follows a reached limit),
 `measured` takes the trees that the signal speaks of into the state (matrix 4), `arrive` enters the next step.

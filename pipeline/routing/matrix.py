@@ -1,4 +1,4 @@
-"""The routing matrix and its bounds: every rule about what follows what, as two values.
+"""Holds the routing matrix and its bounds: every rule about what follows what, as two values.
 
 Theory of operation. A *step* is one batch of dispatches, one measurement, one signal (matrix 1). A row names what
 follows. Rows that go back are *paid*: they name a loop, and the loop's limit (`BOUNDS`) is finite within its scope, so

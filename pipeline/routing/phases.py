@@ -1,4 +1,4 @@
-"""Who is asked on the way of an issue's run, and what for: the part of its way that a recipe decides."""
+"""Says who is asked on the way of an issue's run, and what for: the part that a recipe decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix as text: tables for people, a document for programs, the generated blocks of DESIGN.md.
+"""Prints the matrix: tables for people, a document for programs, the generated blocks of DESIGN.md.
 
 Everything is printed from `matrix.MATRIX` and `matrix.BOUNDS`; a test holds DESIGN.md to it. Nothing performs I/O.
 """

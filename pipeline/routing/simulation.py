@@ -1,4 +1,4 @@
-"""Walking the matrix with signals from a file, and no agent: what would be decided, and what it would cost.
+"""Walks the matrix with signals from a file and no agent: what would be decided, and what it would cost.
 
 The file is strict: an entry that cannot be taken is an error with its place and the accepted words. Trees may be left
 out, since a walk without agents has none: each step that makes one then gets a name of its own. Nothing performs I/O.

@@ -1,4 +1,4 @@
-"""What a run of an issue knows between two decisions, beside what the loop knows of any run (`engine.machine`).
+"""Holds what a run of an issue knows between two decisions, beside what the loop knows of any run.
 
 Frozen values; `machine.advance` is the only thing that makes new ones.
 """

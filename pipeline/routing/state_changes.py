@@ -1,4 +1,4 @@
-"""What entering a step, or hearing a measurement, does to trees, tasks and revisions (matrix 2 and 4). Pure."""
+"""Changes trees, tasks and revisions on entering a step and on hearing a measurement (matrix 2 and 4). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in each phase and step, in words for somebody who sees a run for the first time. No I/O."""
+"""Tells what happens in each phase and step, for somebody who sees a run for the first time. No I/O."""
 
 from __future__ import annotations
 

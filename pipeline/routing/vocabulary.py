@@ -1,4 +1,4 @@
-"""The words of an issue's run: steps, roles, signals, loops. Closed enums; nothing here performs I/O.
+"""Defines the words of an issue's run: steps, roles, signals, loops. Closed enums, no I/O.
 
 Spelling follows the founding document where that has a word; the steps inside its phases are ours (ADR-R3).
 """

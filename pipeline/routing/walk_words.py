@@ -1,4 +1,4 @@
-"""What a walk through the matrix looks like: as lines for people, as a document. Nothing here performs I/O."""
+"""Words a walk through the matrix: as lines for people, as a document. Nothing here performs I/O."""
 
 from __future__ import annotations
 

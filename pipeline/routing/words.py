@@ -1,4 +1,4 @@
-"""Actions and bounds in words: the same for the tables, the diagrams and the simulation. Nothing here performs I/O."""
+"""Words actions and bounds: the same for the tables, the diagrams and the simulation. Nothing here performs I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run's own checkout and the place of its views: outside the repository, made from objects (architecture 5).
+"""Keeps the run's own checkout and the place of its views, outside the repository (architecture 5).
 
 It is a plain folder with a private index, not a linked worktree: nothing is registered in the user's repository, so no
 lock is shared, nothing can be left behind there, and parallel runs cannot race (ADR-R7).

@@ -1,4 +1,4 @@
-"""plan.md and the task files of a run: every version stays, and what a person edits counts at its gate alone.
+"""Keeps every version of plan.md and the task files; what a person edits counts at its gate alone.
 
 What counts is kept a second time below `counts/`, so that an edit at another time can be put back. Both are written by
 one driver, under its lease; the journal's digest says which content is the last that our code wrote or took.

@@ -1,4 +1,4 @@
-"""What the journal of an issue's run says beside what every journal does (`engine.events`)."""
+"""Defines what the journal of an issue's run says beside what every journal does (`engine.events`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's state and journal say, as facts for people, for programs and for summary.md. Reads a `Run`; no I/O."""
+"""Reads a run's state and journal as facts for people, programs and summary.md. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing so that a crash leaves the old file or the new one, and a full disk leaves a sentence that helps."""
+"""Writes files so that a crash leaves the old one or the new one; a full disk gets a sentence that helps."""
 
 from __future__ import annotations
 

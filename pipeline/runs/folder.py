@@ -1,4 +1,4 @@
-"""A run as a folder: the store of the engine, in files that a crash leaves whole."""
+"""Stores a run for the engine, in files that a crash leaves whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate that a run waits at: which of those that were asked for, what to read there, what each answer does."""
+"""Describes the gate that a run waits at: which of how many, what to read, what each answer does."""
 
 from __future__ import annotations
 

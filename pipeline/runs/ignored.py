@@ -1,4 +1,4 @@
-"""The ignored files of the user's worktree that every copy of a tree gets: those of agents as those of measurements.
+"""Lists the ignored files of the user's worktree that every copy of a tree gets, for agents and measurements alike.
 
 `runs.worktree_include` keeps them, once for a run, beside its checkout. They are no part of a tree: what becomes of
 them in a copy is no change of the project. No link of a copy is followed.

@@ -1,4 +1,4 @@
-"""The recipe that an issue's run is of, as it was when the run began."""
+"""Reads the recipe of an issue's run as it was when the run began."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a branch has what a run has made: its commits themselves, or copies that name them."""
+"""Tells whether a branch has what a run has made: its commits themselves, or copies that name them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's lease as a lock on a file: a run has one driver at a time."""
+"""Locks a file as the lease of a run, so that a run has one driver at a time."""
 
 from __future__ import annotations
 

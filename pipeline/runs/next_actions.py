@@ -1,4 +1,4 @@
-"""The commands that are safe to type next, by how a run stands (contract 1)."""
+"""Lists the commands that are safe to type next, by how a run stands (contract 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of an issue's run as data: what plan.md and the first task files were rendered from."""
+"""Keeps the plan of an issue's run as data: plan.md and the first task files were rendered from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold before anything is written (contract 2): cheap, read-only, each with what to do.
+"""Checks what must hold before anything is written (contract 2): cheap, read-only, each with what to do.
 
 `redfirst run` asks before it makes a run folder, so that a refused run leaves nothing; SANITY asks where a run goes on.
 """

@@ -1,4 +1,4 @@
-"""A run whose steps are those of a recipe."""
+"""Reads and folds a run whose steps are those of a recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a run folder, which may be a stranger's: opened by descriptors, through no link, of bounded size.
+"""Opens the files of a run folder, which may be a stranger's: through no link, of bounded size.
 
 A run folder comes along with a repository or an archive as easily as from a run. Who loads a run first has all of it
 looked at (`refuse_strange`); the records that every command reads or writes are opened by their parents one by one.

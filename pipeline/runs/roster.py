@@ -1,4 +1,4 @@
-"""Every run of a repository, whichever of its worktrees keeps it: listing and naming them (architecture 9)."""
+"""Lists and names every run of a repository, whichever worktree keeps it (architecture 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has spent, what it may still spend, and the share of that which a dispatch gets (issue "budgets").
+"""Counts what a run has spent, what it may still spend, and the share of that which a dispatch gets.
 
 Reserve, then settle: a dispatch that begins gets an equal share of what is left of each limit that it draws from,
 side by side with the others that begin with it, so that together they cannot spend more than there is. What it did

@@ -1,4 +1,4 @@
-"""A journal as it grows: what was read is not read again, and a line that is not whole yet waits."""
+"""Reads on in a journal as it grows: nothing is read twice, and a line that is not whole yet waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tracker as the run sees it: in git trees for what is published, in the user's worktree for what is shown.
+"""Reads the tracker as a run needs it: in git trees for what is published, in the worktree for what is shown.
 
 The status In Progress is written to the user's files at once and put back by hash before anything else happens to them
 (architecture 4): what is published is computed from the start tree, never from those files.

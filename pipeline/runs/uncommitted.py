@@ -1,4 +1,4 @@
-"""What of a worktree is not committed: the user's work, and what tools made that nobody told git to ignore."""
+"""Lists what of a worktree is not committed: the user's work, and what tools made that nobody told git to ignore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`.worktreeinclude`: ignored files of the user's worktree that tests need, kept once for all copies of a run.
+"""Copies the ignored files that `.worktreeinclude` names, which tests need, once for all copies of a run.
 
 No link of the worktree is followed. `runs.ignored` puts them into the copies.
 """

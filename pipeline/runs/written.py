@@ -1,4 +1,4 @@
-"""What the driver of a run wrote last of what only it writes: records, journal, refs of the run.
+"""Remembers what the driver of a run wrote last of what only it writes: records, journal, refs of the run.
 
 Several dispatches may be at work at a time, and the driver goes on writing meanwhile. Whoever looks for an escape
 compares with this, so that a record of another lane is none, and the same file in other words is one.

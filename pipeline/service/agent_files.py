@@ -1,4 +1,4 @@
-"""Our roles in the words of other products: an agent file for each, and what of ours such a file cannot say.
+"""Writes our roles as agent files of other products, and says what of ours such a file cannot express.
 
 An agent file only tells a product which of its tools to offer. What holds in a run (box, gate, measured tests) does not
 travel, so a key without an equivalent is named with its reason and never approximated in silence.

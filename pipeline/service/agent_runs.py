@@ -1,4 +1,4 @@
-"""What an agent of another program may do here: run recipes that its user allows, look at runs, stop those it began.
+"""Does what an agent of another program may do here: run recipes that its user allows, look at runs, stop its own.
 
 A run is a process of its own, which lives on when whoever began it ends. Nothing here answers a gate (ADR-R191).
 """

@@ -1,4 +1,4 @@
-"""Answers of people to runs that wait: each is journalled, and the run then stands queued, to be driven by anybody.
+"""Records a person's answer to a run that waits. The run then stands queued, and anybody may drive it on.
 
 Nothing is driven here, so no box is built and no agent has to be there. Two answers at once cannot both count: each
 is given under the lease of the run, to the gate that is open then.

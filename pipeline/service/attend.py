@@ -1,4 +1,4 @@
-"""What is due without anybody asking: gates that nobody answered in time. It may be called as often as one likes.
+"""Does what is due without anybody asking: sees to gates that nobody answered in time. Calling it twice does no harm.
 
 Whoever calls it (a worker, a console), and how many do at once, makes no difference: what is done is decided under the
 lease of the run, by its journal and the time that is given.

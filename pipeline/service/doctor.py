@@ -1,4 +1,4 @@
-"""The self-check: each question by itself, so that one broken answer hides no other. No change, no network."""
+"""Answers each question of the self-check by itself, so that one broken answer hides no other. It changes nothing."""
 
 from __future__ import annotations
 

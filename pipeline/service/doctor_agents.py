@@ -1,4 +1,4 @@
-"""What the self-check says of who plays each role."""
+"""Says who plays each role, for the self-check."""
 
 from __future__ import annotations
 

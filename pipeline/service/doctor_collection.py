@@ -1,4 +1,4 @@
-"""Whether the tests of HEAD can be collected: what a run's first step would find out, asked before there is a run.
+"""Checks whether the tests of HEAD can be collected: what a run would find out in its first step.
 
 They are collected in the same box, by the same toolchain, from the same copy as there; none of them is run. It is
 asked only where the repository wants no trust that it does not have, since collecting runs its code.

@@ -1,4 +1,4 @@
-"""What `doctor --json` prints: its checks, and the agents that are here."""
+"""Defines what `doctor --json` prints: its checks, and the agents that are here."""
 
 from __future__ import annotations
 

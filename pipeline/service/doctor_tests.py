@@ -1,4 +1,4 @@
-"""What the self-check says of how the project's tests are run: a line for each toolchain that a run would take."""
+"""Says how the project's tests are run: a line for each toolchain that a run would take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines that the documents of `show` and `explain` share: dispatches, findings, evidence."""
+"""Defines the lines that the documents of `show` and `explain` share: dispatches, findings, evidence."""
 
 from __future__ import annotations
 

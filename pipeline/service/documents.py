@@ -1,4 +1,4 @@
-"""The documents of the reading commands: what `runs`, `show`, `explain` and `diff` print with `--json`."""
+"""Defines what `runs`, `show`, `explain` and `diff` print with `--json`."""
 
 from __future__ import annotations
 

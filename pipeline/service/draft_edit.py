@@ -1,4 +1,4 @@
-"""Saves what a person made of a draft on a page, where an edit of it counts: checked first, then written whole."""
+"""Saves what a person made of a draft on a page, where an edit of it counts: it is checked before it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that drive runs, as others see them: who one is, when it ends, and that it should."""
+"""Finds the process that drives a run, waits for its end, and asks it to end."""
 
 from __future__ import annotations
 

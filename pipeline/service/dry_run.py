@@ -1,4 +1,4 @@
-"""What a run would be: its recipe, who would be asked, what it could take. Nobody is asked, nothing is written."""
+"""Tells what a run would be: its recipe, who would be asked, what it could take. It asks nobody and writes nothing."""
 
 from __future__ import annotations
 

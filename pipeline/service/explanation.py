@@ -1,4 +1,4 @@
-"""`explain`: each decision with its row, its signal, the facts that it rests on, the limits, and what followed.
+"""Builds the document of `explain`: each decision with its row, signal, facts and limits, and what followed.
 
 Nothing is told that is not on disk. What happened between two decisions is read from the journal lines between them;
 an artifact that was written again since is named as such and not quoted, because it is not what was decided on.

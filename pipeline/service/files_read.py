@@ -1,4 +1,4 @@
-"""Which files the list of runs follows from, with those of git that say which runs there are and who has an issue.
+"""Lists the files that the list of runs follows from, and those of git that say which runs and claims there are.
 
 An answer that was made from them is kept as long as they are the same (ADR-R168).
 """

@@ -1,4 +1,4 @@
-"""What a person does with a run: resume, approve, reject, abandon."""
+"""Lets a person resume, approve, reject or abandon a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gc`: what runs have left and nobody needs, each thing with a proof, looked at again when it is removed (ADR-R207).
+"""Finds what runs have left and nobody needs, each thing with a proof, and removes it after another look (ADR-R207).
 
 What is unknown, dirty or live is kept and said. Nothing is removed but under the lease of the run that it is of, or by
 compare-and-swap.

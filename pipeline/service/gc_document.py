@@ -1,4 +1,4 @@
-"""What `gc --json` prints."""
+"""Defines what `gc --json` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders that closed long ago and that nobody needs: the queue's journal only grows (ADR-R227)."""
+"""Finds orders that closed long ago and that nobody needs, and removes them (ADR-R227)."""
 
 from __future__ import annotations
 

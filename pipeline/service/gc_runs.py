@@ -1,4 +1,4 @@
-"""Runs as `gc` looks at them: how each stands, whether it has landed, whether its ref has all that its folder has."""
+"""Tells what `gc` asks of a run: how it stands, whether it has landed, whether its ref has all of its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thing that a run has left, and how `gc` removes it: after another look (ADR-R207)."""
+"""Describes one thing that a run has left, and removes it after another look (ADR-R207)."""
 
 from __future__ import annotations
 

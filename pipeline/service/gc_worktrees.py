@@ -1,4 +1,4 @@
-"""Linked worktrees that redfirst has made, and whose runs are over: which of them may go, each with its branch."""
+"""Finds the linked worktrees that redfirst made and whose runs are over, and says which may go with their branches."""
 
 from __future__ import annotations
 

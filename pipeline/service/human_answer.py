@@ -1,4 +1,4 @@
-"""A person's answer to the run that waits for it: which desk waits, whether the answer can count, handing it in."""
+"""Hands in a person's answer: finds the desk that waits, and checks whether the answer can count."""
 
 from __future__ import annotations
 

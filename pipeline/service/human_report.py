@@ -1,4 +1,4 @@
-"""A person's report before it is handed in: what it answers for, what ACCEPTABLE alone says, whether it counts."""
+"""Checks a person's report before it is handed in: what it answers for, what ACCEPTABLE says, whether it counts."""
 
 from __future__ import annotations
 

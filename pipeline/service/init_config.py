@@ -1,4 +1,4 @@
-"""What a starting `redfirst.toml` says: for each agent the lines that it takes, with a word on each."""
+"""Says what a starting `redfirst.toml` holds: for each agent the lines that it takes, with a word on each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agents that are installed here, for `doctor`, and for a run that has none configured."""
+"""Finds the agents that are installed here, for `doctor` and for a run that has none configured."""
 
 from __future__ import annotations
 

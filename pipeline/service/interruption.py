@@ -1,4 +1,4 @@
-"""What a signal does to a driver, from its first step to its last (contract 1).
+"""Decides what a signal does to a driver, from its first step to its last (contract 1).
 
 Before the run is there nothing is left of the attempt. While it is driven, what costs nothing to do again (a
 measurement, a sandbox that is tried) is stopped at once, and so is a person's desk, which stays. A dispatch of an agent

@@ -1,4 +1,4 @@
-"""The box of a run, and what is said about it: to the run's journal and summary, and by `doctor`."""
+"""Opens the box of a run, and says what it holds: to the run's journal and summary, and to `doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands of `redfirst issue` print with `--json`."""
+"""Defines what the commands of `redfirst issue` print with `--json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issues as documents have them, with the runs that have claimed them."""
+"""Turns issues into the records of documents, with the runs that have claimed them."""
 
 from __future__ import annotations
 

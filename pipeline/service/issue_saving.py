@@ -1,4 +1,4 @@
-"""The recipe of an issue's run: the recipe that it was of, with the plan and the tasks that it came to."""
+"""Saves the run of an issue as a recipe: the one that it was of, with the plan and the tasks that it came to."""
 
 from __future__ import annotations
 

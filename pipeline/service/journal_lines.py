@@ -1,4 +1,4 @@
-"""The journal for people: one readable line an event, all at once or as they come."""
+"""Prints the journal for people: one readable line for each event, all at once or as they come."""
 
 from __future__ import annotations
 

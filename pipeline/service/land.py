@@ -1,4 +1,4 @@
-"""`land`: the chosen runs onto the base one after the other, and what is written down of each (ADR-R205)."""
+"""Puts the chosen runs onto the base one after the other, and writes down what became of each (ADR-R205)."""
 
 from __future__ import annotations
 

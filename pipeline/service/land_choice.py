@@ -1,4 +1,4 @@
-"""Which finished runs `land` takes, and in which order: by what their issues depend on, then by when they ended."""
+"""Chooses the finished runs that `land` takes, ordered by what their issues depend on, then by when they ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `land --json` prints."""
+"""Defines what `land --json` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ended or removed runs left behind in this repository: claims, private checkouts, refs."""
+"""Finds what ended or removed runs left behind in this repository: claims, private checkouts, refs."""
 
 from __future__ import annotations
 

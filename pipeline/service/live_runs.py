@@ -1,4 +1,4 @@
-"""What the runs of a repository are about to change, and what they cost today, for who begins further ones."""
+"""Tells what the live runs of a repository are about to change and what they cost today, for whoever begins more."""
 
 from __future__ import annotations
 

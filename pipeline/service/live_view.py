@@ -1,4 +1,4 @@
-"""How a run stands at one moment, as `watch` and the console show it: phases, tasks, who is at work, what is left."""
+"""Reads how a run stands at one moment, for `watch` and the console: phases, tasks, who is at work, what is left."""
 
 from __future__ import annotations
 

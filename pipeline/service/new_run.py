@@ -1,4 +1,4 @@
-"""A run that begins: its folder with run.json, the first line of its journal, and the recipe as it is now."""
+"""Begins a run: writes its folder with run.json, the first line of its journal, and the recipe as it is now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All commands that are safe to type next: by how a run stands, and by what its branch, its base and its issue are."""
+"""Lists the commands that are safe to type next, by how a run, its branch, its base and its issue stand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of the orders of a repository."""
+"""Makes the events of the orders of a repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders issues and runs, as people name them, after a look at whether there are such."""
+"""Orders issues and runs as people name them, after it has looked whether they exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in other worktrees: a command acts there, and what it advises is written for where it was typed."""
+"""Acts on runs of other worktrees there, and words its advice for where the command was typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an approver is shown at a gate, and a digest of it: an answer to something else than that does not count."""
+"""Collects what an approver sees at a gate, with a digest: an answer to something else does not count."""
 
 from __future__ import annotations
 

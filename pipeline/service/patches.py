@@ -1,4 +1,4 @@
-"""The work of a run as a patch, made from the trees that the run's ref keeps alive (architecture 8)."""
+"""Makes a patch of a run's work from the trees that its ref keeps alive (architecture 8)."""
 
 from __future__ import annotations
 

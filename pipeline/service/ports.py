@@ -1,4 +1,4 @@
-"""The ports of one driver, built: checkout, dispatcher, toolchain, box."""
+"""Builds the ports of one driver: checkout, dispatcher, toolchain, box."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a run while it is driven: place, activity, times, what it took, what is left; and who shows it."""
+"""Knows how a driven run stands: place, activity, times, what it took, what is left. A display shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `queue` and `work --dry-run` tell of orders."""
+"""Defines what `queue` and `work --dry-run` tell of orders."""
 
 from __future__ import annotations
 

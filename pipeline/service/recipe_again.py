@@ -1,4 +1,4 @@
-"""Going on with a recipe's run otherwise than it was left: a step is done again, or the recipe is another one."""
+"""Goes on with a recipe's run in another way: a step is done again, or the recipe is another one."""
 
 from __future__ import annotations
 

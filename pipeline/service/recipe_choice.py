@@ -1,4 +1,4 @@
-"""The recipe that a run is of: found, sound, trusted, with its inputs."""
+"""Chooses the recipe of a run, and requires that it is sound and trusted and has its inputs."""
 
 from __future__ import annotations
 

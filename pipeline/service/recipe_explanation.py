@@ -1,4 +1,4 @@
-"""`explain` of a recipe's run: each decision with its row and what followed, and why the steps stand as they do."""
+"""Explains a recipe's run: each decision with its row and what followed, and why each step stands as it does."""
 
 from __future__ import annotations
 

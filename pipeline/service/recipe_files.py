@@ -1,4 +1,4 @@
-"""Where recipes are: those that come with the program, the user's, and the repository's and its skills' at a commit.
+"""Finds recipes: the program's own, the user's, and those of the repository and its skills at a commit.
 
 Of one name the repository's counts, then the user's, then the program's, then a skill's; `builtin:NAME` is exact. What
 a checkout or an agent leaves in the worktree is no recipe of the repository before it is committed.

@@ -1,4 +1,4 @@
-"""The gates that a recipe's run waits at: what is asked, what to read there, what each answer does, and answering."""
+"""Shows and answers the gates that a recipe's run waits at: what is asked, what to read, what each answer does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The issues that an input of a recipe names, as the tracker has them in the commit that the user stands on."""
+"""Reads the issues that an input of a recipe names from the commit that the user stands on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run of a recipe stands, as a document."""
+"""Builds the document that says how a run of a recipe stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run of a recipe starts: on the commit that the user stands on; with what a run that commits needs besides."""
+"""Finds where a run of a recipe starts, and checks what a run that commits needs besides."""
 
 from __future__ import annotations
 

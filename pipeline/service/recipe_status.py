@@ -1,4 +1,4 @@
-"""How a run of a recipe's own steps stands, with advice as it works where somebody stands."""
+"""Says how a run of a recipe's own steps stands, with advice as it works where somebody stands."""
 
 from __future__ import annotations
 

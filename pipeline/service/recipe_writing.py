@@ -1,4 +1,4 @@
-"""Recipes that are written by redfirst: of a run that was made, of a skill or a prompt, or a first one to change."""
+"""Writes recipes: of a run that was made, of a skill or a prompt, or a first one to change."""
 
 from __future__ import annotations
 

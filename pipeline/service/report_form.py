@@ -1,4 +1,4 @@
-"""The form that a person at a terminal fills in: what stands in it, where it is kept, what it says."""
+"""Makes the form that a person fills in at a terminal, keeps it, and reads what it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user asked for, and the configuration as it counts for that: layers, trust, limits, hashes."""
+"""Resolves the configuration that counts for what the user asked: layers, trust, limits, hashes."""
 
 from __future__ import annotations
 

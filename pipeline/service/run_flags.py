@@ -1,4 +1,4 @@
-"""The flags of a run, over all commands that were given for it, and what is different since it was last driven."""
+"""Collects the flags of a run over all its commands, and says what differs since it was last driven."""
 
 from __future__ import annotations
 

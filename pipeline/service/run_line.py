@@ -1,4 +1,4 @@
-"""The line of one run in a list: its journal is folded once, and the line kept as long as the journal is the same."""
+"""Makes the line of one run in a list, and keeps it as long as the run's journal is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of runs of a repository, and which of them is meant; one that is damaged costs only its own line."""
+"""Lists the runs of a repository, and finds the one that is meant. A damaged run costs only its own line."""
 
 from __future__ import annotations
 

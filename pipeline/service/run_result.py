@@ -1,4 +1,4 @@
-"""What `run --json` and its relatives print (contract 1)."""
+"""Defines what `run --json` and its relatives print (contract 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`show`: how a run stands, from folding its journal and from the artifacts that are on disk."""
+"""Says how a run stands, from its folded journal and the artifacts on disk (`show`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `runs` tells of each run. A run's line follows from its run.json and its journal."""
+"""Defines what `runs` tells of each run; a line follows from run.json and the journal alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stopping a run that another process drives: asked once it lets agents answer, asked twice it ends what they do."""
+"""Stops a run that another process drives: asked once it lets agents answer, asked twice it ends what they do."""
 
 from __future__ import annotations
 

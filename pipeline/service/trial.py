@@ -1,4 +1,4 @@
-"""One dispatch to one role outside of any run, judged by the gate, with nothing applied.
+"""Asks one role once outside of any run, lets the gate judge the answer, and applies nothing.
 
 What the agent is given is prepared by the code that prepares it in a run: the copy of the tree with its ignored files,
 `setup`, the project's tools, and what counts as a test by what the runner collected. Only the steps are missing.

@@ -1,4 +1,4 @@
-"""All that a repository asks for and that needs trust: what its configuration says, and what its files bring about.
+"""Lists all that a repository asks for and that needs trust: in its configuration, and by its files.
 
 The commands that start anything have no other way to ask: nothing of a repository runs on the host before
 `redfirst trust` (ADR-R89).

@@ -1,4 +1,4 @@
-"""What a worker has to know of runs and issues: who could begin, what room there is, what is over (ADR-R210)."""
+"""Tells a worker what it has to know: which orders could begin, what room there is, what is over (ADR-R210)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Begins a worker for a repository, or says what it would begin (ADR-R210)."""
+"""Starts a worker for a repository, or says what it would begin (ADR-R210)."""
 
 from __future__ import annotations
 

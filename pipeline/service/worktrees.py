@@ -1,4 +1,4 @@
-"""`run --worktree`: a branch and a linked worktree for the issue, outside the checkout."""
+"""Makes a branch and a linked worktree for an issue outside the checkout (`run --worktree`)."""
 
 from __future__ import annotations
 

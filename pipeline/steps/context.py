@@ -1,4 +1,4 @@
-"""What every step is handed: the run, the ports, and the facts of the moment. Built in `service`, used by `steps`."""
+"""Defines what every step is handed: the run, the ports, and the facts of the moment. `service` builds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a recipe's own on the way of an issue: @make writes what each says, before the result is reviewed.
+"""Does the own steps of a recipe on the way of an issue: @make writes what each says, before the review.
 
 FINAL_REVIEW asks for one of them in each visit (the rows WRITTEN and NOT_WRITTEN). What is written was measured as it
 is: whatever passed before the run, or at the GREEN of a task, passes over it.

@@ -1,4 +1,4 @@
-"""What a writer of a recipe left is measured before it counts: tests that have to pass, and that nothing else broke."""
+"""Measures what a writer of a recipe left before it counts: tests that must pass, and that nothing else broke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of a recipe that asks a role: what it is handed, and what its answer counts for."""
+"""Asks a role for a step of a recipe: what it is handed, and what its answer counts for."""
 
 from __future__ import annotations
 

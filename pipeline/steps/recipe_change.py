@@ -1,4 +1,4 @@
-"""A step of a recipe that writes: @make changes what its area covers, in a view of what the step sees."""
+"""Lets @make change what the area of a recipe's step covers, in a view of what the step sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of a recipe that runs a command: in the box, over a copy of what the step sees; what it writes is dropped."""
+"""Runs a command for a step of a recipe: in the box, over a copy of what the step sees; what it writes is dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the steps of a recipe are handed, and what they leave: words, payload and outcome of each step."""
+"""Defines what the steps of a recipe are handed, and what they leave: words, payload and outcome of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steps/<name>/outcome.json` (contract 6): how a step of a recipe stands, and what others may build on."""
+"""Defines `steps/<name>/outcome.json` (contract 6): how a step stands, and what others may build on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of a recipe that files issues: what other steps found becomes files in TODO/, in one commit on the branch."""
+"""Files issues for a step of a recipe: what other steps found becomes files in TODO/, in one commit on the branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A step of a recipe at which a person answers, or is told something: what it leaves for the steps behind it."""
+"""Lets a person answer at a step of a recipe, or tells them something, and leaves the answer for later steps."""
 
 from __future__ import annotations
 

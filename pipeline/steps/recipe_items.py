@@ -1,4 +1,4 @@
-"""What the list of a `for_each` comes to: how many steps, and what each of them may change."""
+"""Counts what the list of a `for_each` comes to: how many steps, and what each of them may change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step of a recipe came to, as a file: its checkpoint, its bundle, and what it leaves open."""
+"""Writes down what a step of a recipe came to: its checkpoint, its bundle, and what it leaves open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recipe's run knows of the project's tests: which there are, how they ran at the start, how they are run."""
+"""Knows the project's tests for a recipe's run: which there are, how they ran at the start, how they are run."""
 
 from __future__ import annotations
 

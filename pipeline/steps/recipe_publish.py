@@ -1,4 +1,4 @@
-"""A step of a recipe that publishes: what the writers that it depends on changed, as one commit on the user's branch.
+"""Publishes for a step of a recipe: the changes of the writers that it depends on become one commit on the branch.
 
 It was measured as it is published: whatever passes over the commit that it is put on passes over it, too. What other
 steps wrote is no part of it: nobody said that it belongs there.

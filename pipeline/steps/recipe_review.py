@@ -1,4 +1,4 @@
-"""What a step of a recipe wrote, or answered, is reviewed: findings on record decide, as they do for an issue."""
+"""Reviews what a step of a recipe wrote or answered: findings on record decide, as they do for an issue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a role is told of the contracts of its step, and which of them it does not say that it keeps to."""
+"""Tells a role of the contracts of its step, and finds those that it does not say it keeps to."""
 
 from __future__ import annotations
 

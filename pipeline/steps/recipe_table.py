@@ -1,4 +1,4 @@
-"""What is done at each place of a step of a recipe."""
+"""Maps each place of a recipe's step to what is done there."""
 
 from __future__ import annotations
 

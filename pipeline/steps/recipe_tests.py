@@ -1,4 +1,4 @@
-"""A step of a recipe that measures tests over what it sees, and holds what they show against what it expects."""
+"""Measures tests for a step of a recipe over what it sees, and holds the result against what it expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a value stands in a text that a role is asked: as it is, or by the name of a file that has it."""
+"""Puts a value into a text that a role is asked: as it is, or by the name of a file that has it."""
 
 from __future__ import annotations
 

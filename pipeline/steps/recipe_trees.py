@@ -1,4 +1,4 @@
-"""The files that a step of a recipe sees: those of the start, with what the ready steps before it changed.
+"""Composes the files that a step of a recipe sees: those of the start, with what ready steps before it changed.
 
 Which these are follows from the graph and from what is settled, never from time: whoever folds the journal comes to the
 same trees. Steps whose areas meet never run side by side, so what they changed is put together path by path.

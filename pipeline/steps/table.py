@@ -1,4 +1,4 @@
-"""Every step by its name in the matrix."""
+"""Maps the name of each step in the matrix to what is done there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Old tests that a change touches: what each notices less than before, and whether anybody gave leave for that.
+"""Compares old tests that a change touches: what each notices less than before, and whether anybody allowed that.
 
 What is looked at and in which words is what a run shows to @check (issue "freeze"). There a judge decides; here nobody
 does, so that a loosened test counts only where the one who asks names it.

@@ -1,4 +1,4 @@
-"""One commit with its evidence: which of its tests were RED over the code before, and what is GREEN in it."""
+"""Reads one commit with its evidence: which tests were RED over the code before, and what is GREEN in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a commit claims in its trailers, and the evidence that is kept of it: in the run's ref or in `.workflow`."""
+"""Reads what a commit claims in its trailers, and its evidence: in the run's ref or in `.workflow`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The context of measurements without a run: the same copies, box and toolchain, in a folder that is thrown away."""
+"""Builds the context of measurements without a run: the same copies, box and toolchain, in a folder that goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the evidence of a commit claims, held against what was measured of it."""
+"""Holds what the evidence of a commit claims against what was measured of it."""
 
 from __future__ import annotations
 

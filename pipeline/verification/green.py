@@ -1,4 +1,4 @@
-"""GREEN again: the judged tests pass untouched, and nothing else that passed before is lost (matrix 5)."""
+"""Measures GREEN again: the judged tests pass untouched, and nothing else that passed is lost (matrix 5)."""
 
 from __future__ import annotations
 

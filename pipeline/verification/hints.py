@@ -1,4 +1,4 @@
-"""Hints for the user of `tdd`: a name that may be still to come, a test that asserts nothing, or that hides others."""
+"""Hints at what a user of `tdd` may have missed: a name still to come, a test that asserts nothing or hides others."""
 
 from __future__ import annotations
 

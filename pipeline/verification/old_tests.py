@@ -1,4 +1,4 @@
-"""What became of the tests that a commit's parent has: each one that changed or went is named, with leave or without.
+"""Tells what became of the tests that a commit's parent has: each that changed or went, with leave or without.
 
 Evidence and task file say which may change, and whoever made the commit may have written both. So they decide what is
 refuted, and never what is told.

@@ -1,4 +1,4 @@
-"""`redfirst tdd check-green --probes`: GREEN, then the tests over the base's code, then small faults in the change."""
+"""Runs `redfirst tdd check-green --probes`: GREEN, the tests over the base's code, small faults in the change."""
 
 from __future__ import annotations
 

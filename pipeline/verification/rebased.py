@@ -1,4 +1,4 @@
-"""Files of judged tests in a commit that was put on other commits: what differs by the work of others alone.
+"""Compares files of judged tests in a rebased commit: what differs by the work of others alone.
 
 The evidence has the file as it was judged, and the tree that it was judged over. A rebase brings the change between
 the two onto what others made of the file. Where exactly that gives the file of the commit, nothing of its own differs.

@@ -1,4 +1,4 @@
-"""One commit, checked again: the evidence is the one that it names, its tests were RED before, and all is GREEN now.
+"""Checks one commit again: its evidence is what it names, its tests were RED before, and all is GREEN now.
 
 The evidence tells which tests are meant and what they showed. Who wrote the commit may have written that, too: it
 selects and explains. A commit is verified when its own tests, measured over its parent's code, showed at least one

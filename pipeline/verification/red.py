@@ -1,4 +1,4 @@
-"""RED again: the tests of one tree over the production of another, judged by the same table as in a run (matrix 5)."""
+"""Measures RED again: tests of one tree over production of another, judged by the run's own table (matrix 5)."""
 
 from __future__ import annotations
 

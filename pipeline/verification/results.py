@@ -1,4 +1,4 @@
-"""What a check found, as documents (contract 1): `verify --json`, `tdd check-red --json`, `tdd check-green --json`."""
+"""Defines what a check found as documents (contract 1): `verify --json`, `tdd check-red|check-green --json`."""
 
 from __future__ import annotations
 

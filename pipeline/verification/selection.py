@@ -1,4 +1,4 @@
-"""The commits that `verify ARGUMENT` means (one, a range, those of a run), and the verdict on all of them together."""
+"""Finds the commits that `verify ARGUMENT` means (one, a range, those of a run), and gives one verdict on all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RED and GREEN of a worktree against a base, without any agent: for a person, or for CI.
+"""Measures RED and GREEN of a worktree against a base without any agent: for a person, or for CI.
 
 There is no task that says which behaviour is new. What is missing over the base counts as new when a line of the
 worktree's production code that the base does not have speaks of it, or when it is named.

@@ -1,4 +1,4 @@
-"""What `tdd` is asked about: the paths and ids as they were given, and what of them there is."""
+"""Reads what `tdd` is asked about: the paths and ids as they were given, and which of them there are."""
 
 from __future__ import annotations
 

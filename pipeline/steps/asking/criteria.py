@@ -1,4 +1,4 @@
-"""Acceptance criteria and what shows them: @test names tests or a reason for each, the final review answers for each.
+"""Holds acceptance criteria against what shows them: @test names tests or reasons, the final review answers for each.
 
 A task with one criterion needs no list: all of its tests show it, and the verdict answers for it.
 """

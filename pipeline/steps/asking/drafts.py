@@ -1,4 +1,4 @@
-"""What PLAN and SPLIT share: the artifacts that lead to a draft, and hygiene findings as the next draft's input."""
+"""Shares what PLAN and SPLIT need: the artifacts that lead to a draft, and findings as input of the next one."""
 
 from __future__ import annotations
 

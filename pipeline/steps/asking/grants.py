@@ -1,4 +1,4 @@
-"""From a task file to what its dispatches may change (architecture 6, Policy)."""
+"""Turns a task file into what its dispatches may change (architecture 6, Policy)."""
 
 from __future__ import annotations
 

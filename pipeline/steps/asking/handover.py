@@ -1,4 +1,4 @@
-"""What one role hands to the next: findings that did not block, and work that was sent back."""
+"""Hands over from one role to the next: findings that did not block, and work that was sent back."""
 
 from __future__ import annotations
 

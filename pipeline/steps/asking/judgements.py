@@ -1,4 +1,4 @@
-"""What every `judge` of @check is handed: the task, the patches, the report and the test output in question."""
+"""Collects what every `judge` of @check is handed: the task, the patches, the report and the test output."""
 
 from __future__ import annotations
 

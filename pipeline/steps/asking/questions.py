@@ -1,4 +1,4 @@
-"""Questions of agents to a person: what an agent is told of them, what it asked, what was answered."""
+"""Handles questions of agents to a person: what an agent is told of them, what it asked, what was answered."""
 
 from __future__ import annotations
 

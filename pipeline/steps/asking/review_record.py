@@ -1,4 +1,4 @@
-"""A review as it is kept on disk; `show` and `explain` load it without the code that asks for reviews."""
+"""Reads a review as it is kept on disk; `show` and `explain` load it without the code that asks for reviews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The findings of a review loop on disk: `reviews/<stage>-<n>.json` beside its Markdown, one pair a review."""
+"""Keeps the findings of a review loop: `reviews/<stage>-<n>.json` beside its Markdown, one pair for each review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reviewer is told of the whole change: means to forge tests, and values that only tests, or only code, have."""
+"""Tells a reviewer of the whole change what to doubt: means to forge tests, values that only tests or code have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of a draft: their ids, what routing knows of them, and what our code finds wrong with them (phase 5)."""
+"""Makes the tasks of a draft: their ids, what routing knows of them, and what our code finds wrong (phase 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a review of tasks is given and has to answer: with the split, or with a plan that came with its one task."""
+"""Collects what a review of tasks is given and has to answer: with the split, or with a plan of one task."""
 
 from __future__ import annotations
 

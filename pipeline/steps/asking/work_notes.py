@@ -1,4 +1,4 @@
-"""What @test and @make say of their own work: notes, assumptions, what is missing. Reviewers and summary.md get it.
+"""Collects what @test and @make say of their own work: notes, assumptions, what is missing.
 
 Nothing of it decides: a claim of being done is measured, and a doubt is read by whoever reviews.
 """

@@ -1,4 +1,4 @@
-"""GREEN of a candidate: the measurement, what else must hold, the probes of its tests, and what is kept of it."""
+"""Measures GREEN of a candidate: the tests, what else must hold, the probes of its tests, and what is kept of it."""
 
 from __future__ import annotations
 

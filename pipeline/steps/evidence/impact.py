@@ -1,4 +1,4 @@
-"""Which tests a task touches: for @make, for the order in which its work is measured, for the probes of its tests.
+"""Finds the tests that a task touches: for @make, for the order of measuring, for the probes of its tests.
 
 The rule is `evidence.impact`. It never says that a test need not be run.
 """

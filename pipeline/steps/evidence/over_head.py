@@ -1,4 +1,4 @@
-"""The work of a task put over a head that it did not begin with: its trees there, and which files are in the way."""
+"""Puts the work of a task over a head that it did not begin with, and finds the files that are in the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The probes of a task in a run: they are tried on what is GREEN, and kept for who reviews it."""
+"""Tries the probes of a task on what is GREEN, and keeps them for whoever reviews it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evidence of a task on disk: `evidence/task-<id>.json`, per test id what was RED, why, and what is GREEN."""
+"""Keeps the evidence of a task: `evidence/task-<id>.json`, for each test id what was RED, why, and what is GREEN."""
 
 from __future__ import annotations
 

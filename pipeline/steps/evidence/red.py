@@ -1,4 +1,4 @@
-"""RED of the tests that @test handed in: measured twice over production without the behaviour (matrix 5)."""
+"""Measures RED of the tests that @test handed in: twice, over production without the behaviour (matrix 5)."""
 
 from __future__ import annotations
 

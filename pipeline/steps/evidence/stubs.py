@@ -1,4 +1,4 @@
-"""Stubs: which tasks want them, what they look like, which are left in a candidate."""
+"""Finds the tasks that want stubs, says what stubs look like, and which are left in a candidate."""
 
 from __future__ import annotations
 

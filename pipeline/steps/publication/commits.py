@@ -1,4 +1,4 @@
-"""The commits of a run: one per accepted task in order, then the tracker's; reproducible from run.json and journal."""
+"""Makes the commits of a run, reproducibly: one for each accepted task in order, then the tracker's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run saw and did not do: bugs, blockers and missing seams become sub-issues; advice is only recorded (ADR-11).
+"""Files what a run saw and did not do: bugs, blockers and missing seams as sub-issues (ADR-11).
 
 This is the `builtin` backend of @pm: rules and our tracker library, no model. A model behind @pm finds other words for
 the same items (`wording`); what is filed, and where, is decided here.

@@ -1,4 +1,4 @@
-"""Who publishes: the run of an issue, or one step of a recipe's run."""
+"""Names who publishes: the run of an issue, or one step of a recipe's run."""
 
 from __future__ import annotations
 

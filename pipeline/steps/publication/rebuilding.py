@@ -1,4 +1,4 @@
-"""The run's commits on a base that is not its start: what they claim is measured there as `verify` does it."""
+"""Puts the run's commits on a base that is not its start, and measures their claims there as `verify` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""summary.md, generated from the journal and the evidence, not by a model."""
+"""Writes summary.md from the journal and the evidence, without a model."""
 
 from __future__ import annotations
 

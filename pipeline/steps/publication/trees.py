@@ -1,4 +1,4 @@
-"""A change of one tree put on another one: composed from the list of changes, path by path (ADR-R15)."""
+"""Puts a change of one tree on another one, path by path, from the list of changes (ADR-R15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""@pm with a model: other words for the follow-ups of a finished run, and which of them somebody has asked for already.
+"""Asks a model as @pm for other words for follow-ups, and which of them somebody has asked for already.
 
 Nothing is routed on words, so the matrix has no slot for them: PUBLISH asks once before its commits are built, once
 more when the answer does not count, and files by the rule when there is none. What came of it is an artifact, written
