@@ -1,4 +1,4 @@
-"""What a run is and what it left: run.json (immutable) and dispatch results (the commit point of a dispatch)."""
+"""Defines run.json (immutable) and the result of a dispatch (its commit point)."""
 
 from __future__ import annotations
 
@@ -258,3 +258,5 @@ class DispatchRecord(_Record):
     reserved: Reserved | None = None
     lane: BareName = TRUNK
     """The line of work that it belongs to; not written where that is the trunk."""
+    offered_again: bool = False
+    """A person finds the same desk again that a stopped driver left: that counts against no limit; else not written."""

@@ -1,4 +1,4 @@
-"""A run on disk: run.json, its dispatches, and what its machine decided, folded from its journal."""
+"""Reads and writes a run on disk: run.json, its dispatches, and what its machine decided, from its journal."""
 
 from __future__ import annotations
 
@@ -142,8 +142,9 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         super().recover()
 
     def start_dispatch(self, record: DispatchRecord) -> None:
-        """Journal that a dispatch starts; it counts against DISPATCHES from here on."""
+        """Journal that a dispatch starts; it counts against DISPATCHES from here on, unless a desk is offered again."""
         unsaid = {"lane"} if record.lane == TRUNK else set[str]()
+        unsaid |= set[str]() if record.offered_again else {"offered_again"}
         said = record.model_dump(mode="json", exclude=unsaid)
         self.fold(self.journal.append(DispatchStarted.model_validate(said)))
         folder = self.folder / "dispatches" / record.dispatch
@@ -183,7 +184,7 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         match line.data:
             case DispatchStarted() as record:
                 self.records[record.number] = record
-                self.state = replace(self.state, dispatches=self.state.dispatches + 1)
+                self.state = replace(self.state, dispatches=self.state.dispatches + (not record.offered_again))
             case DispatchFinished(dispatch=name):
                 self.results[name] = self._result(name)
             case ChangeAdmitted(dispatch=name) | ChangeRejected(dispatch=name):

@@ -1,4 +1,4 @@
-"""The one ref of a run: a tree whose entries are the run's trees, at the end its folder too (architecture 8).
+"""Keeps the one ref of a run: a tree whose entries are the run's trees, at the end its folder too (architecture 8).
 
 It keeps the objects alive, stays out of `git log --all`, can be pushed as one thing, and is what `verify` reads.
 """
@@ -6,9 +6,11 @@ It keeps the objects alive, stays out of `git log --all`, can be pushed as one t
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pipeline.git import Entry, TreeChange
+from pipeline.errors import UserError
+from pipeline.git import NO_OBJECT, Entry, TreeChange
+from pipeline.outcomes import Reason
 from pipeline.runs.activity_file import NOW
 from pipeline.runs.facts import work_tree
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
+
+_TRIES: Final = 3
 
 
 def trees_of(run: Run) -> dict[str, str]:
@@ -79,7 +83,7 @@ def keep_publication(repository: Repository, run: AnyRun, commit: str) -> None:
 def drop_publication(repository: Repository, run: AnyRun) -> None:
     """Keep them no longer: they are on the branch, or given up."""
     ref = publish_ref(repository, run.info.run_id)
-    repository.delete_ref(ref)
+    repository.delete_ref(ref)  # whatever it points at: its name is ours alone
     run.written.ref(ref, "")
 
 
@@ -90,8 +94,22 @@ def give_back_claim(repository: Repository, run: Run) -> None:
 
 
 def _point(repository: Repository, run: AnyRun, ref: str, oid: str) -> None:
-    if repository.set_ref(ref, oid):
-        run.written.ref(ref, oid)
+    """Move a ref of the run from where it points now.
+
+    Raises:
+        UserError: it is not to be moved: a lock that a killed git left, a ref below it, a disk that takes nothing.
+    """
+    for _ in range(_TRIES):
+        old = repository.refs(ref).get(ref, NO_OBJECT)
+        if old == oid or repository.set_ref(ref, oid, old):
+            run.written.ref(ref, oid)
+            return
+    raise UserError(
+        f"The ref {ref} keeps what the run has made, and git does not move it. Is the disk full or read-only, has a "
+        "killed git left a .lock file there, or does another ref begin with its name?",
+        Reason.DISK,
+        path=str(repository.common_dir / ref),
+    )
 
 
 def _files(run: AnyRun) -> Iterator[tuple[str, bytes]]:

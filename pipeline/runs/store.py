@@ -1,4 +1,4 @@
-"""Where runs are: finding, naming and claiming them (architecture 9)."""
+"""Finds, names and claims runs (architecture 9)."""
 
 from __future__ import annotations
 
@@ -279,9 +279,21 @@ def release_claim(repository: Repository, issue: str, run_id: str) -> None:
 
 
 def give_back(repository: Repository, issue: str, holder: str) -> None:
-    """Give the claim back if *holder*, `<worktree>/<run>`, has it."""
+    """Give the claim back if *holder*, `<worktree>/<run>`, has it; never that of a run which has taken it meanwhile.
+
+    Raises:
+        UserError: git does not delete it.
+    """
     ref = claim_ref(issue)
     oid = repository.refs(ref).get(ref)
     claim = _claim(repository, ref, oid) if oid is not None else None
-    if isinstance(claim, Claim) and claim.run == holder:
-        repository.delete_ref(ref)
+    if oid is None or not isinstance(claim, Claim) or claim.run != holder:
+        return
+    if not repository.delete_ref_at(ref, oid) and repository.refs(ref).get(ref) == oid:
+        raise UserError(
+            f"The claim on {issue} cannot be given back: git update-ref -d {ref} fails. Is the disk full or read-only, "
+            "or has a killed git left a .lock file there?",
+            Reason.DISK,
+            path=str(repository.common_dir / ref),
+            actions=(f"git update-ref -d {ref} {oid}",),
+        )

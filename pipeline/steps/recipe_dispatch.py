@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pipeline.config.agents import Backend
 from pipeline.dispatch.live_words import LiveWords
 from pipeline.dispatch.request import InRun
 from pipeline.process import BoxError
@@ -106,7 +107,7 @@ async def _share(ctx: RecipeContext, role: Role) -> Reserved | StepEvent:
         if ctx.stopping != "no":
             return StepEvent(signal=StepSignal.CANCELLED, note=f"{ctx.lane_name} is asked when the run goes on")
         limit = most_dispatches(len(ctx.run.recipe.steps))
-        if ctx.run.state.dispatches >= limit:
+        if ctx.run.state.dispatches >= limit and not _is_desk_left(ctx, role):
             note = f"{ctx.run.state.dispatches} of {limit} dispatches are used up"
             return StepEvent(signal=StepSignal.BUDGET, note=note)
         others = len(ctx.run.state.lanes) - 2  # the trunk, and this one
@@ -120,12 +121,23 @@ async def _share(ctx: RecipeContext, role: Role) -> Reserved | StepEvent:
         await over.wait()
 
 
+def _lost(ctx: RecipeContext, role: Role) -> DispatchRecord | None:
+    """Return the dispatch of this visit whose driver was stopped or died before it had an answer."""
+    mine = [one for one in _of_role(ctx, role) if one.visit == ctx.lane.visit]
+    return next((one for one in reversed(mine) if one.dispatch not in ctx.run.results), None)
+
+
+def _is_desk_left(ctx: RecipeContext, role: Role) -> bool:
+    """Return whether a person has a desk for this already, which they are led to again."""
+    lost = _lost(ctx, role)
+    return lost is not None and lost.backend == ctx.config.agent(role).backend.value == Backend.HUMAN.value
+
+
 def _begun(ctx: RecipeContext, request: Request, share: Reserved) -> DispatchRecord:
-    mine = _of_role(ctx, request.role)
-    lost = [one for one in mine if one.visit == ctx.lane.visit and one.dispatch not in ctx.run.results]
+    mine, lost = _of_role(ctx, request.role), _lost(ctx, request.role)
     before = [ctx.run.results[one.dispatch] for one in mine if one.dispatch in ctx.run.results]
     failed = before[-1] if before and before[-1].signal is not None else None
-    number = lost[-1].number if lost else max(ctx.run.records, default=0) + 1
+    number = lost.number if lost is not None else max(ctx.run.records, default=0) + 1
     record = DispatchRecord(
         dispatch=f"{number:03}-{ctx.lane_name}-{request.role.value}",
         number=number,
@@ -142,6 +154,7 @@ def _begun(ctx: RecipeContext, request: Request, share: Reserved) -> DispatchRec
         backend=ctx.config.agent(request.role).backend.value,
         reserved=share,
         lane=ctx.lane_name,
+        offered_again=_is_desk_left(ctx, request.role),
     )
     who = _dispatcher(ctx, request.role).who(record)
     service = who.service.name if who.service is not None else None

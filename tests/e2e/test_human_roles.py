@@ -156,6 +156,10 @@ def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: sig
     document = project.document("resume", "GAL-1")
     assert document.get("outcome") == "completed", document
     assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
+    begun = [line["data"] for line in project.journal() if line["kind"] == "dispatch_started"]
+    assert [one["dispatch"] for one in begun if one.get("offered_again")] == [asked.dispatch]
+    (counter,) = (one for one in project.document("show", "GAL-1")["counters"] if one["loop"] == "dispatches")
+    assert counter["spent"] == len({one["dispatch"] for one in begun})
 
 
 @pytest.mark.broad

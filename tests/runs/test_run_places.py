@@ -18,6 +18,7 @@ from pipeline.runs.checkout import PrivateCheckout, remove_tree
 from pipeline.runs.files import write_atomic
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import find_run, next_name
+from pipeline.runs.run_ref import keep
 from pipeline.runs.store import (
     claim_holder,
     claim_ref,
@@ -158,6 +159,29 @@ def test_a_claim_that_cannot_be_written_is_not_taken_for_granted(repository: Rep
     with pytest.raises(UserError) as refused:
         take_claim(repository, "GAL-39", "run-GAL-39")
     assert refused.value.reason is Reason.DISK
+
+
+def test_a_claim_that_cannot_be_given_back_is_told(repository: Repository) -> None:
+    assert take_claim(repository, "GAL-39", "run-GAL-39") is None
+    lock = repository.common_dir / "packed-refs.lock"  # a git that is at work on all refs
+    lock.touch()
+    with pytest.raises(UserError, match="The claim on GAL-39 cannot be given back"):
+        release_claim(repository, "GAL-39", "run-GAL-39")
+    lock.unlink()
+    release_claim(repository, "GAL-39", "run-GAL-39")
+    assert claim_holder(repository, "GAL-39") is None
+
+
+def test_the_ref_of_a_run_moves_from_where_it_is_and_what_does_not_move_is_told(repository: Repository) -> None:
+    run = begin(repository)
+    ref = run_ref(repository, run.info.run_id)
+    git(repository.worktree, "update-ref", ref, "HEAD")
+    keep(repository, run)
+    assert repository.resolve(f"{ref}^{{tree}}") == repository.refs(ref)[ref]
+    git(repository.worktree, "update-ref", "-d", ref)
+    git(repository.worktree, "update-ref", f"{ref}/below", "HEAD")
+    with pytest.raises(UserError, match=f"The ref {ref} keeps what the run has made"):
+        keep(repository, run)
 
 
 _CLAIM = """

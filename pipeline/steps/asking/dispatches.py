@@ -1,4 +1,4 @@
-"""Asking agents: which slot needs a dispatch, and what a failed one means. The matrix decides about re-asks, not this.
+"""Asks agents: finds which slot needs a dispatch, and what a failed one means. The matrix decides about re-asks.
 
 A slot is one role in one visit of a step. A finished dispatch of a slot is never repeated (architecture 9): its result
 is read from disk, so that a crash after it costs nothing.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from pipeline.config.agents import Backend
 from pipeline.dispatch.live_words import LiveWords
 from pipeline.dispatch.request import InRun
 from pipeline.engine.events import DecisionMade
@@ -114,7 +115,7 @@ def _may_start(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Held 
     if ctx.stopping != "no":
         return stopped(ctx)
     limit = limit_of(ctx.state, Loop.DISPATCHES)
-    if limit is not None and ctx.state.dispatches + len(slots) > limit:
+    if limit is not None and ctx.state.dispatches + sum(not _is_desk_left(ctx, slot) for slot in slots) > limit:
         return Event(signal=Signal.BUDGET, note=f"{ctx.state.dispatches} of {limit} dispatches are used up")
     begin = [(slot.role, ctx.lane.step.value) for slot in slots]
     shares = reserve(ctx.run, ctx.config.budget, begin, beside=_others(ctx))
@@ -128,6 +129,18 @@ def _others(ctx: Context) -> int:
 
 def _slot_records(ctx: Context, slot: Request) -> list[DispatchRecord]:
     return [r for r in ctx.run.records.values() if r.visit == ctx.lane.visit and r.role is slot.role]
+
+
+def _lost(ctx: Context, slot: Request) -> DispatchRecord | None:
+    """Return the dispatch of the slot whose driver was stopped or died before it had an answer."""
+    lost = [record for record in _slot_records(ctx, slot) if record.dispatch not in ctx.run.results]
+    return lost[-1] if lost else None
+
+
+def _is_desk_left(ctx: Context, slot: Request) -> bool:
+    """Return whether a person has a desk for this slot already, which they are led to again."""
+    lost = _lost(ctx, slot)
+    return lost is not None and lost.backend == ctx.config.agent(slot.role).backend.value == Backend.HUMAN.value
 
 
 def _spent(ctx: Context) -> frozenset[str]:
@@ -188,8 +201,8 @@ def _needs_dispatch(ctx: Context, slot: Request) -> bool:
 def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
     """Journal the start of a dispatch and what it may spend; a lost attempt's number is used again."""
     previous = _last(ctx, slot)
-    lost = [r for r in _slot_records(ctx, slot) if r.dispatch not in ctx.run.results]
-    number = lost[-1].number if lost else max(ctx.run.records, default=0) + 1
+    lost = _lost(ctx, slot)
+    number = lost.number if lost is not None else max(ctx.run.records, default=0) + 1
     task = ctx.state.current
     same = [
         r
@@ -214,6 +227,7 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
         continues=previous.dispatch if previous is not None else None,
         reserved=share,
         lane=ctx.lane_name,
+        offered_again=_is_desk_left(ctx, slot),
     )
     who = ctx.dispatcher.who(record)
     service = who.service.name if who.service is not None else None
