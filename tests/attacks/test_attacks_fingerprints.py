@@ -153,7 +153,7 @@ def assert_escaped(project: Project, document: dict[str, Any], *, part: str, ste
 
 
 @pytest.mark.parametrize(("part", "plant"), [("hooks", HOOK), ("refs of the run", REF)], ids=["hooks", "refs"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_tests_of_an_agent_that_change_the_repository_end_the_run(part: str, plant: str, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(written(project, plant), LOOSE)

@@ -125,7 +125,7 @@ REWRITES: Final = """fn main() {
 
 
 @pytest.mark.parametrize("attack", [COMPILED, REWRITTEN], ids=["compiled", "rewritten"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_tests_that_are_not_what_was_judged_are_no_green(attack: str, tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/__init__.py": "", "tests/test_a.py": FIRST})
     cheat = {**MAKE, "files": {"greet.py": attack + GREET}}

@@ -517,6 +517,7 @@ def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.broad
 def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None:
     assert "Nothing waits for a person here" in desk_command().stderr
     desk = lay_out(repository)

@@ -148,7 +148,7 @@ CHANGES: dict[str, tuple[set[tuple[str, ...]], Callable[[Project], object]]] = {
 
 
 @pytest.mark.parametrize("words", ASKED)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_whatever_changes_makes_the_answer_anew(project: Project, words: tuple[str, ...]) -> None:
     settle()
     project.redfirst(*words)

@@ -43,6 +43,7 @@ def listed(project: Project, *argv: str) -> list[dict[str, Any]]:
     return project.document("issue", *argv)["issues"]
 
 
+@pytest.mark.broad
 def test_a_run_of_another_worktree_is_seen_and_answered_from_the_main_checkout(project: Project) -> None:
     there = project.root.parent / "project-gal-1"
     (line,) = project.document("runs")["runs"]

@@ -72,6 +72,7 @@ def test_check_10_what_is_approved_on_a_page_becomes_the_same_commits(
     assert (answered["actor"], answered["via"]) == ("Ada", "console")
 
 
+@pytest.mark.broad
 def test_check_11_what_changed_since_it_was_seen_is_not_approved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

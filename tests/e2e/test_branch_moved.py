@@ -72,6 +72,7 @@ def check_on_top(project: Project, document: dict[str, Any], mine: str) -> None:
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_commits_elsewhere_are_in_nobodys_way_whatever_became_of_the_tracker(tmp_path: Path) -> None:
     project = parked(tmp_path)
     new = {"TODO/GAL-2.md": TRACKER["TODO/GAL-1.md"].replace("GAL-1", "GAL-2")}

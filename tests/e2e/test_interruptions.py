@@ -152,7 +152,7 @@ def test_ctrl_c_while_an_interpreter_is_asked_is_no_broken_interpreter(
 
 
 @pytest.mark.parametrize(("pattern", "goes_out"), [("*commit-tree*", False), ("*read-tree*-m*-u*", True)])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_publication_stops_before_anything_is_written_and_else_is_brought_to_its_end(
     tmp_path: Path, pattern: str, goes_out: bool
 ) -> None:

@@ -263,6 +263,7 @@ def test_an_issue_that_is_edited_while_a_run_has_it_is_said_not_to_count(scene: 
     assert "left as it is" not in told
 
 
+@pytest.mark.broad
 def test_abandoned(scene: Scene) -> None:
     parked(scene, "--approve", "plan")
     scene.each(actions_of(scene.project.document("abandon", "GAL-1")), TABLE["abandoned"].lines)

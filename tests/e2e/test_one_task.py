@@ -45,6 +45,7 @@ def reviewed(verdict: str = "ACCEPTABLE", *findings: dict[str, Any], **more: Any
 WORK = [TESTS, MAKE, *AFTER_MAKE]
 
 
+@pytest.mark.broad
 def test_a_small_issue_takes_seven_dispatches(tmp_path: Path) -> None:
     played = play(make_project(tmp_path), [plan(), reviewed(), PLAN_SIMPLE, *WORK])
     assert played.document["outcome"] == "completed", (played.document["note"], played.rows)

@@ -114,6 +114,7 @@ def beside(code: str, test: str = "") -> dict[str, str]:
     return {"src/lib.rs": f"{code}{REGION}{test}}}\n"}
 
 
+@pytest.mark.broad
 def test_tests_beside_the_code(tmp_path: Path) -> None:
     files = {**BASE, **beside(GREET)}
     project = make(tmp_path, files)

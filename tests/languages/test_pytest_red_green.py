@@ -33,6 +33,7 @@ DONE = {
 }
 
 
+@pytest.mark.broad
 def test_a_task_from_red_to_green(tmp_path: Path) -> None:
     start = write(tmp_path / "start", PROJECT)
     red = write(shutil.copytree(start, tmp_path / "red"), TESTS)

@@ -53,6 +53,7 @@ def test_check_15_a_stopped_run_goes_on_and_repeats_no_answer(tmp_path: Path) ->
     assert repeated_dispatches(project) == []
 
 
+@pytest.mark.broad
 def test_check_15_now_ends_what_agents_do_and_it_is_asked_again(tmp_path: Path) -> None:
     project, bell = driven(tmp_path)
     with spawn(project, "run", "GAL-1", "--approve", "plan", "--json", *bell.flags) as driver:

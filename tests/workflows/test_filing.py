@@ -127,6 +127,7 @@ def test_a_run_that_is_given_up_between_files_and_branch_takes_its_files_back(tm
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_a_branch_is_reviewed_with_its_diff_and_what_is_found_is_filed(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.git("switch", "--quiet", "--create", "feature", "main")

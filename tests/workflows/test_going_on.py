@@ -50,6 +50,7 @@ def dispatches(project: Project) -> list[str]:
     return [name.split("-")[1] for name in dict.fromkeys(names)]
 
 
+@pytest.mark.broad
 def test_checks_21_and_22_a_recipe_is_pinned_until_the_run_goes_on_with_another(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     mine = tmp_path / "mine.yaml"

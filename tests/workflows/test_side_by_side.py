@@ -82,7 +82,7 @@ def test_07_delays_never_change_the_commits(seed: int, tmp_path: Path, undisturb
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_08_kills_change_nothing_and_nothing_finished_is_asked_again(
     seed: int, tmp_path: Path, undisturbed: Result
 ) -> None:
