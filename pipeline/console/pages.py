@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _FILE_LIMIT: Final = 2 * 1024 * 1024
 """Bytes of a file that is shown; who wants more has the file."""
 _SHOWN_AT_FIRST: Final = 50
-_ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
+ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
 """Why a run waits for a person's word."""
 _GOOD: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 
@@ -99,7 +99,7 @@ class Pages(Frame):
             "name": roster.spoken(folder),
             "stream": key_of_run(folder),
             "view": view,
-            "has_packet": view.reason in _ASKED,
+            "has_packet": view.reason in ASKED,
             "acts": () if self.read_only else acts_of(view),
             "state_seen": state_seen(view),
         }
@@ -164,7 +164,7 @@ def acts_of(view: LiveView) -> tuple[tuple[str, str], ...]:
         return (("land", "Put it onto its base"),)
     if view.outcome in FINAL or view.reason is Reason.ABANDONED or view.status == "damaged":
         return ()
-    go_on = () if view.reason in _ASKED else (("resume", "Go on"),)
+    go_on = () if view.reason in ASKED else (("resume", "Go on"),)
     return (*go_on, ("abandon", "Give it up"))
 
 

@@ -10,12 +10,14 @@ from starlette.responses import JSONResponse, RedirectResponse
 from pipeline.console.acts import fields_of
 from pipeline.console.edits import Edits
 from pipeline.console.frame import wants_json
+from pipeline.console.pages import ASKED
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import orders
 from pipeline.queue.lines import RunWords
 from pipeline.service import detached, ordering
 from pipeline.service.queue_document import queue_document
+from pipeline.service.run_list import list_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from pipeline.queue.order import Order
+    from pipeline.service.runs_document import RunLine
 
 _CHANGES: Final[tuple[Literal["drop", "hold", "release"], ...]] = ("drop", "hold", "release")
 _GATES: Final = ("plan", "split", "commit")
@@ -36,14 +39,25 @@ class Queued(Edits):
     async def queue(self, request: Request) -> Response:
         """Show the orders: those that are open, and the last ones that are over."""
         await self.look(request)
-        document = queue_document(await self.read(orders.read, self.repository, os.environ))
+        placed = await self.read(orders.read, self.repository, os.environ)
+        document = queue_document(placed)
         if wants_json(request):
             return JSONResponse(document.model_dump(mode="json", by_alias=True))
         addresses = {name: address for (_, name), address in (await self.read(self.addresses)).items()}
-        still = [one for one in document.orders if one.closed_at is None]
-        closed = [one for one in document.orders if one.closed_at is not None][-_SHOWN_CLOSED:]
+        lines = {line.name: line for line in (await self.read(list_runs, self.repository)).runs}
+        closed = [one for one in document.orders if one.closed_at is not None]
+        waits = [one for one in closed if _waits(lines.get(_name_of(one.run)))]
         return self.page(
-            request, "queue.html", tab="/queue", still=still, closed=closed[::-1], addresses=addresses, gates=_GATES
+            request,
+            "queue.html",
+            tab="/queue",
+            still=[one for one in document.orders if one.closed_at is None],
+            waits=waits,
+            closed=[one for one in closed if one not in waits][-_SHOWN_CLOSED:][::-1],
+            asks={one.id: one.placed.options.approve for one in placed},
+            lines=lines,
+            addresses=addresses,
+            gates=_GATES,
         )
 
     async def change_queue(self, request: Request) -> Response:
@@ -70,3 +84,13 @@ class Queued(Edits):
             return orders.change(self.repository, os.environ, names, what)
         words = RunWords(approve=tuple(gate for gate in _GATES if f"gate-{gate}" in fields))
         return ordering.order(self.repository, os.environ, names, words, via="console")
+
+
+def _name_of(run: str | None) -> str:
+    """Return the name of a run that an order came to."""
+    return (run or "").rpartition("/")[2]
+
+
+def _waits(line: RunLine | None) -> bool:
+    """Return whether a run waits for a person's word."""
+    return line is not None and not line.live and line.outcome is Outcome.PARKED and line.reason in ASKED
