@@ -192,7 +192,9 @@ def test_a_running_command_is_written_down_and_a_finished_one_is_not(tmp_path: P
 
     async def run() -> Completed:
         with recorded(path, "none"):
-            return await NoBox().run(Command(("/bin/cat", str(path)), Path("/")))
+            return await NoBox().run(
+                Command(("/bin/sh", "-c", f"until test -s {path}; do :; done; cat {path}"), Path("/"))
+            )
 
     ended = anyio.run(run)
     said = json.loads(ended.stdout)
