@@ -219,7 +219,7 @@ def is_named(claim: Claim, issue: str, name: str) -> bool:
     """Return whether *name* means the run that has the claim: its name or its issue, perhaps after its worktree."""
     label, _, wanted = name.rpartition("/")
     fits = wanted.casefold() in {issue.casefold(), claim.name.casefold()}
-    return fits and (not label or label in labels(Path(claim.worktree)))
+    return fits and (not label or label in {*labels(Path(claim.worktree)), claim.run.partition("/")[0]})
 
 
 def labels(worktree: Path) -> set[str]:

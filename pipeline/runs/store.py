@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from pipeline.errors import UserError
 from pipeline.git import NO_OBJECT
 from pipeline.outcomes import Reason
 from pipeline.runs.files import write_atomic
+from pipeline.runs.worktree_keys import WORKFLOW, keep_key, key_of_worktree
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 RUN_REFS = "refs/redfirst/runs/"
 PUBLISH_REFS = "refs/redfirst/publish/"
 CLAIM_REFS = "refs/redfirst/claims/"
-WORKFLOW = ".workflow"
 _IGNORE_ALL = b"*\n"
 _CLAIM_TRIES = 3
 _CLAIM_BYTES = 64 * 1024
@@ -67,6 +67,7 @@ def workflow_folder(repository: Repository) -> Path:
     ignore = folder / ".gitignore"
     if ignore.is_symlink() or not ignore.is_file() or ignore.stat().st_size != len(_IGNORE_ALL):
         write_atomic(ignore, _IGNORE_ALL, below=repository.worktree)
+    keep_key(repository.worktree)
     return folder
 
 
@@ -108,7 +109,7 @@ def issue_of(name: str) -> str | None:
 
 def state_of_run(state: Path, repository: Repository, run_id: str) -> Path:
     """Return the folder outside the repository that holds a run's private checkout and views (architecture 5)."""
-    worktree = hashlib.sha256(str(repository.worktree.resolve()).encode()).hexdigest()[:6]
+    worktree = worktree_key(repository).rpartition("-")[2]
     return state / "runs" / repository_name(repository) / f"{run_id}-{worktree}"
 
 
@@ -137,12 +138,6 @@ def publish_ref(repository: Repository, run_id: str) -> str:
 def worktree_key(repository: Repository) -> str:
     """Return a short name of the worktree, safe in a ref."""
     return key_of_worktree(repository.worktree.resolve())
-
-
-def key_of_worktree(path: Path) -> str:
-    """Return the same of a worktree by its path, which may be gone."""
-    label = re.sub(r"[^A-Za-z0-9_-]+", "-", path.name).strip("-") or "worktree"
-    return f"{label}-{hashlib.sha256(str(path).encode()).hexdigest()[:6]}"
 
 
 def key_of_run(folder: Path) -> str:
@@ -215,7 +210,7 @@ def claims(repository: Repository) -> dict[str, Claim | UserError]:
 
 def _claim(repository: Repository, ref: str, oid: str) -> Claim | UserError:
     try:
-        return Claim.read(repository.blob(oid, _CLAIM_BYTES) or b"")
+        return _where_it_is(repository, Claim.read(repository.blob(oid, _CLAIM_BYTES) or b""))
     except (ValueError, RecursionError):
         return UserError(
             f"{ref} is no claim that a run has written, so nobody can tell who has {ref.removeprefix(CLAIM_REFS)}. "
@@ -224,6 +219,16 @@ def _claim(repository: Repository, ref: str, oid: str) -> Claim | UserError:
             path=ref,
             actions=(f"git cat-file -p {ref}", f"git update-ref -d {ref}"),
         )
+
+
+def _where_it_is(repository: Repository, claim: Claim) -> Claim:
+    """Return a claim with the place of its run where its worktree has been moved."""
+    if claim.folder.is_dir():
+        return claim
+    key = claim.run.partition("/")[0]
+    there = (one.path for one in repository.worktrees() if one.is_there)
+    moved = next((path for path in there if key_of_worktree(path) == key), None)
+    return claim if moved is None else replace(claim, worktree=str(moved))
 
 
 def claim_holders(repository: Repository) -> dict[str, str]:
