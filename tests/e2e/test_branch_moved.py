@@ -86,6 +86,7 @@ def test_commits_elsewhere_are_in_nobodys_way_whatever_became_of_the_tracker(tmp
     assert project.git("show", "work:docs/renamed.txt") == "notes"
 
 
+@pytest.mark.broad
 def test_what_meets_is_named_and_merged_only_when_a_person_says_so(tmp_path: Path) -> None:
     project = parked(tmp_path)
     mine = commit(project, {"greet.sum": FILES["greet.sum"].replace("# 1", "# mine")})

@@ -273,6 +273,7 @@ def scaffolded(tests: dict[str, str], *passes: dict[str, str]) -> list[Entry]:
     return [*whole[:5], *stubs, *whole[5:]]
 
 
+@pytest.mark.broad
 def test_a_new_method_is_scaffolded_first_and_makes_two_commits(tmp_path: Path) -> None:
     project = make(tmp_path)
     beside = {"invoice/invoice_test.go": INVOICE_TEST + DISCOUNT_TEST[DISCOUNT_TEST.index("func") :]}

@@ -59,6 +59,7 @@ def project_with(tmp_path: Path, script: list[Any] = SCRIPT) -> Project:
     return project
 
 
+@pytest.mark.broad
 def test_what_was_found_is_filed_once_whenever_the_driver_dies(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     start = project.git("rev-parse", "work")
