@@ -195,6 +195,7 @@ def test_gates_of_a_recipe_are_answered_one_by_one(tmp_path: Path, monkeypatch: 
     with opened(project.root) as browser:
         text = browser.get("/runs/run-own").text
         assert ("It waits for you at which" in text, "It waits for you at ok" in text) == (True, True)
+        assert browser.get("/runs/run-own/edit?file=plan.md").status_code in {400, 409}, "it has no drafts"
         for gate in ("which", "ok"):
             review = f"/runs/run-own/packet?gate={gate}"
             said = {**browser.hidden(review), "answer": "The long one." if gate == "which" else ""}
