@@ -29,6 +29,7 @@ if ! { [ -x "$venv/bin/python" ] && new_enough "$venv/bin/python"; }; then
   "$python" -m venv --clear "$venv"
 fi
 
+echo "make-venv: redfirst and what its tests need is installed into $venv; that takes a minute or two" >&2
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 # --group came with pip 25.1; an interpreter may bring an older one.
 "$venv/bin/python" -m pip install --quiet --upgrade 'pip>=25.1'
