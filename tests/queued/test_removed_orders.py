@@ -25,6 +25,8 @@ from pipeline.service.gc import swept
 if TYPE_CHECKING:
     from pipeline.queue.order import Order
 
+pytestmark = pytest.mark.slow
+
 ISSUES = ("GAL-1", "GAL-2", "GAL-3")
 DEEDS = st.lists(
     st.tuples(st.sampled_from(("place", "end", "drop", "hold", "left")), st.sampled_from(ISSUES)), max_size=14
@@ -134,7 +136,6 @@ def test_writers_lose_nothing_while_orders_are_removed(tmp_path: Path) -> None:
     assert {order.placed.key for order in orders} == {f"GAL-{number}#2" for number in range(60) if number % 5}
 
 
-@pytest.mark.slow
 def test_gc_removes_what_closed_90_days_ago(tmp_path: Path) -> None:
     here, environ = make_repository(tmp_path / "project"), {"HOME": str(tmp_path)}
     old = datetime.now(UTC) - timedelta(days=91)
