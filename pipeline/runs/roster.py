@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -174,7 +175,8 @@ class Roster:
                 actions=(f"git show {record}:run/summary.md", f"git ls-tree -r --name-only {record} run/"),
             )
         names = self.names()
-        words = {word.casefold(): spoken for spoken in names for word in (spoken, spoken.replace("run-", "", 1))}
+        alike = [spoken for spoken in names if _numbers(spoken) == _numbers(name)]  # another number: another run
+        words = {word.casefold(): spoken for spoken in alike for word in (spoken, spoken.replace("run-", "", 1))}
         near = next(iter(get_close_matches(name.casefold(), words, n=1, cutoff=_NEAR)), None)
         hint = f" Did you mean {words[near]}?" if near is not None else ""
         return UserError(
@@ -249,6 +251,10 @@ def started_at(folder: Path) -> str | None:
     except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return said if isinstance(said, str) else None
+
+
+def _numbers(name: str) -> list[str]:
+    return re.findall(r"\d+", name.rpartition("/")[2])
 
 
 def _as_written(text: str) -> str:

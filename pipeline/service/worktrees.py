@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 OWNER: Final = "redfirst.json"
 """The file in the git folder of a worktree that says who made it, and what for."""
 _SLUG_LIMIT: Final = 40
+_GOES_ON: Final = re.compile(
+    r"(-(a|an|and|are|as|at|be|by|for|from|if|in|into|is|not?|of|on|or|than|that|the|to|when|where|which|with|without))+$"
+)
+"""Last words after which a sentence goes on."""
 
 
 def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:
@@ -59,7 +63,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     refuse_claimed(repository, options.issue)
     if options.previous is None:
         _refuse_done(repository, options.issue, tip)
-    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_SLUG_LIMIT].strip("-")
+    slug = slug_of(title)
     # `git worktree add` is not safe in parallel: one at a time.
     with _locked(repository.common_dir) as lock:
         left = _left(repository, options)
@@ -79,6 +83,15 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         said["folder"] = str(made.worktree.resolve())
         write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
     return made, replace(options, base=base)
+
+
+def slug_of(title: str) -> str:
+    """Return what a branch's name says of a title: the whole words that fit, the last one none that dangles."""
+    said = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    if len(said) <= _SLUG_LIMIT:
+        return said
+    words = said[: _SLUG_LIMIT + 1].rpartition("-")[0]
+    return _GOES_ON.sub("", words) or said[:_SLUG_LIMIT]
 
 
 def _left(repository: Repository, options: RunOptions) -> Repository | None:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from kit import HONEST, ISSUE, REDFIRST, Project, make_project
 
+from pipeline.service.worktrees import slug_of
+
 pytestmark = pytest.mark.slow
 
 
@@ -22,6 +24,22 @@ def project(tmp_path: Path) -> Project:
     made.use_script(HONEST)
     assert made.run("--worktree", "--approve", "plan")["reason"] == "approval"
     return made
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Reject empty names", "reject-empty-names"),
+        ("A negative max_length is taken without a word", "a-negative-max-length-is-taken"),
+        ("Say more than one word at the end of the road", "say-more-than-one-word-at-the-end"),
+        ("Do not cut where the fortieth letter-- is the end", "do-not-cut-where-the-fortieth-letter"),
+        ("To the", "to-the"),
+        ("x" * 50, "x" * 40),
+        ("!?", ""),
+    ],
+)
+def test_a_branch_ends_with_a_whole_word_that_could_end_a_sentence(title: str, slug: str) -> None:
+    assert slug_of(title) == slug
 
 
 def typed(project: Project, command: str) -> subprocess.CompletedProcess[str]:

@@ -99,11 +99,12 @@ def test_another_repository_in_the_place_of_a_worktree_has_no_runs_of_this_one(m
         find_run(main, "run-GAL-40")
 
 
-@pytest.mark.parametrize("name", ["run-GAL-93", "GLA-39", "rnu-gal-39"])
+@pytest.mark.parametrize("name", ["GLA-39", "rnu-gal-39"])
 def test_a_name_that_is_nearly_one_is_answered_with_it(main: Repository, name: str) -> None:
     begin(main, "run-GAL-39")
     with pytest.raises(UserError, match=r"Did you mean run-GAL-39\?"):
         find_run(main, name)
-    with pytest.raises(UserError) as caught:
-        find_run(main, "something-else")
-    assert "Did you mean" not in caught.value.message
+    for other in ("something-else", "GAL-38", "run-GAL-39@2"):  # another number is another issue, or another run
+        with pytest.raises(UserError) as caught:
+            find_run(main, other)
+        assert "Did you mean" not in caught.value.message
