@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
@@ -92,7 +93,7 @@ class OrderLog:
 
     def _begin(self, texts: list[bytes]) -> int:
         """Take in the first line where it says what was removed; return how many lines that are."""
-        if not texts or b"redfirst.orders-shortened/" not in texts[0]:
+        if not texts or not _is_head(texts[0]):
             return 0
         try:
             said = Shortened.model_validate_json(texts[0])
@@ -167,7 +168,8 @@ class OrderLog:
         if not gone:
             return
         ids = {one.id for one in gone}
-        kept = [text for text in self.path.read_bytes()[: self._offset].splitlines() if _order_in(text) not in ids]
+        texts = self.path.read_bytes()[: self._offset].splitlines()
+        kept = [text for text in texts[_is_head(texts[0]) :] if _order_in(text) not in ids]
         forgotten = [
             Forgotten(order=one.id, key=one.placed.key, what=one.placed.issue or one.placed.run or "") for one in gone
         ]
@@ -177,8 +179,7 @@ class OrderLog:
             forgotten=(*self._forgotten.values(), *forgotten),
         )
         head = json.dumps(said.model_dump(mode="json", by_alias=True), sort_keys=True).encode()
-        lines_kept = [text for text in kept if b"redfirst.orders-shortened/" not in text]
-        write_atomic(self.path, b"".join(text + b"\n" for text in (head, *lines_kept)), mode=0o600)
+        write_atomic(self.path, b"".join(text + b"\n" for text in (head, *kept)), mode=0o600)
         self.read_on()
 
     def add(self, *facts: OrderFact) -> None:
@@ -206,10 +207,7 @@ class OrderLog:
 
     def place(self, wanted: Wanted) -> tuple[Order, bool]:
         """Place an order, unless one with its key is there; return it, and whether it is new. Only under `locked`."""
-        key = wanted.key or self._key(wanted)
-        there = next((one for one in self.orders.values() if one.placed.key == key), None)
-        if there is None and key in self._forgotten:
-            there = _removed(self._forgotten[key])
+        there = self._there(wanted)
         if there is not None:
             return there, False
         taken = {*self.orders, *(one.order for one in self._forgotten.values())}
@@ -223,19 +221,27 @@ class OrderLog:
             via=wanted.via,
             cause=wanted.cause,
             depth=wanted.depth,
-            key=key,
+            key=wanted.key or self._key(wanted),
             priority=wanted.priority,
             not_before=None if wanted.not_before is None else stamp(wanted.not_before),
         )
         self.add(placed, *((lines.OrderHeld(order=name),) if wanted.held else ()))
         return self.orders[name], True
 
+    def _there(self, wanted: Wanted) -> Order | None:
+        """Return the order with the key that is wanted; without one the open order of its issue or run."""
+        if wanted.key is None:
+            what, each = wanted.issue or wanted.run, self.orders.values()
+            return next((one for one in each if one.is_open and what in {one.placed.issue, one.placed.run}), None)
+        if wanted.key in self._forgotten:
+            return _removed(self._forgotten[wanted.key])
+        return next((one for one in self.orders.values() if one.placed.key == wanted.key), None)
+
     def _key(self, wanted: Wanted) -> str:
-        """Return a key that no order has if none of this issue or run is open."""
-        what = wanted.issue or wanted.run
-        closed = sum(what in {one.placed.issue, one.placed.run} for one in self.orders.values() if not one.is_open)
-        closed += sum(one.what == what for one in self._forgotten.values())
-        return f"{what}#{closed + 1}"
+        """Return a key for an order that came without one: the first of its issue or run that was never used."""
+        used = {*(one.placed.key for one in self.orders.values()), *self._forgotten}
+        keys = (f"{wanted.issue or wanted.run}#{number}" for number in count(1))
+        return next(key for key in keys if key not in used)
 
 
 def _nobody(_line: OrderLine, _order: Order) -> None:
@@ -254,6 +260,16 @@ def _removed(said: Forgotten) -> Order:
         key=said.key,
     )
     return Order(said.order, placed, 0, _LONG_AGO, state="dropped", note="it closed long ago", closed_at=_LONG_AGO)
+
+
+def _is_head(text: bytes) -> bool:
+    """Return whether a line says what was removed; the words of an order may say so, too."""
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    schema: object = found.get("schema") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return isinstance(schema, str) and schema.startswith("redfirst.orders-shortened/")
 
 
 def _order_in(text: bytes) -> str | None:

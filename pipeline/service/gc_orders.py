@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from pipeline.errors import UserError
 from pipeline.progress import counted
 from pipeline.service.gc_things import Thing
 
@@ -22,15 +23,18 @@ _CLOSED_FOR: Final = timedelta(days=90)
 def orders_left(log: OrderLog, runs: Mapping[str, Known], now: datetime) -> Iterator[Thing]:
     """Yield the orders that closed 90 days ago, as one thing; those of a run that can go on are none.
 
+    A journal that cannot be read stays, as one thing.
+
     Args:
         log: The journal of orders.
         runs: The runs that are there, by worktree and name.
         now: The time.
-
-    Raises:
-        UserError: the journal is damaged.
     """
-    log.read_on()
+    try:
+        log.read_on()
+    except (UserError, OSError) as error:
+        yield Thing("orders", str(log.path), str(error))
+        return
     found = _left(log, runs, now)
     if found:
         why = f"{counted(len(found), 'order')} closed 90 days ago or more"

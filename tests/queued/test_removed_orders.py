@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from queued.test_orders import placed, read
 from runs.real import make_repository
 
 from pipeline.errors import UserError
+from pipeline.git import NO_OBJECT
 from pipeline.queue.lines import OrderDropped, OrderEnded, OrderHeld, OrderLeft
 from pipeline.queue.log import OrderLog
 from pipeline.queue.order import Wanted
@@ -98,6 +100,60 @@ def test_a_key_of_a_removed_order_stays_used(tmp_path: Path) -> None:
     assert remove(tmp_path, 0) == set()
 
 
+WANTED = st.builds(
+    Wanted,
+    via=st.just("sweep"),
+    issue=st.sampled_from((None, "GAL-1")),
+    run=st.sampled_from(("shop-1/run-GAL-1", "shop-1/run-GAL-2")),
+    key=st.sampled_from((None, "a", "b", "GAL-1#1")),
+) | st.builds(Wanted, via=st.just("cli"), issue=st.sampled_from(ISSUES), key=st.sampled_from((None, "a", "landing b")))
+
+
+def place_all(folder: Path, wanted: list[tuple[Wanted, bool]]) -> list[tuple[str, bool]]:
+    """Place orders, and drop some at once; return the key of each, and whether it is new."""
+    found: list[tuple[str, bool]] = []
+    for one, drops in wanted:
+        with OrderLog(folder).locked() as log:
+            order, new = log.place(one)
+            if drops and order.is_open:
+                log.add(OrderDropped(order=order.id, why="dropped by a person"))
+        found.append((order.placed.key, new))
+    return found
+
+
+@given(st.lists(st.tuples(WANTED, st.booleans()), max_size=8), st.lists(st.tuples(WANTED, st.booleans()), max_size=8))
+def test_what_is_placed_after_a_removal_is_what_would_be_placed_without(
+    first: list[tuple[Wanted, bool]], then: list[tuple[Wanted, bool]]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        kept, shortened = Path(place, "kept"), Path(place, "shortened")
+        place_all(kept, first)
+        shutil.copytree(kept, shortened) if first else kept.mkdir()
+        remove(shortened, 0)
+        assert place_all(shortened, then) == place_all(kept, then)
+
+
+def test_an_issue_that_is_in_the_queue_is_not_ordered_twice_whoever_ordered_it(tmp_path: Path) -> None:
+    landing, _ = placed(tmp_path, "GAL-1", key="landing shop-1/run-GAL-1")
+    assert placed(tmp_path, "GAL-1") == (landing, False)
+
+
+@pytest.mark.parametrize("opens", [False, True], ids=["the first line", "another line"])
+def test_words_of_an_order_are_no_head_of_a_shortened_journal(tmp_path: Path, opens: bool) -> None:
+    if opens:
+        placed(tmp_path, "GAL-3")
+    words = 'once {"schema": "redfirst.orders-shortened/1"}'
+    order, _ = placed(tmp_path, "GAL-1", key=words)
+    placed(tmp_path, "GAL-2")
+    do(tmp_path, [("drop", "GAL-2")])
+    remove(tmp_path, 0)
+    assert order in read(tmp_path)
+    placed(tmp_path, "GAL-2")
+    do(tmp_path, [("drop", "GAL-2")])
+    remove(tmp_path, 0)
+    assert order in read(tmp_path)
+
+
 def test_what_is_open_is_not_removed_and_a_missing_line_is_damage(tmp_path: Path) -> None:
     order, _ = placed(tmp_path, "GAL-1")
     placed(tmp_path, "GAL-2")
@@ -149,3 +205,19 @@ def test_gc_removes_what_closed_90_days_ago(tmp_path: Path) -> None:
         assert (thing.kind, thing.status, thing.why) == ("orders", status, said)
     assert [one.what for one in read_orders(here, environ)] == ["GAL-1"]
     assert swept(here, environ, older_than_s=1).things == ()
+
+
+@pytest.mark.parametrize("is_link", [False, True], ids=["damaged", "a link"])
+def test_gc_keeps_a_journal_of_orders_that_it_cannot_read_and_looks_at_the_rest(tmp_path: Path, is_link: bool) -> None:
+    here, environ = make_repository(tmp_path / "project"), {"HOME": str(tmp_path)}
+    path = log_of(here, environ).path
+    path.parent.mkdir(parents=True)
+    if is_link:
+        path.symlink_to(tmp_path / "elsewhere")
+    else:
+        path.write_text("no line of orders\n")
+    here.set_ref("refs/redfirst/publish/shop-1/run-GAL-1", here.resolve("HEAD") or "", NO_OBJECT)
+    for apply in (False, True):
+        ref, orders = swept(here, environ, older_than_s=1, apply=apply).things
+        assert (ref.kind, orders.kind, orders.status) == ("publish_ref", "orders", "kept")
+        assert ("symbolic link" if is_link else "damaged at line 1") in orders.why
