@@ -20,7 +20,7 @@ MeantRun = Annotated[
     str | None,
     typer.Argument(
         metavar="RUN",
-        help="A run, its issue, or a prefix; default: the only one here that can be meant.",
+        help="A run, its issue, or a prefix; default: the only one of this worktree that can be meant.",
         autocompletion=completion.runs,
     ),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -171,7 +172,8 @@ def named(command: str, repository: Repository, name: str | None) -> str:
 
     if name is not None:
         return name
-    found, why = meant_by(command, repository)
+    rest = sys.argv[sys.argv.index(command) + 1 :] if command in sys.argv else []
+    found, why = meant_by(command, repository, [word for word in rest if word != "--json"])
     say(f"{found}: {why}")
     return found
 

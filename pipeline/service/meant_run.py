@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -12,7 +13,7 @@ from pipeline.runs.roster import Roster
 from pipeline.runs.store import WORKFLOW, run_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.git import Repository
@@ -40,36 +41,35 @@ _MEANT: Final[Mapping[str, tuple[Callable[[AnyRun], bool], str]]] = {
     "stop": (lambda run: FileLease.is_held(run.folder), "is driven now"),
 }
 
-_NEEDS = {"reject": ' --feedback "..."'}
-"""What a command cannot do without."""
 
-
-def meant_by(command: str, repository: Repository) -> tuple[str, str]:
+def meant_by(command: str, repository: Repository, rest: Sequence[str] = ()) -> tuple[str, str]:
     """Return the only run of this worktree that a command could mean, and why it is the one.
 
     Args:
         command: What would change it: resume, approve, reject, abandon, stop.
         repository: Seen from the worktree.
+        rest: What else was typed, for the command that names the run.
 
     Raises:
-        UserError: there is none, or more than one.
+        UserError: there is none, or more than one; a run of another worktree is only named, never taken.
     """
     fits, words = _MEANT[command]
     found = [name for name in run_names(repository) if _fits(repository.worktree / WORKFLOW / name, fits)]
     if len(found) == 1:
         return found[0], f"the only run here that {words}"
     if not found:
-        raise _none_here(command, repository, fits, words)
+        raise _none_here(command, repository, rest)
     raise UserError(
         f"More than one run of this worktree {words}: {', '.join(found)}. Name the one that is meant.",
         Reason.USAGE,
         details={"runs": found},
-        actions=tuple(_named(command, name) for name in found),
+        actions=tuple(_named(command, name, rest) for name in found),
     )
 
 
-def _none_here(command: str, repository: Repository, fits: Callable[[AnyRun], bool], words: str) -> UserError:
+def _none_here(command: str, repository: Repository, rest: Sequence[str]) -> UserError:
     """Return the refusal where no run of this worktree fits, which names those of the others that do."""
+    fits, words = _MEANT[command]
     roster = Roster(repository)
     elsewhere = [place for place in roster.runs if place.worktree.path != roster.here and _fits(place.folder, fits)]
     names = [roster.spoken(place.folder) for place in elsewhere]
@@ -85,15 +85,15 @@ def _none_here(command: str, repository: Repository, fits: Callable[[AnyRun], bo
         Reason.USAGE,
         details={"runs": names},
         actions=(
-            *(_named(command, name) for name in names),
+            *(_named(command, name, rest) for name in names),
             *(f"redfirst show {name} --log --follow" for name in driven),
         )
         or ("redfirst runs",),
     )
 
 
-def _named(command: str, name: str) -> str:
-    return f"redfirst {command} {name}{_NEEDS.get(command, '')}"
+def _named(command: str, name: str, rest: Sequence[str]) -> str:
+    return shlex.join(["redfirst", command, name, *rest])
 
 
 def _fits(folder: Path, fits: Callable[[AnyRun], bool]) -> bool:

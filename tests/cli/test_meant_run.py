@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kit import make_project
@@ -11,6 +11,7 @@ from runs.real import alone, begin, event, load, make_repository
 
 from pipeline.engine.events import GateAnswered
 from pipeline.errors import UserError
+from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Signal
 from pipeline.service.meant_run import meant_by
@@ -18,7 +19,7 @@ from pipeline.service.meant_run import meant_by
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.runs.run import Run
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +70,16 @@ def test_on_the_command_line_it_is_said_which_one_was_taken(tmp_path: Path) -> N
     assert "No run of this worktree is unfinished" in project.redfirst("abandon").stderr
     done = project.redfirst("reject", "--feedback", "no")
     assert (done.returncode, "waits at a gate" in done.stderr) == (2, True)
+    there = project.root.parent / "there"
+    project.git("worktree", "add", "--quiet", "--detach", str(there))
+    refused = project.document("reject", "--feedback", "it's no", "--to", "plan")["error"]
+    assert refused["safe_next_actions"] == ["redfirst runs"]
+    waiting = begin_in(there, "run-GAL-2", gates=("plan",))
+    for signal in UNTIL_GATE:
+        waiting.decide(event(signal))
+    refused = project.document("reject", "--feedback", "it's no", "--to", "plan")["error"]
+    told = """redfirst reject run-GAL-2 --feedback 'it'"'"'s no' --to plan"""
+    assert (refused["safe_next_actions"], f"run-GAL-2 in {there}" in refused["message"]) == ([told], True)
     begin_in(project.root, "run-GAL-1")
     done = project.redfirst("diff")
     assert done.stderr.splitlines()[0] == "run-GAL-1: the newest run"
@@ -78,7 +89,5 @@ def test_on_the_command_line_it_is_said_which_one_was_taken(tmp_path: Path) -> N
     assert json.loads(project.redfirst("explain", "--json").stdout)["run_id"] == "run-GAL-1"
 
 
-def begin_in(root: Path, name: str) -> None:
-    from pipeline.git import Repository
-
-    begin(Repository.find(root), name)
+def begin_in(root: Path, name: str, **info: Any) -> Run:
+    return begin(Repository.find(root), name, **info)

@@ -77,7 +77,9 @@ TABLE: Final[dict[str, Advice]] = {
         {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED},
     ),
     "a gate that waits in a linked worktree": Advice(("service/meant_run.py",), {APPROVE: COMPLETED}),
-    "a gate that waits there, rejected": Advice(("service/meant_run.py",), {REJECT: PARKED}),
+    "a gate that waits there, rejected": Advice(
+        ("service/meant_run.py",), {"redfirst reject run-GAL-1 --feedback no": PARKED}
+    ),
     "completed": Advice(
         (*FACTS, "service/landing.py"),
         {"git log --stat COMMIT..work": READS, DIFF: READS, LAND: ON_MAIN, FETCH: ON_MAIN},
