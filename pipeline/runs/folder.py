@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.engine.journal import JOURNAL
 from pipeline.runs.files import disk, write_atomic
+from pipeline.runs.lease import refuse_other_driver
 from pipeline.runs.records import ARTIFACT_LIMIT, open_record, read_record
 from pipeline.runs.written import Written
 
@@ -61,8 +62,9 @@ class RunFolder:
         """Add a line to the journal, all of it or nothing; it is on disk when this returns.
 
         Raises:
-            UserError: the disk does not take it.
+            UserError: the disk does not take it, or another process took the run over (ADR-R229).
         """
+        refuse_other_driver(self.path)
         with disk(self.path / JOURNAL):
             handle = open_record(self.path, JOURNAL, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             try:

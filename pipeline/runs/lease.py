@@ -98,14 +98,40 @@ def driver_of(folder: Path) -> ProcessId | None:
     """Return the process that drives the run in *folder*; None where none does, or none of this machine."""
     if not FileLease.is_held(folder):
         return None
-    handle = open_record(folder, "lock", os.O_RDONLY)
-    try:
-        said = os.pread(handle, _LONGEST, 0).decode("ascii", "replace")
-    finally:
-        os.close(handle)
+    said = _last_driver(folder)
     pid, _, rest = said.partition(" ")
     driver = ProcessId.of(int(pid)) if pid.isdecimal() else None
     return driver if driver is not None and (not rest or _said_of(driver.pid) == said) else None
+
+
+def refuse_other_driver(folder: Path) -> None:
+    """Return unless another process took the lock of the run in *folder* after this one (ADR-R229).
+
+    Raises:
+        UserError: one did: somebody removed the lock that this process held, and the run went on elsewhere.
+    """
+    try:
+        said = _last_driver(folder)
+    except FileNotFoundError:
+        return
+    if said and said != _said_of(os.getpid()):
+        watch = f"redfirst show {folder.name}"
+        raise UserError(
+            f"Another process took {folder.name} over while this one drove it, since its lock was removed. This one "
+            f"stops and writes nothing more. Look at the run: {watch}",
+            Reason.LOCKED,
+            path=str(folder / "lock"),
+            actions=(watch,),
+        )
+
+
+def _last_driver(folder: Path) -> str:
+    """Return what the lock says of the process that took it last, empty where none did."""
+    handle = open_record(folder, "lock", os.O_RDONLY)
+    try:
+        return os.pread(handle, _LONGEST, 0).decode("ascii", "replace")
+    finally:
+        os.close(handle)
 
 
 def _said_of(pid: int) -> str:

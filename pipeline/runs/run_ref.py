@@ -13,6 +13,7 @@ from pipeline.git import NO_OBJECT, Entry, TreeChange
 from pipeline.outcomes import Reason
 from pipeline.runs.activity_file import NOW
 from pipeline.runs.facts import work_tree
+from pipeline.runs.lease import refuse_other_driver
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
 from pipeline.runs.store import claim_ref, publish_ref, release_claim, run_ref
 from pipeline.trees import read_regular
@@ -97,8 +98,10 @@ def _point(repository: Repository, run: AnyRun, ref: str, oid: str) -> None:
     """Move a ref of the run from where it points now.
 
     Raises:
-        UserError: it is not to be moved: a lock that a killed git left, a ref below it, a disk that takes nothing.
+        UserError: it is not to be moved: a lock that a killed git left, a ref below it, a disk that takes nothing; or
+            another process took the run over.
     """
+    refuse_other_driver(run.folder)
     for _ in range(_TRIES):
         old = repository.refs(ref).get(ref, NO_OBJECT)
         if old == oid or repository.set_ref(ref, oid, old):

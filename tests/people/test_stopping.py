@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from typing import TYPE_CHECKING
@@ -66,6 +67,25 @@ def test_check_15_now_ends_what_agents_do_and_it_is_asked_again(tmp_path: Path) 
     project.use_script([PLAN, PLAN_ACCEPTED, PLAN_SIMPLE])
     done = project.document("resume", "GAL-1")
     assert (done["reason"], done["_code"]) == ("approval", 4), done["_stderr"]
+
+
+@pytest.mark.broad
+def test_a_driver_whose_lock_was_removed_writes_nothing_more_once_another_has_taken_the_run(tmp_path: Path) -> None:
+    project, bell = driven(tmp_path)
+    with spawn(project, "run", "GAL-1", "--approve", "plan", "--json", *bell.flags) as first:
+        bell.wait(first)
+        (project.run_folder() / "lock").unlink()
+        project.use_script([PLAN, PLAN_ACCEPTED, PLAN_SIMPLE])
+        second = project.document("resume", "GAL-1")
+        assert (second["reason"], second["_code"]) == ("approval", 4), second["_stderr"]
+        files = {path: path.read_bytes() for path in project.run_folder().iterdir() if path.is_file()}
+        refs = project.git("for-each-ref")
+        said, _ = first.communicate(timeout=120)  # its agent was ended as one whose driver had died
+        error = json.loads(said)["error"]
+    assert (error["kind"], "took run-GAL-1 over" in error["message"]) == ("locked", True), said
+    assert files == {path: path.read_bytes() for path in project.run_folder().iterdir() if path.is_file()}
+    assert refs == project.git("for-each-ref")
+    assert project.document("show", "GAL-1")["reason"] == "approval"
 
 
 def test_a_process_that_only_has_the_number_is_left_alone(tmp_path: Path) -> None:
