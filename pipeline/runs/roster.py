@@ -6,6 +6,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -82,7 +83,7 @@ class Roster:
             RunPlace(of[folder], name)
             for folder, names in self.folders.items()
             for name in sorted(names, key=order_of_runs)
-            if (folder / name / "run.json").is_file()
+            if os.path.isfile(f"{folder}/{name}/run.json")  # noqa: PTH113  (there may be ten thousand)
         ]
 
     def find(self, name: str) -> RunPlace:
@@ -113,16 +114,22 @@ class Roster:
         known = [run for run in self.runs if not label or label in labels(run.worktree.path)]
         return _named(known, wanted, _as_written) or _named(known, wanted, str.casefold)
 
-    def newest(self) -> list[RunPlace]:
+    def newest(self, began: Callable[[RunPlace], float | None] = lambda _: None) -> list[RunPlace]:
         """Return the runs of this worktree, the newest first, then those of the others, the newest first.
+
+        Args:
+            began: Returns when a run began, in seconds since the epoch; None where its files are to be asked.
 
         Raises:
             UserError: this worktree keeps strangers' files where its runs belong.
         """
         self._refuse_strange()
-        return sorted(
-            self.runs, key=lambda run: (run.worktree.path == self.here, started_at(run.folder) or ""), reverse=True
-        )
+
+        def age(run: RunPlace) -> tuple[bool, float]:
+            known = began(run)
+            return run.worktree.path == self.here, _moment(run.folder) if known is None else known
+
+        return sorted(self.runs, key=age, reverse=True)
 
     def _refuse_strange(self) -> None:
         problem = self.problems.get(self.here / WORKFLOW)
@@ -255,6 +262,13 @@ def started_at(folder: Path) -> str | None:
 
 def _numbers(name: str) -> list[str]:
     return re.findall(r"\d+", name.rpartition("/")[2])
+
+
+def _moment(folder: Path) -> float:
+    try:
+        return datetime.fromisoformat(started_at(folder) or "").astimezone(UTC).timestamp()
+    except ValueError:  # the oldest is what cannot be read
+        return 0.0
 
 
 def _as_written(text: str) -> str:

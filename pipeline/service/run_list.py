@@ -124,19 +124,30 @@ def find(roster: Roster, name: str | None, *, of_issue: bool = False) -> Path:
 
 def newest(roster: Roster, *, of_issue: bool = False) -> Path | None:
     """Return the folder of the run that was started last, in this worktree if any; readable ones first."""
-    folders = [run.folder for run in roster.newest()]
-    if of_issue:
-        from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
+    ended, first = _ended(roster), None
+    for place in roster.newest(lambda run: ended[run.worktree.path].began(run.name)):
+        folder = place.folder
+        if of_issue:
+            from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
 
-        folders = [folder for folder in folders if not is_of_recipe(folder)]
-    readable = (folder for folder in folders if lines_of([folder])[0].problem is None)
-    # Where none can be read, whoever opens the newest says what is wrong with it.
-    return next(readable, folders[0] if folders else None)
+            if is_of_recipe(folder):
+                continue
+        first = first or folder
+        if lines_of([folder])[0].problem is None:
+            return folder
+    return first  # none can be read: whoever opens it says what is wrong with it
+
+
+def _ended(roster: Roster) -> dict[Path, EndedRuns]:
+    """Return the indexes of ended runs by worktree: nothing is opened of a run that one of them knows."""
+    return {folder.parent: EndedRuns(folder, datetime.now(UTC)) for folder in roster.folders}
 
 
 def running_beside(roster: Roster, shown: Path) -> list[str]:
     """Return the runs that are driven now, but for the one that is shown: each with the name of its worktree."""
-    live = [run for run in roster.runs if run.folder != shown and FileLease.is_held(run.folder)]
+    ended = _ended(roster)
+    unended = [run for run in roster.runs if ended[run.worktree.path].began(run.name) is None]
+    live = [run for run in unended if run.folder != shown and FileLease.is_held(run.folder)]
     return [f"{roster.spoken(run.folder)} in {roster.label(run.worktree)}" for run in live]
 
 

@@ -16,7 +16,8 @@ from runs.real import alone, begin, git, make_repository
 
 from pipeline.cli.runs_text import runs_text
 from pipeline.git import Repository
-from pipeline.service.run_list import list_runs, newest_runs
+from pipeline.runs.roster import Roster
+from pipeline.service.run_list import list_runs, newest, newest_runs, running_beside
 from pipeline.service.runs_document import Rest, RunsDocument
 from pipeline.service.text_cache import TICK_NS, place_of
 
@@ -92,6 +93,18 @@ def test_check_9_runs_that_have_ended_are_read_once(repository: Repository) -> N
     journals = [name for name in found if name.endswith("journal.jsonl")]
     folders = {Path(name).name for name in found if Path(name).name.startswith("run-")}
     assert (journals, folders) == ([], {"run-GAL-1", "run-GAL-2"})  # their locks are asked
+
+
+def test_the_newest_is_found_without_opening_runs_that_have_ended(repository: Repository) -> None:
+    listed(repository)
+    roster = Roster(repository)
+    with opens() as found:
+        shown = newest(roster)
+        beside = running_beside(roster, repository.worktree / ".workflow/run-GAL-1")
+    folders = {Path(name).name for name in found if Path(name).name.startswith("run-")}
+    assert shown is not None
+    assert shown == roster.newest()[0].folder
+    assert (folders - {shown.name}, beside) == ({"run-GAL-1", "run-GAL-2"} - {shown.name}, [])
 
 
 def test_the_newest_are_listed_and_the_rest_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
