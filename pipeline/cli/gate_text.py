@@ -16,6 +16,7 @@ def reading_rows(gate: OpenGate) -> list[tuple[str, str]]:
     return [
         *(("may edit", near(path)) for path in gate.edit),
         *(("read", near(path)) for path in gate.read),
+        *(("note", visible(note)) for note in gate.notes),
         *(("to commit", visible(subject)) for subject in gate.commits),
     ]
 

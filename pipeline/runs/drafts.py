@@ -67,6 +67,21 @@ def bring_back(run: Run) -> tuple[str, ...]:
     return tuple(write_draft(run, name, content) for name, content in gone.items() if content is not None)
 
 
+def undone_edits(run: Run) -> tuple[str, ...]:
+    """Return a sentence for each draft of the open gate that undoes lines of its last edit which was sent back."""
+    found: list[str] = []
+    for name in open_drafts(run.state):
+        stem = f"{'' if name == PLAN else DROPPED}{name.removesuffix('.md')}-"
+        versions = [one for one in run.artifacts if re.fullmatch(re.escape(stem) + r"\d+-edited\.md", one)]
+        last = max(versions, key=lambda one: int(one.removeprefix(stem).partition("-")[0]), default="")
+        drafted, theirs, now = (_lines(run, one) for one in (last.replace("-edited", ""), last, name))
+        undone = len((theirs - drafted) - now) + len((drafted - theirs) & now)
+        if last and undone:
+            lines = "line of your edit ({}) is" if undone == 1 else "lines of your edit ({}) are"
+            found.append(f"{undone} {lines.format(last)} undone in {name}")
+    return tuple(found)
+
+
 def without_effect(run: Run) -> tuple[str, ...]:
     """Return the drafts whose edit has no effect, because their gate is not the one that the run waits at."""
     if run.state.has_ended:
@@ -184,6 +199,10 @@ def _keep(run: Run, name: str, folder: str, content: bytes, *, edit_of: str | No
 
 def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+
+
+def _lines(run: Run, name: str) -> set[str]:
+    return {line.strip() for line in (_read(run, name) or b"").decode("utf-8", "replace").split("\n")} - {""}
 
 
 def _read(run: Run, name: str) -> bytes | None:

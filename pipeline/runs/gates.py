@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.outcomes import Outcome
 from pipeline.reports.markdown import parse
 from pipeline.routing.vocabulary import Step
-from pipeline.runs.drafts import PLAN, open_drafts
+from pipeline.runs.drafts import PLAN, open_drafts, undone_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ class OpenGate:
     """A gate that a run waits at. Paths are absolute; `edit` are the files of which an edit counts when it is approved.
 
     `place` has the name, and its number among the gates of the run; `commits` are the subjects of what would be
-    committed.
+    committed; `notes` say which edit of a person a new draft undoes.
     """
 
     name: str
@@ -60,6 +60,7 @@ class OpenGate:
     read: tuple[str, ...]
     commits: tuple[str, ...]
     answers: tuple[GateAnswer, ...]
+    notes: tuple[str, ...] = ()
 
 
 def gate_of(run: Run) -> str | None:
@@ -95,6 +96,7 @@ def open_gate(run: Run) -> OpenGate | None:
         read=tuple(str(run.folder / one) for one in read),
         commits=_commits(run) if name == "commit" else (),
         answers=tuple(_answers(run, name)),
+        notes=undone_edits(run),
     )
 
 

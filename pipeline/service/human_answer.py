@@ -106,7 +106,7 @@ def request_of(desk: Desk) -> str:
     text = request_part(desk.prompt.read_text(encoding="utf-8"))
     text = text.replace(f"Workspace: `{desk.files.name}`\n\n", "").replace(f"`{desk.files.name}/", "`")
     text = text.replace(f"`{desk.artifacts.name}/", f"`../{desk.artifacts.name}/")
-    return _flowing(_FENCED.sub("\n", text))
+    return _flowing(_FENCED.sub("\n", text)).replace("`A task` above", f"`A task` in `../{desk.prompt.name}`")
 
 
 def _column(line: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from difflib import ndiff
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,12 +20,14 @@ from pipeline.reports.reviews import SplitAnswers
 from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
+from pipeline.runs.drafts import counted
 from pipeline.runs.run import Run
 from pipeline.steps.asking import criteria
+from pipeline.steps.asking.task_drafts import may_bring_a_task
 from pipeline.steps.asking.task_reviews import open_questions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.backends.desk import Asked, Desk
     from pipeline.reports.fields import Report
@@ -49,10 +52,11 @@ class OpenFinding:
 
 @dataclass(frozen=True)
 class PreviousReport:
-    """The report of an earlier dispatch of the same kind."""
+    """The report of an earlier dispatch of the same kind, and the lines that a person made other since (`- `, `+ `)."""
 
     dispatch: str
     report: Mapping[str, Any]
+    edits: tuple[str, ...]
 
 
 def open_findings(asked: Asked) -> list[OpenFinding]:
@@ -84,8 +88,22 @@ def previous_report(asked: Asked) -> PreviousReport | None:
         if record.kind != asked.kind or result is None or result.signal is not None or result.report is None:
             continue
         if not result.report.get("question"):
-            return PreviousReport(record.dispatch, result.report)
+            return PreviousReport(record.dispatch, result.report, tuple(_edits(run, asked)))
     return None
+
+
+def _edits(run: Run, asked: Asked) -> Iterator[str]:
+    """Yield the lines by which what came back differs from what was drafted."""
+    for file in (file for name in _REDRAFTED for file in _artifacts(asked, name)):
+        drafted, now = (counted(run, file.name) or b"").decode("utf-8", "replace"), file.read_text(encoding="utf-8")
+        for line in ndiff(drafted.splitlines(), now.splitlines()) if drafted else ():
+            if line.startswith(("- ", "+ ")) and line[2:].strip():
+                yield line
+
+
+def wants_no_task(asked: Asked) -> bool:
+    """Return whether a plan has no task, since the tasks are asked for by themselves."""
+    return asked.kind == "plan" and not may_bring_a_task(Run.load(asked.run_folder, driving=False).state)
 
 
 def _artifacts(asked: Asked, name: str) -> list[Path]:

@@ -81,7 +81,7 @@ class Packet(_Part):
     findings: tuple[FindingLine, ...]
     """What the last review of this stage left open."""
     notes: tuple[str, ...]
-    """What the gate of changes noted of what agents left."""
+    """Which edit of a person a new draft undoes, and what the gate of changes noted of what agents left."""
     cost_usd: float | None
     dispatches: int
     spent: str
@@ -201,7 +201,7 @@ def _of_issue(repository: Repository, run: Run, at: str | None) -> Packet:
         diff=_diff(repository, run, gate.place),
         commits=gate.commits,
         findings=reviews[-1].open if reviews else (),
-        notes=tuple(f"{one.dispatch}: {note}" for one in run.results.values() for note in one.notes),
+        notes=(*gate.notes, *(f"{one.dispatch}: {note}" for one in run.results.values() for note in one.notes)),
         cost_usd=usage_of(run).cost_usd,
         dispatches=run.state.dispatches,
         spent=str(spent(run)),

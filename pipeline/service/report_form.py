@@ -29,7 +29,7 @@ _HOW: Final = (
     "that begin with # are comments. What is left empty is left out; a form that is left as it is hands nothing in."
 )
 
-_EDITED: Final = "What was edited at a gate since is not in it: compare artifacts/previous_* beside this file."
+_EDITED: Final = "What was edited at the gate since is not in it. Take it over here, or it is undone:"
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ class ReportForm:
 
     def _blank(self) -> Blank:
         blank = blanks_of(report_schema(self.asked.kind, self.asked.role, self.asked.question))
+        blank = blank.without("task") if human_report.wants_no_task(self.asked) else blank
         blank = blank if human_report.open_findings(self.asked) else blank.without("prior")
         return blank if human_report.tasks_of(self.asked) else blank.without("answers")
 
@@ -132,5 +133,9 @@ class ReportForm:
             more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
             lines.append(visible(f"You changed: {', '.join(changed[:_SHOWN]) or 'nothing'}{more}."))
         if previous is not None:
-            lines.append(visible(f"It began with the report of {previous.dispatch}, to be revised. {_EDITED}"))
+            edited = f" {_EDITED}" if previous.edits else ""
+            lines.append(visible(f"It began with the report of {previous.dispatch}, to be revised.{edited}"))
+            lines += [f"  {visible(edit)}" for edit in previous.edits[:_SHOWN]]
+            more = len(previous.edits) - _SHOWN
+            lines += [f"  and {more} more: artifacts/previous_* beside this file"] if more > 0 else []
         return [*lines, _HOW]

@@ -73,7 +73,7 @@ def _about_tasks(ctx: Context) -> str:
     """Return what is told of tasks in a plan: their ids, or that none is wanted where a split is asked for."""
     if ctx.state.plan_brings_tasks:
         return ids_line(ctx)
-    return "" if may_bring_a_task(ctx) else _NO_TASK
+    return "" if may_bring_a_task(ctx.state) else _NO_TASK
 
 
 def _drafted(

@@ -19,16 +19,18 @@ from kit import PLAN, SPLIT
 from runs.real import alone, begin, make_repository
 
 from pipeline.backends.desk import POINTER, Asked, Desk
-from pipeline.backends.layout import manifest_of
+from pipeline.backends.layout import Difference, manifest_of
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.gate import Policy
 from pipeline.policy.scope import Action, Grant, TestScope, Writes
 from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.drafts import redraft
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.run import Run
 from pipeline.runs.store import state_of_run
+from pipeline.service.report_form import ReportForm
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
@@ -458,12 +460,12 @@ def drafted(repository: Repository, number: int, kind: str, report: dict[str, An
     run.finish_dispatch(result)
 
 
-def lay_artifact(desk: Desk, name: str) -> None:
+def lay_artifact(desk: Desk, name: str, text: str = "# Plan\n") -> None:
     asked = desk.asked()
     assert asked is not None
     folder = Path(asked.exchange).parent / "artifacts" / name
     folder.mkdir(parents=True)
-    (folder / f"{name}.md").write_text("# Plan\n")
+    (folder / "plan.md").write_text(text)
 
 
 def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: Repository, tmp_path: Path) -> None:
@@ -471,14 +473,32 @@ def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: 
     drafted(repository, 2, "plan", {**PLAN["report"], "question": "", "risks": ["second"]})
     drafted(repository, 3, "plan", {**PLAN["report"], "question": "Which name?"})
     drafted(repository, 4, "plan", None)
+    redraft(Run.load(repository.worktree / ".workflow/run-GAL-1", driving=True), {"plan.md": "# Plan\nold\n"})
     desk = lay_out(repository, Role.ORCHESTRATOR, "plan", number=5)
-    lay_artifact(desk, "previous_plan")
+    lay_artifact(desk, "previous_plan", "# Plan\nnew\n")
     code, told = at_a_terminal(
         "hand-in", VISUAL=editor(tmp_path, "text = text.replace('- second\\n', '- second\\n  - one more\\n')")
     )
     assert code == 0, told
-    assert "It began with the report of 002-plan-orchestrator" in " ".join((tmp_path / "seen-0").read_text().split())
+    seen = (tmp_path / "seen-0").read_text()
+    assert "It began with the report of 002-plan-orchestrator" in " ".join(seen.split())
+    assert "edited at the gate" in seen
+    assert "\n#   - old\n#   + new\n" in seen
     assert json.loads(desk.report.read_text()) == {**PLAN["report"], "risks": ["second", "one more"]}
+
+
+def test_a_form_has_no_task_where_the_split_is_asked_for_by_itself(repository: Repository) -> None:
+    begin(repository, "run-GAL-2", gates=("plan",))
+    desk = lay_out(repository, Role.ORCHESTRATOR, "plan")
+    asked = desk.asked()
+    assert asked is not None
+    other = asked.model_copy(update={"exchange": asked.exchange.replace("run-GAL-1", "run-GAL-2")})
+    forms = [ReportForm(desk, one, Difference.at(desk.files, desk.manifest(), one.named)) for one in (asked, other)]
+    found: list[bool] = []
+    for form in forms:
+        found.append("\ntask:\n" in form.opened())
+        desk.form.unlink()
+    assert found == [True, False]
 
 
 @pytest.mark.broad
@@ -521,7 +541,7 @@ def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedPro
 def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None:
     assert "Nothing waits for a person here" in desk_command().stderr
     desk = lay_out(repository)
-    asked = "# What is asked: implement\n\nMake it\npass.\n\n* a: one\n  two\n  three\n\n# This request: x\n"
+    asked = "# What is asked: implement\n\nMake `A task`\nabove.\n\n* a: one\n  two\n  three\n\n# This request: x\n"
     desk.put(desk.prompt, f"who you are\n\n{asked}")
     assert desk_command("--print").stdout == f"{desk.files}\n"
     shell = subprocess.run(
@@ -533,7 +553,9 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     assert shell.stdout == f"{desk.files.resolve()}\n"
     told = desk_command("GAL-1").stdout
     assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
-    assert told.endswith("# What is asked: implement\n\nMake it pass.\n\n* a: one two three\n\n# This request: x\n")
+    assert told.endswith(
+        "# What is asked: implement\n\nMake `A task` in `../PROMPT.md`.\n\n* a: one two three\n\n# This request: x\n"
+    )
     lay_out(repository, Role.CHECK, "review-plan", number=4)
     several = desk_command()
     assert several.returncode == 2

@@ -9,7 +9,7 @@ from runs.real import alone, begin, event, load, make_repository, to_first_task,
 
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Signal
-from pipeline.runs.drafts import edited, put_back, redraft, take_edits, without_effect, write_draft
+from pipeline.runs.drafts import edited, put_back, redraft, take_edits, undone_edits, without_effect, write_draft
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +37,18 @@ def run(repository: Repository) -> Run:
     redraft(run, {"plan.md": "plan\n"})
     to_split(run)
     return run
+
+
+def test_a_redraft_that_undoes_an_edit_says_so_at_its_gate(repository: Repository) -> None:
+    run = begin(repository, gates=("plan",))
+    redraft(run, {"plan.md": "one\ntwo\nthree\n"})
+    to_split(run)
+    (run.folder / "plan.md").write_text("one\nmine\nthree\nfour\n", encoding="utf-8")
+    assert undone_edits(run) == ()
+    redraft(run, {"plan.md": "one\ntwo\nthree\nfour\n"})
+    assert undone_edits(run) == ("2 lines of your edit (plan-1-edited.md) are undone in plan.md",)
+    redraft(run, {"plan.md": "zero\nmine\nfour\n"})
+    assert undone_edits(run) == ()
 
 
 def test_a_redraft_that_a_crash_repeats_keeps_each_version_once(run: Run) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.reports.drafts import PlanReport
     from pipeline.reports.tasks import Task
+    from pipeline.routing.state import RunState
     from pipeline.steps.context import Context
 
 WITH_PLAN: Final = ("split/ONE_TASK", "split/NOT_ASKED")
@@ -53,14 +54,14 @@ def tasks_of_plan(ctx: Context, plan: PlanReport | PlanAndTasks) -> tuple[Task, 
     """Return the tasks that came with a plan: all, or its one; none where a person wants to see the split."""
     if isinstance(plan, PlanAndTasks):
         return tasks_of(ctx, SplitReport(tasks=plan.tasks))
-    if plan.task is None or not may_bring_a_task(ctx):
+    if plan.task is None or not may_bring_a_task(ctx.state):
         return ()
     return tasks_of(ctx, SplitReport(tasks=(plan.task,)))
 
 
-def may_bring_a_task(ctx: Context) -> bool:
+def may_bring_a_task(state: RunState) -> bool:
     """Return whether the task of a plan counts: not where a person looks at plan or split, who sees a split."""
-    return not {"plan", "split"} & ctx.state.gates
+    return not {"plan", "split"} & state.gates
 
 
 def accepted(found: tuple[Task, ...] | Malformed) -> tuple[Task, ...]:
