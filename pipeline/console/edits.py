@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 from starlette.responses import JSONResponse, RedirectResponse
 
 from pipeline.console.acts import Acts, fields_of, seen_of
-from pipeline.console.frame import wants_json
+from pipeline.console.frame import status_of, wants_json
 from pipeline.console.pages import address_of
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.runs.roster import seen_from
-from pipeline.service.draft_edit import save_edit, text_to_edit
+from pipeline.service.draft_edit import draft_to_edit, save_edit
 from pipeline.service.live_view import live_view
 from pipeline.service.packets import packet
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from pipeline.console.acts import Fields
     from pipeline.service.packets import Packet
 
 
@@ -33,8 +35,8 @@ class Edits(Acts):
     async def edit(self, request: Request) -> Response:
         """Show a draft in a form."""
         folder, name = await self._meant(request, request.query_params.get("file"))
-        text = await self.read(text_to_edit, folder, name)
-        return await self._form(request, folder, name, text)
+        found, text = await self.read(draft_to_edit, seen_from(self.repository, folder), folder, name)
+        return await self._form(request, folder, name, text, found, found.digest)
 
     async def save(self, request: Request) -> Response:
         """Save a draft if it can be used; else show the form again, with what was written and why it cannot."""
@@ -49,7 +51,7 @@ class Edits(Acts):
         except UserError as error:
             if wants_json(request):
                 return self.error(request, error)
-            return await self._form(request, folder, name, text, error)
+            return await self._again(request, folder, fields, error)
         if wants_json(request):
             found = await self.read(packet, here, folder)
             return JSONResponse(found.model_dump(mode="json", by_alias=True))
@@ -62,24 +64,38 @@ class Edits(Acts):
             raise UserError("No file is named: plan.md, or task-1.md and so on.", Reason.USAGE)
         return folder, name
 
-    async def _form(
-        self, request: Request, folder: Path, name: str, text: str, error: UserError | None = None
-    ) -> Response:
-        roster, _ = await self.read(self.folder_of, str(request.path_params["key"]))
+    async def _again(self, request: Request, folder: Path, fields: Fields, error: UserError) -> Response:
+        """Show the form again: it counts for what was seen first, or where that has gone, for what is shown instead."""
         found: Packet | None = None
         with suppress(UserError):  # it was answered meanwhile: what was written is shown, and cannot be saved
             found = await self.read(packet, seen_from(self.repository, folder), folder)
+        fresh = found is not None and error.reason is Reason.STALE
+        seen = found.digest if found is not None and fresh else fields.get("seen", "")
+        return await self._form(request, folder, fields["file"], fields.get("text", ""), found, seen, error)
+
+    async def _form(
+        self,
+        request: Request,
+        folder: Path,
+        name: str,
+        text: str,
+        found: Packet | None,
+        seen: str,
+        error: UserError | None = None,
+    ) -> Response:
+        roster, _ = await self.read(self.folder_of, str(request.path_params["key"]))
         view = await self.read(live_view, folder)
-        stale = error is not None and error.reason is Reason.STALE
         files = found.files if found is not None else ()
+        facts: Any = (error.details if error is not None else None) or {}
         said: dict[str, Any] = {
             **self.of_run(roster, folder, view),
             "packet": found,
+            "seen": seen,
             "file": name,
             "now": next((one.text for one in files if one.name == name and one.counts), None),
             "text": Markup("\n{}").format(escape(text)),  # a form leaves the first line break out
             "error": error,
-            "problems": (error.details or {}).get("problems", ()) if error is not None else (),
-            "stale": stale,
+            "problems": [{**one, "file": PurePath(one["path"]).name} for one in facts.get("problems", ())],
+            "stale": error is not None and error.reason is Reason.STALE,
         }
-        return self.page(request, "edit.html", status=409 if stale else 400 if error is not None else 200, **said)
+        return self.page(request, "edit.html", status=200 if error is None else status_of(error), **said)

@@ -98,8 +98,7 @@ class Frame:
 
     def error(self, request: Request, error: UserError, back: str = "") -> Response:
         """Return what is wrong, and what can be done, as a page or as the document of the command line."""
-        unknown = error.reason is Reason.USAGE and "is not a run of this repository" in error.message
-        status = 404 if unknown else _STATUS.get(error.reason, 400)
+        status = status_of(error)
         if wants_json(request):
             return JSONResponse({"schema": "redfirst.error/1", "ok": False, "error": error.facts}, status)
         return self.page(request, "error.html", status=status, error=error, back=back)
@@ -110,6 +109,12 @@ class Frame:
         if wants_json(request):
             return JSONResponse({"schema": "redfirst.error/1", "ok": False, "error": {"message": words}}, 401)
         return self.page(request, "locked.html", status=401, title="Not let in", words=words, go_on=False)
+
+
+def status_of(error: UserError) -> int:
+    """Return the status of an answer that is none."""
+    unknown = error.reason is Reason.USAGE and "is not a run of this repository" in error.message
+    return 404 if unknown else _STATUS.get(error.reason, 400)
 
 
 def _tests(task: TaskShown) -> list[TestFacts]:

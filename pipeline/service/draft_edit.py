@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.nobox import NoBox
+from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import HIDDEN
@@ -15,35 +16,30 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.service.gate_edits import check_edits, refuse_removal
 from pipeline.service.gates import config_of, require_gate
-from pipeline.service.packets import require_seen
+from pipeline.service.packets import packet_of, require_seen
 from pipeline.service.ports import build_context
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.service.packets import Packet
     from pipeline.steps.context import Context
 
 _KEPT: Final = frozenset("\n\t")
 """What is hidden, and a text field of a page keeps all the same."""
 
 
-def text_to_edit(folder: Path, name: str) -> str:
-    r"""Return the text of a draft of which an edit counts now, with `\n` between its lines.
+def draft_to_edit(repository: Repository, folder: Path, name: str) -> tuple[Packet, str]:
+    r"""Return what a run waits for, and the text of a draft in it of which an edit counts, with `\n` between its lines.
 
     Raises:
         UserError: no edit of it counts, or a page cannot show its text so that it comes back as it was.
     """
     run = Run.load(folder, driving=False)
     _require_open(run, name)
-    path = folder / name
-    try:
-        text = run.read(name).decode("utf-8").replace("\r\n", "\n")
-    except (OSError, UnicodeDecodeError):
-        raise _not_here(path, "it cannot be read as text") from None
-    if {found for found in HIDDEN.findall(text) if found not in _KEPT}:
-        raise _not_here(path, "it has characters that a page does not show as they are")
-    return text
+    shown = packet_of(repository, run)
+    return shown, _editable(run, shown, name).replace("\r\n", "\n")
 
 
 def save_edit(repository: Repository, folder: Path, name: str, text: str, seen: str) -> None:
@@ -57,8 +53,9 @@ def save_edit(repository: Repository, folder: Path, name: str, text: str, seen: 
         seen: The digest of the packet that was looked at.
 
     Raises:
-        UserError: no edit of it counts now; something else lies there than was seen (`stale`); what it says cannot be
-            used, with the lines; another process drives the run. Then nothing is written.
+        UserError: no edit of it counts now; something else lies there than was seen (`stale`); what lies there can
+            not be edited on a page; what it says cannot be used, with the lines; another process drives the run. Then
+            nothing is written.
     """
     lease = FileLease.take(folder)
     try:
@@ -67,11 +64,11 @@ def save_edit(repository: Repository, folder: Path, name: str, text: str, seen: 
         _require_open(run, name)
         require_gate(run, None)
         refuse_removal(ctx)
-        require_seen(repository, run, None, seen)
-        ending = "\r\n" if b"\r\n" in run.read(name) else "\n"
+        ending = "\r\n" if "\r\n" in _editable(run, require_seen(repository, run, None, seen), name) else "\n"
         whole = text if text.endswith("\n") or not text else f"{text}\n"
         written = whole.replace("\n", ending)
         _check(ctx, name, written)
+        require_seen(repository, run, None, seen)  # an editor may have saved it while it was checked
         write_atomic(folder / name, written.encode(), below=folder.parents[1])
     finally:
         lease.release()
@@ -91,6 +88,23 @@ def _require_open(run: Run, name: str) -> None:
             Reason.STALE,
             actions=(f"redfirst show {run.info.run_id}",),
         )
+
+
+def _editable(run: Run, shown: Packet, name: str) -> str:
+    """Return the text of a draft in a packet, as its lines end there.
+
+    Raises:
+        UserError: it would not come back from a page as it was.
+    """
+    found = next((file for file in shown.files if file.name == name), None)
+    path = run.folder / name
+    if found is None or sha256_hex(found.text.encode()) != found.sha256:
+        raise _not_here(path, "it cannot be read as text")
+    if found.text.count("\r\n") not in {0, found.text.count("\n")}:
+        raise _not_here(path, "its lines end in two ways")
+    if {char for char in HIDDEN.findall(found.text.replace("\r\n", "\n")) if char not in _KEPT}:
+        raise _not_here(path, "it has characters that a page does not show as they are")
+    return found.text
 
 
 def _not_here(path: Path, why: str) -> UserError:

@@ -110,8 +110,8 @@ def packet_of(repository: Repository, run: Run | RecipeRun, at: str | None = Non
     return made.model_copy(update={"digest": hashlib.sha256(said.encode()).hexdigest()})
 
 
-def require_seen(repository: Repository, run: Run | RecipeRun, at: str | None, seen: str | None) -> None:
-    """Return when what waits can be shown, and is what somebody has *seen*, if they say.
+def require_seen(repository: Repository, run: Run | RecipeRun, at: str | None, seen: str | None) -> Packet:
+    """Return what waits when it can be shown, and is what somebody has *seen*, if they say.
 
     Raises:
         UserError: it cannot; or it is something else than they saw: reason `stale`.
@@ -126,6 +126,7 @@ def require_seen(repository: Repository, run: Run | RecipeRun, at: str | None, s
             details={"seen": seen, "digest": now.digest, "gate": now.gate},
             actions=(f"redfirst show {name} --packet",),
         )
+    return now
 
 
 def require_question(run: Run) -> str:

@@ -10,9 +10,11 @@ import pytest
 from console.hostile import TEXTS
 from console.served import opened
 from console.test_acts import at_home
-from people.ground import waiting
+from people.ground import SCRIPT, waiting
 
+from pipeline.git import Repository
 from pipeline.runs.lease import FileLease
+from pipeline.service.draft_edit import draft_to_edit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from console.served import Browser
     from e2e.lanes import Played
+    from kit import Entry
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +49,16 @@ def written(page: str) -> str:
     found = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)
     assert found is not None, page
     return html.unescape(found[1])
+
+
+def hidden(page: str) -> dict[str, str]:
+    """Return the hidden fields of the forms on a page."""
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
+
+
+def after(text: str, words: str) -> str:
+    """Return a plan with words below its approach."""
+    return text.replace("## Approach\n", f"## Approach\n\n{words}\n", 1)
 
 
 def test_an_edit_is_checked_written_and_counts(played: Played, browser: Browser) -> None:
@@ -80,9 +93,96 @@ def test_an_edit_of_what_has_changed_is_refused_and_kept_on_the_page(played: Pla
     assert (late.status_code, file.read_text()) == (409, theirs)
     assert written(late.text) == ours
     assert "In an editor." in late.text
-    again = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', late.text))
-    assert browser.post(f"{RUN}/edit", {**again, "text": ours}).status_code == 303
+    assert browser.post(f"{RUN}/edit", {**hidden(late.text), "text": ours}).status_code == 303
     assert file.read_text() == ours
+
+
+def test_after_a_save_that_is_refused_for_itself_the_next_counts_for_what_was_seen_first(
+    played: Played, browser: Browser
+) -> None:
+    folder = played.project.run_folder()
+    file, said = folder / "plan.md", browser.hidden(PLAN)
+    before = file.read_text()
+    theirs, ours = after(before, "In an editor."), after(before, "On the page.")
+    file.write_text(theirs)
+    lease = FileLease.take(folder)
+    refused = browser.post(f"{RUN}/edit", {**said, "text": ours})
+    lease.release()
+    assert hidden(refused.text) == said
+    late = browser.post(f"{RUN}/edit", {**hidden(refused.text), "text": ours})
+    assert (late.status_code, file.read_text()) == (409, theirs)
+    assert "In an editor." in late.text
+
+
+def test_the_text_of_a_form_is_that_of_the_packet_it_counts_for(played: Played, browser: Browser) -> None:
+    shown, text = draft_to_edit(Repository.find(played.project.root), played.project.run_folder(), "plan.md")
+    assert text == next(file.text for file in shown.files if file.name == "plan.md")
+    assert browser.hidden(PLAN)["seen"] == shown.digest
+
+
+@pytest.mark.parametrize(
+    ("added", "why"),
+    [
+        (b"\x1b[2J\n", "characters that a page does not show"),
+        (b"caf\xe9\n", "it cannot be read as text"),
+        (b"one\r\n", "its lines end in two ways"),
+        (b"one\rtwo\n", "characters that a page does not show"),
+    ],
+)
+def test_what_a_page_cannot_give_back_is_edited_in_an_editor(
+    played: Played, browser: Browser, added: bytes, why: str
+) -> None:
+    file, said = played.project.run_folder() / "plan.md", browser.hidden(PLAN)
+    before = file.read_bytes()
+    file.write_bytes(before + added)
+    shown = browser.get(PLAN)
+    assert shown.status_code == 400
+    assert why in shown.text
+    stale = browser.post(f"{RUN}/edit", {**said, "text": after(before.decode(), "Twice.")})
+    assert stale.status_code == 409
+    over = browser.post(f"{RUN}/edit", {**said, **hidden(stale.text), "text": after(before.decode(), "Twice.")})
+    assert over.status_code in {400, 409}
+    assert file.read_bytes() == before + added
+
+
+def two_tasks() -> list[Entry]:
+    """Return answers whose split has two tasks."""
+    script = [dict(entry) for entry in SCRIPT]
+    split = next(entry for entry in script if entry["when"]["kind"] == "split")
+    (task,) = split["report"]["tasks"]
+    other = {**task, "title": "Reject odd names", "depends_on": [1]}
+    split["report"] = {"tasks": [task, other]}
+    return script
+
+
+def test_a_task_is_edited_at_gate_split_and_a_problem_names_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = waiting(tmp_path, "split", two_tasks())
+    at_home(played.project, monkeypatch)
+    first, second = (played.project.run_folder() / f"task-{number}.md" for number in (1, 2))
+    place = f"{RUN}/edit?file=task-1.md"
+    with opened(played.project.root) as browser:
+        assert f'href="{place}"' in browser.get(f"{RUN}/packet").text
+        assert browser.get(PLAN).status_code == 409
+        said, text = browser.hidden(place), written(browser.get(place).text)
+        wrong = browser.post(f"{RUN}/edit", {**said, "text": text.replace("action: modify", "action: paint")})
+        assert (wrong.status_code, first.read_text()) == (400, text)
+        assert "Nothing was saved" in wrong.text
+        assert "action: paint" in written(wrong.text)
+        other = browser.post(f"{RUN}/edit", {**said, "text": text.replace("id: '1'", "id: '7'")})
+        assert "task-1.md, line 2: its id is" in other.text
+        better = text.replace("greet must refuse", "greet always must refuse")
+        assert browser.post(f"{RUN}/edit", {**said, "text": better}).status_code == 303
+        assert first.read_text() == better
+        drafted = second.read_text()
+        second.write_text(drafted.replace("- '1'", "- '9'"))
+        blamed = browser.post(f"{RUN}/edit", {**browser.hidden(place), "text": text})
+        assert (blamed.status_code, first.read_text()) == (400, better)
+        assert "task-2.md, line" in blamed.text
+        assert "task-1.md, line" not in blamed.text
+    second.write_text(drafted)
+    assert "task-1.md counts as you edited it" in played.project.redfirst("approve", "--no-drive").stderr
 
 
 def test_an_edit_after_the_answer_is_refused_and_kept_on_the_page(played: Played, browser: Browser) -> None:
@@ -104,11 +204,10 @@ def test_what_is_no_draft_is_not_edited_and_a_driven_run_neither(played: Played,
     lease = FileLease.take(folder)
     driven = browser.post(f"{RUN}/edit", {**said, "text": "my words"})
     lease.release()
-    assert (driven.status_code, written(driven.text)) == (400, "my words")
+    assert (driven.status_code, written(driven.text)) == (409, "my words")
+    assert "not what you looked at" not in driven.text
     assert browser.post(f"{RUN}/edit", {**said, "token": "", "text": "x"}).status_code == 403
     assert before == {path: path.read_bytes() for path in before}
-    (folder / "plan.md").write_text((folder / "plan.md").read_text() + "\x1b[2J\n")
-    assert "is edited in an editor" in browser.get(PLAN).text
 
 
 def test_a_program_gets_the_packet_and_lines_end_as_they_did(played: Played, browser: Browser) -> None:
