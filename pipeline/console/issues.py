@@ -1,4 +1,4 @@
-"""Shows the tracker: a board, and a page for each issue."""
+"""Shows the issues: all on one page, and a page for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Issues(Pages):
     """The pages of runs, and those of the tracker."""
 
     async def issues(self, request: Request) -> Response:
-        """Show the tracker as a board, and which run has an issue."""
+        """Show the issues by their state, and which run has one."""
         issues, claims = await self.read(self._issues)
         records = [record_of(issue, claims) for issue in issues]
         if wants_json(request):
