@@ -59,7 +59,10 @@ class HumanBackend:
         """
         began = anyio.current_time()
         desk, asked = await anyio.to_thread.run_sync(_laid_out, job)
-        _announce(job, desk, asked)
+        if desk.report.is_file():
+            job.say(f"{asked.dispatch}: takes what was handed in")
+        else:
+            _announce(job, desk, asked)
         with anyio.move_on_after(job.timeout_s):
             while not desk.report.is_file():  # noqa: ASYNC110  (the event is a file's, and a person is not quick)
                 await anyio.sleep(_LOOK_S)

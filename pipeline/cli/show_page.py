@@ -88,8 +88,9 @@ def page_of_run(folder: Path, roster: Roster) -> Page:
 
 
 def _follows_from_work(action: str) -> bool:
-    """Return whether a command is advised only as long as no file of a worktree is in its way."""
-    return any(words in action for words in (" merge --", " worktree remove ", " not committed"))
+    """Return whether a command is advised only as long as files stay so: of a worktree, or at a person's desk."""
+    words = (" merge --", " worktree remove ", " not committed", " desk ", "# takes what is handed in")
+    return any(word in action for word in words)
 
 
 def is_kept(folder: Path, roster: Roster) -> bool:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pipeline.runs.run import Run
 
 
-def next_lines(repository: Repository, run: Run, *, live: bool = False, desks: Iterable[Role] = ()) -> tuple[str, ...]:
+def next_lines(
+    repository: Repository, run: Run, *, live: bool = False, desks: Iterable[Role] = (), handed_in: bool = False
+) -> tuple[str, ...]:
     """Return the commands, as they work in the worktree of the run.
 
     Args:
@@ -28,8 +30,12 @@ def next_lines(repository: Repository, run: Run, *, live: bool = False, desks: I
         run: The run.
         live: A process drives it.
         desks: The roles that a person plays, and at whose desks something is asked.
+        handed_in: Whether at such a desk the answer lies already.
     """
     found = safe_next_actions(run, live=live, desks=desks)
+    if handed_in:
+        resume = f"redfirst resume {run.info.run_id}"
+        found = tuple(f"{action}   # takes what is handed in" if action == resume else action for action in found)
     if run.state.reason is Reason.ABANDONED and _is_done(repository, run):  # a person has put its result there
         info = run.info
         log = f"git log --stat {info.start_commit[:12]}..{shlex.quote(info.branch)}"

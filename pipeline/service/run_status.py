@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.config.folders import state_folder
 from pipeline.engine.journal import Journal
-from pipeline.outcomes import exit_code
+from pipeline.outcomes import Reason, exit_code
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.activity_file import read_now
 from pipeline.runs.drafts import vain_edit, without_effect
@@ -60,8 +60,9 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     run = Run.load(folder, driving=False)
     state, info, lines = run.state, run.info, run.journal.lines
     there = seen_from(here, folder)
-    desks = _desks(there, folder) if live else ()
-    actions = next_lines(there, run, live=live, desks=desks)
+    desks = _desks(there, folder) if live or state.reason in {None, Reason.INTERRUPTED} else {}
+    waiting = (role for role, handed_in in desks.items() if not handed_in)
+    actions = next_lines(there, run, live=live, desks=waiting, handed_in=any(desks.values()))
     reviews = reviews_shown(run)
     intended = run.journal.of(PublishIntended)
     return ShowDocument(
@@ -108,12 +109,13 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     )
 
 
-def _desks(repository: Repository, folder: Path) -> tuple[Role, ...]:
-    """Return the roles at whose desks a person is waited for."""
-    from pipeline.backends.desk import desks_of  # noqa: PLC0415  (only for a run that is driven right now)
+def _desks(repository: Repository, folder: Path) -> dict[Role, bool]:
+    """Return the roles at whose desks a person is asked, and whether the answer is handed in."""
+    from pipeline.backends.desk import desks_of  # noqa: PLC0415  (only for a run that is at work)
 
     state = state_of_run(state_folder(os.environ), repository, folder.name)
-    return tuple(asked.role for desk in desks_of(folder, state) if (asked := desk.asked()) is not None)
+    found = [(desk, asked) for desk in desks_of(folder, state) if (asked := desk.asked()) is not None]
+    return {asked.role: desk.report.exists() for desk, asked in found}
 
 
 def _vain_edits(run: Run, here: Repository) -> tuple[VainEdit, ...]:

@@ -252,7 +252,10 @@ def test_a_stopped_driver_loses_nothing(slot: Slot) -> None:
 def test_a_hand_in_that_nobody_took_counts_when_the_same_is_asked_again(slot: Slot) -> None:
     slot.leave(lambda desk: (desk / "app.py").write_text("done\n"))
     slot.desk.put(slot.desk.report, json.dumps(DONE))
-    assert slot.play().report_file == slot.desk.report.read_bytes()
+    job = slot.job()
+    slot.said.clear()
+    assert anyio.run(BACKENDS["human"].run, job).report_file == slot.desk.report.read_bytes()
+    assert slot.said == ["003-implement-make: takes what was handed in"], "nobody is asked what they have answered"
     assert slot.view.read("app.py") == b"done\n"
 
 

@@ -112,11 +112,18 @@ def message(*argv: str) -> str:
     return str(hand_in(*argv, code=2)["error"]["message"])
 
 
+def next_of_show() -> list[str]:
+    done = subprocess.run([str(REDFIRST), "show", "GAL-1"], capture_output=True, text=True, check=True)
+    return [line.removeprefix("  next").strip() for line in done.stdout[done.stdout.index("  next") :].splitlines()]
+
+
 def test_what_changed_is_said_and_that_nobody_drives_the_run(repository: Repository) -> None:
     desk = lay_out(repository)
     (desk.files / "app.py").unlink()
     (desk.files / "new.py").write_text("x")
+    assert next_of_show()[0] == "redfirst desk run-GAL-1 --role make"
     told = hand_in("--verdict", "COMPLETE")
+    assert next_of_show()[0] == "redfirst resume run-GAL-1   # takes what is handed in"
     assert told["changes"] == [{"path": "new.py", "kind": "changed"}, {"path": "app.py", "kind": "removed"}]
     assert (told["ok"], told["waiting"], told["dispatch"]) == (True, False, "003-step-make")
     assert json.loads(desk.report.read_text()) == {"result": "COMPLETE"}
