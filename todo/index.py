@@ -75,21 +75,23 @@ class Page:
         section = self.found.section(SUB_ISSUES)
         return [] if section is None else self.entries(section)
 
-    def listing(self, issue: Issue, status: Status, category: str | None = None) -> str:
+    def listing(self, issue: Issue, status: Status, category: str | None = None, former: str | None = None) -> str:
         """Return the text of README.md with the issue's box showing the status; a missing line is added.
+
+        Where the line ends with the *former* title, it gets the one of today.
 
         Raises:
             TrackerError: the line would end up inside a code fence that is not closed.
         """
-        return self._with_entry(issue, status, self.entries(), category or DEFAULT_CATEGORY)
+        return self._with_entry(issue, status, self.entries(), category or DEFAULT_CATEGORY, former)
 
-    def listing_child(self, issue: Issue, status: Status) -> str:
+    def listing_child(self, issue: Issue, status: Status, former: str | None = None) -> str:
         """Return the text of a parent's file with the sub-issue's box showing the status; a missing line is added.
 
         Raises:
             TrackerError: the line would end up inside a code fence that is not closed.
         """
-        return self._with_entry(issue, status, self.sub_issues(), SUB_ISSUES)
+        return self._with_entry(issue, status, self.sub_issues(), SUB_ISSUES, former)
 
     def commented(self, bullet: list[str]) -> str:
         """Return the text of the page with a bullet added at the end of its Comments section.
@@ -99,22 +101,27 @@ class Page:
         """
         return self._appended(COMMENTS, bullet)
 
-    def _with_entry(self, issue: Issue, status: Status, listed: list[Entry], title: str) -> str:
+    def _with_entry(self, issue: Issue, status: Status, listed: list[Entry], title: str, former: str | None) -> str:
         own = [entry for entry in listed if entry.issue_id == issue.id]
         if own:
-            return self._with_boxes(own, status)
+            return self._with_boxes(own, status, None if former is None else (one_line(former), one_line(issue.title)))
         section = self.found.section(title)
         there = [] if section is None else self.entries(section)
         if there:
             return self._inserted(self._end_of_item(there[-1].at), [entry_line(issue, status)])
         return self._appended(title, [entry_line(issue, status)])
 
-    def _with_boxes(self, own: list[Entry], status: Status) -> str:
+    def _with_boxes(self, own: list[Entry], status: Status, renamed: tuple[str, str] | None) -> str:
         changed = list(self.lines)
         for entry in own:
             if entry.box is not None and entry.status is not status:
                 line = changed[entry.at]
                 changed[entry.at] = line[: entry.box] + _MARKS[status] + line[entry.box + 1 :]
+            if renamed is not None:
+                said = changed[entry.at].rstrip("\r\n")
+                before = said.removesuffix(f") {renamed[0]}")
+                if before != said:
+                    changed[entry.at] = f"{before}) {renamed[1]}{changed[entry.at][len(said) :]}"
         return self.head + "".join(changed)
 
     def _end_of_item(self, index: int) -> int:

@@ -87,3 +87,17 @@ def _closed(text: str) -> str:
         fence = _OPENING.match(opening)
         lines.append(f"{fence[0] if fence else '-->'}\n")
     return "".join(lines)
+
+
+def check_new(new: NewIssue) -> None:
+    """Return if an issue can be filed so.
+
+    Raises:
+        TrackerError: usage; it has no title, an empty label, or both a parent and a category.
+    """
+    if not one_line(new.title):
+        raise usage("An issue needs a title.")
+    if not all(one_line(label) for label in new.labels):
+        raise usage("A label needs a word.")
+    if new.parent is not None and new.category:
+        raise usage("A sub-issue is listed in its parent only: give a parent or a category.")

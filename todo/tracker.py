@@ -31,7 +31,7 @@ from todo.issue import (
 )
 from todo.issue_ids import named, nearest, next_id, next_sub_id
 from todo.links import arrows, find_cycle
-from todo.render import bullet, issue_file, one_line
+from todo.render import bullet, check_new, issue_file, one_line
 
 if TYPE_CHECKING:
     from datetime import date
@@ -149,9 +149,10 @@ class Tracker:
         same = (issue for issue in among if normalised_title(issue.title) == wanted)
         return next((issue for issue in same if issue.status is not Status.DONE), None)
 
-    def set_status(self, issue_id: str, status: Status) -> Edits:
+    def set_status(self, issue_id: str, status: Status, former: str | None = None) -> Edits:
         """Return the edits that give the issue a status and show it in README.md or in its parent.
 
+        A line there with the *former* title gets the one of today.
         Never creates a file: without README.md only the issue changes.
 
         Raises:
@@ -162,7 +163,7 @@ class Tracker:
         texts: dict[str, str] = {}
         if issue.status is not status:
             texts[document.name] = with_scalar(document, "status", status.value)
-        listing = self._listing(issue, status)
+        listing = self._listing(issue, status, former=former)
         return self._edits(texts | listing)
 
     def comment(self, issue_id: str, day: date, text: str) -> Edits:
@@ -203,7 +204,7 @@ class Tracker:
         Raises:
             TrackerError: as `create`.
         """
-        _check_new(new)
+        check_new(new)
         if new.parent is not None:
             self._check_links(self.read(new.parent))
         missing = [other for other in new.depends_on if not self._exists(checked_id(other))]
@@ -262,18 +263,24 @@ class Tracker:
         return [other for other in self.read(issue_id).depends_on if self._exists(other)]
 
     def _listing(
-        self, issue: Issue, status: Status, *, category: str | None = None, create: bool = False
+        self,
+        issue: Issue,
+        status: Status,
+        *,
+        category: str | None = None,
+        create: bool = False,
+        former: str | None = None,
     ) -> dict[str, str]:
         """Return the new text, by name, of the file that lists the issue, with the status in its box."""
         if issue.parent is not None:
             document = self._open(issue.parent)[1]
             page = Page.of(document.name, document.text, document.body)
-            return {document.name: page.listing_child(issue, status)}
+            return {document.name: page.listing_child(issue, status, former)}
         content = self._source.read(INDEX_NAME)
         if content is None and not create:
             return {}
         text = _NEW_INDEX if content is None else decode(content, INDEX_NAME)
-        return {INDEX_NAME: Page.of(INDEX_NAME, text).listing(issue, status, category)}
+        return {INDEX_NAME: Page.of(INDEX_NAME, text).listing(issue, status, category, former)}
 
     def _free_id(self, new: NewIssue) -> str:
         # A line whose file is gone still counts: an id is never given twice.
@@ -288,12 +295,3 @@ class Tracker:
     def _edits(self, texts: dict[str, str]) -> Edits:
         contents = {name: text.encode() for name, text in texts.items()}
         return Edits(contents, {name: self._source.read(name) for name in contents})
-
-
-def _check_new(new: NewIssue) -> None:
-    if not one_line(new.title):
-        raise usage("An issue needs a title.")
-    if not all(one_line(label) for label in new.labels):
-        raise usage("A label needs a word.")
-    if new.parent is not None and new.category:
-        raise usage("A sub-issue is listed in its parent only: give a parent or a category.")

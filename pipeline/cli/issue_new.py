@@ -26,6 +26,7 @@ from todo import (
     MappingSource,
     NewIssue,
     Tracker,
+    TrackerError,
     checked_id,
     file_name,
     lint,
@@ -108,14 +109,18 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
         folder = folder_of(root)
         tracker = Tracker(FolderSource(folder))
         issue_id = checked_id(tracker.named(issue_id))
-        if tracker.raw(file_name(issue_id)) is None:
-            tracker.read(issue_id)  # says that there is none; one that is broken is to be mended
+        former = None
+        try:
+            former = tracker.read(issue_id).title
+        except TrackerError:
+            if tracker.raw(file_name(issue_id)) is None:
+                raise  # one that is there, but broken, is to be mended
     open_editor(folder / file_name(issue_id))
     with user_errors():
         tracker = Tracker(FolderSource(folder))
         found = [problem for problem in lint(tracker) if problem.path == file_name(issue_id)]
-        if not found:  # the line that lists it shows its status
-            write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status))
+        if not found:  # the line that lists it shows its status and title
+            write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status, former))
             say_written(issue_id)
             return
     for problem in found:

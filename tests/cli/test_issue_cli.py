@@ -343,7 +343,19 @@ def test_an_issue_is_edited_in_place_and_its_line_follows(
 ) -> None:
     editor(tmp_path, monkeypatch, """sed -i 's/^status: Todo/status: Done/' "$2" """)
     assert repository.run("edit", "gal-39").exit_code == 0
-    assert "- [x] [GAL-39]" in repository.text("README.md")
+    before = repository.text("README.md")
+    line = next(line for line in before.splitlines() if "[GAL-39]" in line)
+    assert line.startswith("- [x] [GAL-39]")
+    title = line.partition(") ")[2]
+    assert title
+    editor(tmp_path, monkeypatch, """sed -i 's/^title:.*/title: "A better one"/' "$2" """)
+    assert repository.run("edit", "GAL-39").exit_code == 0
+    assert repository.text("README.md") == before.replace(f"GAL-39.md) {title}", "GAL-39.md) A better one")
+    assert "- [x] [GAL-39](GAL-39.md) A better one" in repository.text("README.md")
+    (repository.root / "TODO" / "README.md").write_text(before.replace(title, "as the user words it"))
+    editor(tmp_path, monkeypatch, """sed -i 's/^title:.*/title: "Once more"/' "$2" """)
+    assert repository.run("edit", "GAL-39").exit_code == 0
+    assert "as the user words it" in repository.text("README.md")
     editor(tmp_path, monkeypatch, """sed -i 's/^labels:/lables:/' "$2" """)
     result = repository.run("edit", "GAL-40")
     assert result.exit_code == 2
