@@ -133,7 +133,7 @@ class ReviewOutcome:
 
     Args:
         signal: For the matrix.
-        must_fix: Ids of the open findings at or above the floor.
+        must_fix: Ids of the open findings at or above the floor; none where the review is ACCEPTABLE.
         new: Ids raised by this review.
         notes: Where the reviewer was overruled, and why; for the journal and the rendered review.
     """
@@ -180,7 +180,7 @@ def apply_review(
     if signal is not Signal.ACCEPTABLE and review_number > 1 and not moved and not raised_bar:
         notes.append("nothing new must be fixed and no finding changed its status: converged")
         signal = Signal.CONVERGED
-    ids = tuple(finding.id for finding in must_fix)
+    ids = () if signal is Signal.ACCEPTABLE else tuple(finding.id for finding in must_fix)
     return after, ReviewOutcome(signal, ids, new, tuple(notes))
 
 

@@ -207,6 +207,8 @@ def _of(run: AnyRun, record: DispatchRecord, *, with_share: bool = False) -> Spe
     """Return what a dispatch took; *with_share*: of one that is at work what it may take, if that is more."""
     folder = run.folder / "dispatches" / record.dispatch
     attempts = list(folder.parent.glob(f"{folder.name}.lost-*"))
+    if record.offered_again:  # a desk: the same dispatch waits there again, and nobody was paid
+        attempts = []
     lost = sum((_lost(record, each) for each in attempts), Spent())
     result = run.results.get(record.dispatch)
     if result is None:

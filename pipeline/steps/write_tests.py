@@ -9,6 +9,7 @@ from pipeline.dispatch.request import Request
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.old_tests.renamed import as_if_renamed
+from pipeline.measure.red.asked_tests import spelled_out
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.progress import counted
 from pipeline.reports import reduce
@@ -170,7 +171,7 @@ def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests) -> str:
         case Signal.ENV_BROKEN:
             return verdict.env_broken or ""
         case Signal.ILLEGAL_RED | Signal.STRUCTURAL_ONLY:
-            why = [*(refusal.message for refusal in verdict.illegal[:3]), *measured.missing[:3]]
+            why = [*(refusal.message for refusal in verdict.illegal[:3]), *_untrue(measured, report)[:3]]
             return "; ".join(why) or "no test was changed"
         case Signal.RED_UNSTABLE:
             return f"two runs disagree on {', '.join(verdict.unstable[:3])}"
@@ -190,10 +191,16 @@ def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests) -> str:
             return _counted(measured, report)
 
 
+def _untrue(measured: MeasuredRed, report: ReadyTests) -> list[str]:
+    """Return what the report says of tests that are not there; a guard that is none matters where a test passes."""
+    guards = criteria.unknown_guards(report, measured.after) if measured.verdict.illegal else ()
+    return [*measured.missing, *guards]
+
+
 def _counted(measured: MeasuredRed, report: ReadyTests) -> str:
     """Return how many tests are RED and how many are not; a guard is what @test marked as one."""
     ledger, records = measured.verdict.ledger, measured.after.records
-    marked = {named.id for named in report.tests if named.expected == "GUARD"}
+    marked = {named.id for named in spelled_out(report, measured.after).tests if named.expected == "GUARD"}
     functions = {entry: records[entry].function for entry in ledger.guards if entry in records}
     guards = sum(not marked.isdisjoint({entry, functions.get(entry, entry)}) for entry in ledger.guards)
     counts = {
@@ -216,7 +223,7 @@ def _red_md(
     verdict = measured.verdict
     head = f"# RED measurement of task {task.id}: {signal}\n\nCommand: `{' '.join(measured.after.command)}`"
     said = [f"refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in verdict.illegal]
-    said += [f"refused: {line}" for line in measured.missing]
+    said += [f"refused: {line}" for line in _untrue(measured, report)]
     said += [f"unstable: {entry}" for entry in verdict.unstable]
     said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
     said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]

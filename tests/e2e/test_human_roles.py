@@ -158,8 +158,10 @@ def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: sig
     assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
     begun = [line["data"] for line in project.journal() if line["kind"] == "dispatch_started"]
     assert [one["dispatch"] for one in begun if one.get("offered_again")] == [asked.dispatch]
-    (counter,) = (one for one in project.document("show", "GAL-1")["counters"] if one["loop"] == "dispatches")
+    shown = project.document("show", "GAL-1")
+    (counter,) = (one for one in shown["counters"] if one["loop"] == "dispatches")
     assert counter["spent"] == len({one["dispatch"] for one in begun})
+    assert shown["spent"].startswith(f"{counter['spent']} dispatches")
 
 
 @pytest.mark.broad

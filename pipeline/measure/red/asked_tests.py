@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from pipeline.reports.work import ReadyTests
 
 
+def spelled_out(report: ReadyTests, seen: Observation) -> ReadyTests:
+    """Return the report with its notes under the names of the suite, where they have a test's last name alone.
+
+    That is how people and agents name a test; one that two functions have stays as it is.
+    """
+    functions: dict[str, set[str]] = {}
+    for record in seen.records.values():
+        functions.setdefault(record.function.rpartition("::")[2], set()).add(record.function)
+    known = {name: next(iter(found)) for name, found in functions.items() if len(found) == 1}
+    tests = tuple(named.model_copy(update={"id": known.get(named.id, named.id)}) for named in report.tests)
+    return report.model_copy(update={"tests": tests})
+
+
 def named_by(task: Task, seen: Observation) -> frozenset[str]:
     """Return the failing tests that the task names in its title, its criteria or its tests to change."""
     return asked_for((task.title, *task.acceptance_criteria), [test.id for test in task.tests_to_change], seen)

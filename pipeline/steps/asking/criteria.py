@@ -60,6 +60,15 @@ def missing_tests(report: ReadyTests, after: Observation) -> tuple[str, ...]:
     )
 
 
+def unknown_guards(report: ReadyTests, after: Observation) -> tuple[str, ...]:
+    """Return one sentence for each test that @test marks as GUARD and that the suite does not have."""
+    return tuple(
+        f"`tests` marks {named.id} as GUARD, which is not in the suite"
+        for named in report.tests
+        if named.expected == "GUARD" and not any(_is_called(record, named.id) for record in after.records.values())
+    )
+
+
 def _is_called(record: TestRecord, name: str) -> bool:
     return may_change(record, frozenset({name})) or record.function.rpartition("::")[2] == name
 

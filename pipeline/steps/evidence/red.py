@@ -15,7 +15,7 @@ from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.old_tests.changed_helpers import weakened_indirectly
 from pipeline.measure.old_tests.renamed import as_if_renamed, renamed
-from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, newly_failing
+from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, newly_failing, spelled_out
 from pipeline.measure.red.import_stubs import with_stand_ins
 from pipeline.measure.red.over_stubs import with_stubs
 from pipeline.measure.red.undeclared_tests import with_undeclared
@@ -89,8 +89,9 @@ async def _red_over(
     first = await measure(ctx, bare, what="the old tests over the old code, to compare with")
     what = "tests over the old code, new ones must fail"
     after = await measure(ctx, composed, Selection(files=frozenset(paths)), what=what)
+    report = spelled_out(report, after)
     allowed = frozenset(test.id for test in task.tests_to_change)
-    asked = named_by(task, first) | claimed_by(task, report, paths, first)
+    asked = named_by(task, first) | claimed_by(task, spelled_out(report, first), paths, first)
     renames = renamed(ctx, task, start, tree)
     before = carried(first, after, moved(first.records, after.records, renames))
     fed = newly_failing(report, before, after)
