@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -21,7 +22,7 @@ from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 POINTER: Final = "desk"
 """The file in a dispatch's exchange folder that names its desk."""
@@ -206,19 +207,27 @@ def desks_of(run_folder: Path, state: Path) -> list[Desk]:
         state: Its folder outside of the repository.
     """
     found: list[Desk] = []
+    for exchange, place in _places(run_folder):
+        desk = Desk(place)
+        asked = desk.asked() if any(place.is_relative_to(top.resolve()) for top in (exchange, state)) else None
+        if asked is not None and asked.dispatch == exchange.parent.name:
+            found.append(desk)
+    return found
+
+
+def desks_gone(run_folder: Path) -> list[str]:
+    """Return the unfinished dispatches of a run whose desk is there no more."""
+    return [exchange.parent.name for exchange, place in _places(run_folder) if not place.exists()]
+
+
+def _places(run_folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the exchange folder of each unfinished dispatch that names a desk, and the place that it names."""
     for pointer in sorted(run_folder.glob(f"dispatches/*/exchange/{POINTER}")):
         dispatch = pointer.parents[1]
         if ".lost-" in dispatch.name or (dispatch / "result.json").exists():
             continue
-        try:
-            place = _place(pointer.parent)
-        except (OSError, ValueError):
-            continue
-        desk = Desk(place)
-        asked = desk.asked() if any(place.is_relative_to(top.resolve()) for top in (pointer.parent, state)) else None
-        if asked is not None and asked.dispatch == dispatch.name:
-            found.append(desk)
-    return found
+        with suppress(OSError, ValueError):
+            yield pointer.parent, _place(pointer.parent)
 
 
 def _place(exchange: Path) -> Path:

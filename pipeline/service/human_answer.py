@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from pipeline.backends.desk import Asked, Desk, desk_around, desks_of
+from pipeline.backends.desk import Asked, Desk, desk_around, desks_gone, desks_of
 from pipeline.backends.layout import Difference
 from pipeline.config.folders import short, state_folder
 from pipeline.dispatch.desk_gate import DeskRules
@@ -21,6 +21,7 @@ from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.lease import FileLease
+from pipeline.runs.recipe_run import load_run
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import state_of_run
 from pipeline.service import human_report
@@ -28,6 +29,7 @@ from pipeline.service import human_report
 if TYPE_CHECKING:
     from pipeline.backends.layout import Manifest
     from pipeline.routing.vocabulary import Role
+    from pipeline.runs.roster import RunPlace
 
 SCHEMA: Final = "redfirst.hand-in/1"
 
@@ -54,6 +56,7 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
     Raises:
         UserError: none waits, or several do.
     """
+    runs: list[RunPlace] = []
     here = desk_around(Path.cwd()) if run is None else None
     if here is not None:
         found = [_unanswered(here)]
@@ -77,11 +80,29 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
         )
     if waiting:
         raise UserError(f"No desk waits for @{role} here.", Reason.USAGE, details={"desks": commands}, actions=commands)
+    for place in runs:
+        _refuse_gone(place)
     raise UserError(
         "Nothing waits for a person here. A role is played by one where its backend is human.",
         Reason.USAGE,
         actions=("redfirst runs", "redfirst run ISSUE --agent ROLE=human"),
     )
+
+
+def _refuse_gone(place: RunPlace) -> None:
+    """Return when no desk is gone at which the run waits, or waited when it was stopped.
+
+    Raises:
+        UserError: one is.
+    """
+    gone = desks_gone(place.folder)
+    if gone and load_run(place.folder, driving=False).state.reason in {None, Reason.INTERRUPTED}:
+        raise UserError(
+            f"The desk of {gone[0]} is gone. To have it laid out again, go on with the run; end a driver that "
+            "still waits with Ctrl-C first.",
+            Reason.USAGE,
+            actions=(f"redfirst resume {place.name}",),
+        )
 
 
 def _unanswered(desk: Desk) -> Desk:

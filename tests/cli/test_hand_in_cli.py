@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kit import PLAN, SPLIT
-from runs.real import alone, begin, make_repository
+from runs.real import alone, begin, event, make_repository
 
 from pipeline.backends.desk import POINTER, Asked, Desk
 from pipeline.backends.layout import Difference, manifest_of
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.gate import Policy
+from pipeline.outcomes import Reason
 from pipeline.policy.scope import Action, Grant, TestScope, Writes
 from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
@@ -161,6 +162,17 @@ def test_a_desk_whose_answer_was_taken_leads_back_to_the_run(repository: Reposit
 
 
 @pytest.mark.broad
+def test_a_desk_that_is_gone_is_named_with_what_brings_it_back(repository: Repository) -> None:
+    remove_tree(lay_out(repository).folder)
+    told = hand_in("--verdict", "COMPLETE", code=2)["error"]
+    assert "The desk of 003-step-make is gone. To have it laid out again, go on with the run" in told["message"]
+    assert told["safe_next_actions"] == ["redfirst resume run-GAL-1"]
+    Run.load(repository.worktree / ".workflow/run-GAL-1", driving=True).decide(
+        event(Signal.PRECONDITION, reason=Reason.DIRTY_TREE)
+    )
+    assert "Nothing waits for a person" in message("--verdict", "COMPLETE")
+
+
 def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
     lay_out(repository, Role.SIMPLIFY, "review-plan", number=4)

@@ -152,6 +152,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     "service/human_answer.py": {
         "cd {} && redfirst desk {}": "tests/cli/test_hand_in_cli.py types it in a shell",
         "git checkout -- {}": DESK,
+        "redfirst resume {}": DESK,
         "{}   # {}: {}": SENTENCE,
     },
     "service/dry_run.py": {
@@ -182,6 +183,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     "service/next_lines.py": {
         "git log --stat {}..{}": "of a result that a person put there: tests/e2e/test_branch_moved.py types it",
         "redfirst run {}": "what it takes away",
+        "redfirst resume {}": "what is told beside a command that is there already",
     },
     "service/patches.py": {
         "git no longer has the objects of {} ({}): its ref {} {}. Reports, evidence and journal are still in {}.": (
