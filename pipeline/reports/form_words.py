@@ -36,7 +36,7 @@ SENTENCES: Final[dict[str, str]] = {
     "Edit.new": "The text in its place.",
     "prior": "The findings that are open: say of each what became of it.",
     "PriorAnswer.id": "The finding.",
-    "PriorAnswer.status": "Whether it is resolved.",
+    "PriorAnswer.status": "Whether it is resolved. Empty: it stays open.",
     "PriorAnswer.note": "Why.",
     "ResultReview.criteria": "Whether each criterion is met. All empty with ACCEPTABLE: all are.",
     "MetCriterion.task": "The task.",
@@ -75,7 +75,7 @@ SENTENCES: Final[dict[str, str]] = {
     "FollowUp.labels": "Its labels.",
     "FollowUp.duplicate_of": "The issue that says it already, if one does.",
     # @test
-    "tests": "Notes on single tests; which ones count is measured.",
+    "tests": "Each test that passes now, and must stay so, as a GUARD. All others are measured.",
     "NamedTest.id": "The test, as the runner calls it.",
     "NamedTest.expected": "RED: fails now. GUARD: passes now and must stay so. Empty: RED.",
     "NamedTest.origin": "Whether it is new. Empty: new.",

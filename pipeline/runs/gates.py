@@ -20,6 +20,7 @@ WAYS_BACK: Final = {"plan": ("plan",), "split": ("split", "plan"), "commit": ("f
 """The gates in their order, and where each can send a run back to; the first is its default."""
 SUMMARY: Final = "summary.md"
 TO_BE_MADE: Final = "Commits to Be Made"
+TO_BE_FILED: Final = "Issues to Be Filed"
 """The section of summary.md that names them, while a run waits at gate commit."""
 
 _STAGES: Final = {"plan": "plan", "split": "split", "commit": "final"}
@@ -51,7 +52,7 @@ class OpenGate:
     """A gate that a run waits at. Paths are absolute; `edit` are the files of which an edit counts when it is approved.
 
     `place` has the name, and its number among the gates of the run; `commits` are the subjects of what would be
-    committed; `notes` say which edit of a person a new draft undoes.
+    committed; `notes` say which edit of a person a new draft undoes, and which issues are filed with the commits.
     """
 
     name: str
@@ -89,14 +90,15 @@ def open_gate(run: Run) -> OpenGate | None:
     edit = open_drafts(run.state)
     further = {"plan": (), "split": (PLAN,), "commit": (SUMMARY,)}[name]
     read = [one for one in (*further, *_last_review(run, _STAGES[name])) if (run.folder / one).is_file()]
+    to_file = _planned(run, TO_BE_FILED) if name == "commit" else ()
     return OpenGate(
         name=name,
         place=place,
         edit=tuple(str(run.folder / one) for one in edit),
         read=tuple(str(run.folder / one) for one in read),
-        commits=_commits(run) if name == "commit" else (),
+        commits=_planned(run, TO_BE_MADE) if name == "commit" else (),
         answers=tuple(_answers(run, name)),
-        notes=undone_edits(run),
+        notes=(*undone_edits(run), *(f"approving also files: {title}" for title in to_file)),
     )
 
 
@@ -118,9 +120,10 @@ def _last_review(run: Run, stage: str) -> tuple[str, ...]:
     return (f"{last}.md", f"{last}-simplify.md") if numbers else ()
 
 
-def _commits(run: Run) -> tuple[str, ...]:
+def _planned(run: Run, title: str) -> tuple[str, ...]:
+    """Return the lines of a section of the summary."""
     try:
         document = parse(run.read(SUMMARY).decode("utf-8", "replace"))
     except OSError:
         return ()
-    return tuple(line.text.removeprefix("- ") for line in document.section(TO_BE_MADE) if line.text.startswith("- "))
+    return tuple(line.text.removeprefix("- ") for line in document.section(title) if line.text.startswith("- "))

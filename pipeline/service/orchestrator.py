@@ -17,6 +17,7 @@ from pipeline.runs.run_ref import keep, trees_of
 from pipeline.steps.asking.stopping import stopped
 from pipeline.steps.publication.bases import start_of
 from pipeline.steps.publication.commits import planned_subjects
+from pipeline.steps.publication.follow_ups import planned_titles
 from pipeline.steps.publication.summary import write_summary
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ async def drive_issue(ctx: Context, steps: Mapping[Step, StepRunner]) -> None:
         if event.lane not in ctx.run.state.lanes:
             remove_caches(ctx.checkout.root / "caches", event.lane)
         if gate_of(ctx.run) == "commit":
-            write_summary(ctx, planned=planned_subjects(ctx, start_of(ctx)))
+            write_summary(ctx, planned=planned_subjects(ctx, start_of(ctx)), to_file=planned_titles(ctx))
         if (now := trees_of(ctx.run)) != kept:
             keep(ctx.repository, ctx.run)
             kept = now

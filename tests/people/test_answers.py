@@ -148,15 +148,30 @@ def test_what_cannot_be_shown_is_not_approved_and_can_be_rejected(at_plan: Playe
 
 @pytest.mark.broad
 def test_the_packet_at_gate_commit_has_red_and_green_and_the_diff(tmp_path: Path) -> None:
-    played = waiting(tmp_path, "commit")
+    seen = {"title": "Greeting a list fails", "description": "Seen on the way."}
+    script = [
+        {**entry, "report": {**entry["report"], "out_of_scope": [seen]}}
+        if entry["when"].get("kind") == "implement"
+        else entry
+        for entry in SCRIPT
+    ]
+    played = waiting(tmp_path, "commit", script)
     packet = played.project.document("show", "GAL-1", "--packet")
+    assert packet["notes"] == ["approving also files: Greeting a list fails"]
+    assert played.document["at_gate"]["notes"] == packet["notes"]
     (task,) = packet["tasks"]
     assert [one["id"] for one in task["evidence"]["red"]] == ["greet.check::two"]
     assert task["evidence"]["green"]["passed"] == ["greet.check::two"]
     assert "+greet n = n * 2" in packet["diff"]["patch"]
     assert len(packet["commits"]) == 2
     text = played.project.redfirst("show", "GAL-1", "--packet").stdout
-    for word in ("greet.check::two", "+greet n = n * 2", packet["digest"], "redfirst approve run-GAL-1"):
+    for word in (
+        "approving also files",
+        "greet.check::two",
+        "+greet n = n * 2",
+        packet["digest"],
+        "redfirst approve run-GAL-1",
+    ):
         assert word in text
     (played.folder / "evidence" / "task-1.json").write_text("{", "utf-8")
     refused = go_on(played, "approve", "--no-drive").document

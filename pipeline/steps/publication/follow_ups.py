@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.reports.untrusted_text import block, one_line
 from pipeline.routing.vocabulary import Role
+from pipeline.runs import tracker
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.evidence.records import read_evidence
 from todo import NO_EDITS, Edits, NewIssue, Tracker
@@ -90,8 +91,25 @@ def _seams(ctx: Context) -> Iterator[Item]:
             yield _item("tech-debt", title, block(seam), where)
 
 
+def planned_titles(ctx: Context) -> tuple[str, ...]:
+    """Return the titles of what would be filed now; @pm may find other words for it."""
+    known = tracker.in_tree(ctx.repository, ctx.run.info.start_tree)
+    return tuple(title_of(item.title) for item in not_open(known, ctx.issue, items(ctx)))
+
+
+def not_open(issues: Tracker, parent: str | None, wanted: Sequence[Item]) -> tuple[Item, ...]:
+    """Return what is not open already under *parent*, or without one anywhere; the same is filed once."""
+    found: dict[str, Item] = {}
+    for item in wanted:
+        known_as = title_of(item.seen_as)
+        same = (issues.find_duplicate(words, parent) for words in (known_as, title_of(item.title)))
+        if item.duplicate_of is None and normalised_title(known_as) not in found and not any(same):
+            found[normalised_title(known_as)] = item
+    return tuple(found.values())
+
+
 def file_items(
-    tracker: Tracker, parent: str | None, wanted: Sequence[Item], *, prefix: str | None = None
+    issues: Tracker, parent: str | None, wanted: Sequence[Item], *, prefix: str | None = None
 ) -> tuple[tuple[str, ...], Edits]:
     """Return the ids of the filed issues, and the edits; what is open already under *parent* is not filed twice.
 
@@ -100,25 +118,18 @@ def file_items(
     """
     filed: list[str] = []
     edits = NO_EDITS
-    taken: set[str] = set()
-    for item in wanted:
-        title, known_as = title_of(item.title), title_of(item.seen_as)
-        if item.duplicate_of is not None or normalised_title(known_as) in taken:
-            continue
-        if any(tracker.find_duplicate(words, parent) is not None for words in (known_as, title)):
-            continue
+    for item in not_open(issues, parent, wanted):
         new = NewIssue(
-            title=title,
+            title=title_of(item.title),
             prefix=prefix,
             parent=parent,
             labels=item.labels,
             description=item.body,
             provenance=item.provenance,
         )
-        issue_id, more = tracker.with_edits(edits).create(new)
+        issue_id, more = issues.with_edits(edits).create(new)
         filed.append(issue_id)
         edits = edits.then(more)
-        taken.add(normalised_title(known_as))
     return tuple(filed), edits
 
 

@@ -13,7 +13,7 @@ from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
-from pipeline.runs.gates import SUMMARY, TO_BE_MADE
+from pipeline.runs.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
 from pipeline.runs.spending import by_phase, by_role, spent
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.asking.suspicions import suspicions_told
@@ -30,9 +30,17 @@ if TYPE_CHECKING:
 
 
 def write_summary(
-    ctx: Context, *, commits: Sequence[str] = (), planned: Sequence[str] = (), follow_ups: Sequence[str] = ()
+    ctx: Context,
+    *,
+    commits: Sequence[str] = (),
+    planned: Sequence[str] = (),
+    to_file: Sequence[str] = (),
+    follow_ups: Sequence[str] = (),
 ) -> str:
-    """Write summary.md; return its name. `planned` are the subjects of commits that a person is asked about."""
+    """Write summary.md; return its name.
+
+    Of what a person is asked about, `planned` are the subjects of the commits, `to_file` the titles of new issues.
+    """
     info, state = ctx.run.info, ctx.state
     title = tracker.in_tree(ctx.repository, info.start_tree).read(ctx.issue).title
     head = (
@@ -43,6 +51,7 @@ def write_summary(
         ("What Failed", f"{failed.value}: {_last_note(ctx)}" if failed else ""),
         ("Commits", bullets(_commit_lines(ctx, commits))),
         (TO_BE_MADE, bullets(planned)),
+        (TO_BE_FILED, bullets(to_file)),
         ("Tasks", bullets(_task_lines(ctx))),
         ("Changed Files", bullets(_file_lines(ctx))),
         ("Evidence", _evidence(ctx)),
