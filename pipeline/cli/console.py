@@ -37,12 +37,21 @@ def console(
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
 
     repository = Repository.find(Path.cwd())
+    require_extra()
+    from pipeline.console.serve import serve  # noqa: PLC0415  (the same)
+
+    with suppress(KeyboardInterrupt, StoppedError):  # that is how it ends
+        serve(repository, port, lambda link: print_text(f"Open in a browser, once: {link}"), read_only=read_only)
+
+
+def require_extra() -> None:
+    """Return if what the console needs is installed.
+
+    Raises:
+        UserError: it is not, with the command that adds it.
+    """
     if any(find_spec(name) is None for name in _NEEDED):
         from pipeline.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
 
         command = install_command("console")
         raise UserError("The console needs the extra `console`. Install it:", Reason.USAGE, actions=(command,))
-    from pipeline.console.serve import serve  # noqa: PLC0415  (the same)
-
-    with suppress(KeyboardInterrupt, StoppedError):  # that is how it ends
-        serve(repository, port, lambda link: print_text(f"Open in a browser, once: {link}"), read_only=read_only)

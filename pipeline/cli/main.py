@@ -13,6 +13,7 @@ from pipeline import VERSION, interrupts
 from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, Approve, AsDocumentBesideProgress, Base, Plain, RecipeFlag, ValueFlags
 from pipeline.cli.command_table import LAZY_COMMANDS
+from pipeline.cli.console import require_extra
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.gate_answers import answer_question, approve, reject
 from pipeline.cli.going_on import abandon, resume
@@ -184,6 +185,9 @@ def demo(
     folder: Annotated[
         Path | None, typer.Argument(metavar="FOLDER", help="Where to make the example repository (a new folder).")
     ] = None,
+    in_browser: Annotated[
+        bool, typer.Option("--console", help="Start the run yourself, in a browser, and answer where it waits.")
+    ] = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
     """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked).
@@ -192,9 +196,16 @@ def demo(
       redfirst demo
 
       redfirst demo /tmp/shop
-    """
-    from pipeline.demo.command import run_demo  # noqa: PLC0415
 
+      redfirst demo --console
+    """
+    from pipeline.demo.command import run_demo, show_console  # noqa: PLC0415
+
+    if in_browser:
+        if as_document:
+            raise UserError("--console has no document: the console's pages have them.", Reason.USAGE)
+        require_extra()
+        raise typer.Exit(show_console(folder, print_text))
     raise typer.Exit(run_demo(folder, as_document=as_document, say=say if as_document else print_text))
 
 

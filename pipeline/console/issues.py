@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import JSONResponse
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
+
+GATES: Final = ("plan", "split", "commit")
+"""Where an issue that is queued on a page can wait for a person."""
 
 
 class Issues(Pages):
@@ -58,7 +61,9 @@ class Issues(Pages):
         runs = [(addresses.get((one.worktree, one.name), ""), one) for one in document.runs if one.issue == record.id]
         status = {one.id: one.status.value for one in issues}
         waits = [one for one in record.depends_on if status.get(one) != "Done"]
-        return self.page(request, "issue.html", tab="/issues", issue=record, runs=runs, known=status, waits=waits)
+        return self.page(
+            request, "issue.html", tab="/issues", issue=record, runs=runs, known=status, waits=waits, gates=GATES
+        )
 
     def _issues(self) -> tuple[list[Any], Mapping[str, Any]]:
         top = self.repository.worktree

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 from pipeline.console.acts import fields_of
 from pipeline.console.edits import Edits
 from pipeline.console.frame import wants_json
+from pipeline.console.issues import GATES
 from pipeline.console.pages import ASKED
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from pipeline.service.runs_document import RunLine
 
 _CHANGES: Final[tuple[Literal["drop", "hold", "release"], ...]] = ("drop", "hold", "release")
-_GATES: Final = ("plan", "split", "commit")
 _SHOWN_CLOSED: Final = 20
 
 
@@ -56,8 +56,9 @@ class Queued(Edits):
             closed=[one for one in closed if one not in waits][-_SHOWN_CLOSED:][::-1],
             asks={one.id: one.placed.options.approve for one in placed},
             lines=lines,
+            at_work={line.issue: name for name, line in lines.items() if line.live},
             addresses=addresses,
-            gates=_GATES,
+            gates=GATES,
         )
 
     async def change_queue(self, request: Request) -> Response:
@@ -82,7 +83,7 @@ class Queued(Edits):
             raise UserError("No issue is named. Write its id, as GAL-39; several with spaces between.", Reason.USAGE)
         if what in _CHANGES:
             return orders.change(self.repository, os.environ, names, what)
-        words = RunWords(approve=tuple(gate for gate in _GATES if f"gate-{gate}" in fields))
+        words = RunWords(approve=tuple(gate for gate in GATES if f"gate-{gate}" in fields))
         return ordering.order(self.repository, os.environ, names, words, via="console")
 
 

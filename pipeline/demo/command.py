@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answers. No model is asked, nothing is paid."
 REAL: Final = "What stands around them is the real program: views, sandbox, gate, test runs, routing, git."
+_CLICKS: Final = (
+    f"In the browser: Issues, {ISSUE}, choose where it asks you, Queue it, Start a worker. What you edit counts; the "
+    "scripted agents have no answer to what you send back. Ctrl-C here stops the console, and no run."
+)
 _PROGRAM: Final = "import redfirst; redfirst.main()"
 _LINE: Final = "-" * 79
 
@@ -53,6 +57,7 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
 
     tell(f"{SCRIPTED}\n{REAL}\n")
     place = lay_out(folder, sandbox=_sandbox(tell))
+    place.git("switch", "--quiet", "--create", BRANCH)
     tell(f"A small shop in {place.repository}, on branch {BRANCH}. Its issue {ISSUE}: discount codes at the till.")
     tell(f"\n$ redfirst run {ISSUE}\n")
     narrator = Narrator(place.run_folder / "journal.jsonl")
@@ -62,9 +67,7 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
         _show_result(place, tell)
     elif code == interrupted:
         begun = "error" not in run
-        homes = [f"{name}={place.environ[name]}" for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")]
-        where = f"cd {shlex.quote(str(place.repository))} && {shlex.join(['env', *homes])}"
-        again = f"{where} {_program()} {'resume' if begun else 'run'} {ISSUE}"
+        again = _line(place, f"{'resume' if begun else 'run'} {ISSUE}")
         note = run["note"] if begun else "no run was begun"
         tell(f"\nInterrupted; {note}. Go on: {again}; or remove {place.folder}")
     else:
@@ -84,6 +87,33 @@ def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], Non
         )
         print_document(document)
     return code
+
+
+def show_console(folder: Path | None, say: Callable[[str], None]) -> int:
+    """Make the example repository, and serve its console until somebody stops it; return the exit code.
+
+    Args:
+        folder: Where the example is made; a new temporary folder, which is kept, if None.
+        say: Is told what can be done.
+
+    Raises:
+        UserError: the folder is taken, or git is not there.
+    """
+    say(f"{SCRIPTED}\n{REAL}\n")
+    place = lay_out(folder, sandbox=_sandbox(say))
+    say(f"A small shop in {place.repository}. Nothing is begun. {_CLICKS}\n")
+    argv = [sys.executable, "-P", "-c", _PROGRAM, "console"]
+    with subprocess.Popen(argv, cwd=place.repository, env=place.environ, process_group=0) as child, _signals_to(child):
+        code = child.wait()
+    say(f"\nEverything is in {place.folder}; remove that folder and nothing of it is left. To go on:")
+    say(f"  {_line(place, 'console')}")
+    return code
+
+
+def _line(place: Place, words: str) -> str:
+    """Return a command as it is typed to go on in the demo's repository, with its configuration and no other."""
+    homes = [f"{name}={place.environ[name]}" for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")]
+    return f"cd {shlex.quote(str(place.repository))} && {shlex.join(['env', *homes])} {_program()} {words}"
 
 
 def _sandbox(tell: Callable[[str], None]) -> str:
@@ -133,7 +163,7 @@ def _run(place: Place, narrator: Narrator, tell: Callable[[str], None]) -> tuple
 
 
 @contextlib.contextmanager
-def _signals_to(child: subprocess.Popen[str]) -> Generator[None]:
+def _signals_to(child: subprocess.Popen[Any]) -> Generator[None]:
     """Forward signals to the run's process, so that it stops as any other and the demo tells how it ended."""
     before = {number: signal.signal(number, lambda which, _frame: child.send_signal(which)) for number in NUMBERS}
     try:
@@ -169,5 +199,6 @@ def _show_result(place: Place, tell: Callable[[str], None]) -> None:
         (f"{program} verify {ISSUE}", "RED and GREEN of its commits, measured again from their trailers"),
         (f"ls .workflow/{place.run_folder.name}", "plan, tasks, reviews, evidence, dispatches, and what was refused"),
         (f"less ../{place.script.name}", "what the agents were given to say"),
+        (f"{program} demo --console", "the same in a browser: you start it, and answer where it waits"),
     ):
         tell(f"  {command}\n      {shows}")

@@ -101,7 +101,7 @@ class Place:
 
 
 def lay_out(folder: Path | None, *, sandbox: str) -> Place:
-    """Create the demo's folder, repository and configuration, and return them.
+    """Create the demo's folder, repository and configuration, and return them; nothing of the issue is begun.
 
     Args:
         folder: Where to; a new temporary folder if None.
@@ -125,7 +125,6 @@ def lay_out(folder: Path | None, *, sandbox: str) -> Place:
         place.git("config", "--local", key, value)
     place.git("add", "--all")
     place.git("commit", "--quiet", "--message=A very small shop")
-    place.git("switch", "--quiet", "--create", BRANCH)
     return place
 
 

@@ -146,6 +146,7 @@ def test_orders_are_placed_held_and_dropped_on_the_page_of_the_queue(
     at_home(project, monkeypatch)
     with opened(project.root) as browser:
         token = browser.hidden("/queue")["token"]
+        assert 'name="gate-plan"' in browser.get("/issues/GAL-1").text
         said = {"token": token, "names": "GAL-1", "gate-plan": "on"}
         assert browser.post("/queue", {**said, "token": ""}).status_code == 403
         assert browser.post("/queue", said).headers["location"] == "/queue"

@@ -244,7 +244,7 @@ def test_a_question_is_answered_and_the_result_landed_with_the_mouse_alone(
     assert project.git("log", "--format=%s", "main").count("GAL-1") == 1
 
 
-def test_an_issue_is_queued_on_the_board_and_worked_on_from_the_page_of_the_queue(
+def test_an_issue_is_queued_among_the_issues_and_worked_on_from_the_page_of_the_queue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = make(tmp_path)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from console.browsing import chromium, needs_chromium
 from terminal import INTERRUPT, OnTerminal
 
 from pipeline.demo.narration import EXPLAINED
 from pipeline.routing.matrix import MATRIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
 REDFIRST = Path(sys.executable).with_name("redfirst")
 SHOWN = {
@@ -204,3 +208,63 @@ def test_what_the_demo_tells_fits_a_terminal(tmp_path: Path) -> None:
     assert child.end() == 130
     told = child.text[: child.text.index("Interrupted")].replace("^C", "").splitlines()
     assert [line for line in told if len(line) > 80 and len(line.split()) > 1] == []
+
+
+@contextmanager
+def serving(argv: list[str], env: dict[str, str]) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """Lend a process that serves a console, and the link that it prints."""
+    with subprocess.Popen(argv, cwd="/", env=env, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        try:
+            yield served, next(found[1] for line in served.stdout if (found := re.search(r"once: (\S+)", line)))
+        finally:
+            served.send_signal(signal.SIGINT)
+
+
+@pytest.mark.slow
+@pytest.mark.broad
+@needs_chromium
+def test_the_demo_is_begun_followed_answered_and_landed_by_clicks_alone(tmp_path: Path) -> None:
+    home = hostile_home(tmp_path)
+    before = files_below(home)
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    argv = [str(REDFIRST), "demo", str(tmp_path / "demo"), "--console"]
+    shop = tmp_path / "demo" / "shop"
+    with serving(argv, env) as (served, link), chromium() as browser:
+        page = browser.new_page()
+        page.set_default_timeout(300_000)
+        try:
+            page.goto(link)
+            page.get_by_role("link", name="Issues", exact=True).click()
+            page.get_by_role("link", name="Discount codes at the till").click()
+            for gate in ("plan", "commit"):
+                page.get_by_text(gate, exact=True).click()
+            page.get_by_role("button", name="Queue it").click()
+            assert "asks you at plan, commit" in page.inner_text("main")
+            page.get_by_role("button", name="Start a worker").click()
+            page.get_by_role("link", name="run-SHOP-1", exact=True).first.click()
+            page.get_by_role("link", name="Review and answer").first.click()
+            page.get_by_role("link", name="Edit it here").click()
+            page.get_by_role("button", name="Save").click()
+            page.get_by_role("button", name="Approve").click()
+            page.get_by_role("link", name="Review and answer").first.click()
+            page.get_by_text("test_an_unknown_code_is_named").first.wait_for()
+            page.get_by_role("button", name="Approve").click()
+            page.get_by_role("button", name="Put it onto main").click()
+            page.get_by_text("and the base has them").wait_for()
+        except BaseException as error:
+            error.add_note(f"{page.url} showed:\n{page.inner_text('body')}")
+            raise
+        served.send_signal(signal.SIGINT)
+        told, _ = served.communicate(timeout=60)
+    assert served.returncode == 0
+    assert f"cd {shop} && env HOME=" in told
+    assert "status: Done" in git(shop, "show", "main:TODO/SHOP-1.md")
+    assert files_below(home) == before
+
+
+def test_the_console_of_the_demo_has_no_document(tmp_path: Path) -> None:
+    done = demo(tmp_path, str(tmp_path / "demo"), "--console", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "usage"
+    assert not (tmp_path / "demo").exists()

@@ -93,7 +93,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst init   # writes a configuration for the agents that are installed here": NETWORK,
     },
     "demo/command.py": {
-        "cd {} && {}": DEMO,
+        "cd {} && {} {} {}": DEMO,
         "git log --stat {}": DEMO,
         "redfirst run {}": DEMO,
     },
