@@ -251,7 +251,7 @@ def test_an_issue_is_queued_among_the_issues_and_worked_on_from_the_page_of_the_
     project.use_script(SCRIPT, FAST)
     at_home(project, monkeypatch)
     with let_in(project.root) as (page, _):
-        page.get_by_role("link", name="Issues").click()
+        page.get_by_role("link", name="Issues", exact=True).click()
         page.get_by_role("button", name="Queue it").click()
         page.get_by_role("button", name="Drop").click()
         page.get_by_label("Issues to run").fill("GAL-1")
