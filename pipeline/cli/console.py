@@ -36,8 +36,8 @@ def console(
     from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
 
-    repository = Repository.find(Path.cwd())
     require_extra()
+    repository = Repository.find(Path.cwd())
     from pipeline.console.serve import serve  # noqa: PLC0415  (the same)
 
     with suppress(KeyboardInterrupt, StoppedError):  # that is how it ends

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.routing.matrix import MATRIX, steps_of
 from pipeline.routing.words import routed_words
+from pipeline.runs.gates import WAYS_BACK, gate_of
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.run import Run
 from pipeline.service.explanation import explain_run
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from pipeline.git import Repository
+    from pipeline.routing.vocabulary import Signal
     from pipeline.service.documents import ExplainDocument, ShowDocument
     from pipeline.service.live_view import LiveView
     from pipeline.service.recipe_result import RecipeDocument
@@ -70,11 +72,17 @@ def look_at(folder: Path, here: Repository) -> Look:
 
 
 def _ways(run: Run) -> tuple[tuple[str, str, str], ...]:
-    at = run.state.trunk.step
+    at, gate = run.state.trunk.step, gate_of(run)
     if run.state.has_ended or run.state.beside:
         return ()
     return tuple(
         (row.signal.value, row.says + (f" ({row.given.value})" if row.given else ""), routed_words(row.action, at))
         for row in MATRIX
-        if at in steps_of(row) and row.step is not None
+        if at in steps_of(row) and row.step is not None and _is_open(row.signal, gate)
     )
+
+
+def _is_open(signal: Signal, gate: str | None) -> bool:
+    """Return whether a signal can come: a gate is not sent back further than to what was there before it."""
+    _, rejected, to = signal.value.partition("REJECTED_TO_")
+    return gate is None or not rejected or to.lower() in WAYS_BACK[gate]

@@ -59,6 +59,7 @@ class Queued(Edits):
             at_work={line.issue: name for name, line in lines.items() if line.live},
             addresses=addresses,
             gates=GATES,
+            begun="worker" in request.query_params,
         )
 
     async def change_queue(self, request: Request) -> Response:
@@ -72,7 +73,7 @@ class Queued(Edits):
             return self.error(request, error, back="/queue")
         if wants_json(request):
             return JSONResponse(queue_document(found).model_dump(mode="json", by_alias=True))
-        return RedirectResponse("/queue", 303)
+        return RedirectResponse("/queue?worker=starting" if "work" in fields else "/queue", 303)
 
     def _change(self, fields: Mapping[str, str]) -> Sequence[Order]:
         if "work" in fields:

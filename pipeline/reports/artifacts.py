@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.reports.drafts import Plan, PlannedFile
+    from pipeline.reports.fields import Verdict
     from pipeline.reports.findings import Advisory, Finding, ReviewOutcome, StageFindings
     from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitAnswers
+    from pipeline.routing.vocabulary import Signal
 
 PROBLEM = "Problem"
 APPROACH = "Approach"
@@ -62,7 +64,7 @@ def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, l
     new = [finding for finding in ledger.findings if finding.id in outcome.new]
     earlier = [finding for finding in ledger.findings if finding.id not in outcome.new]
     return f"# Review {review_number} of the {ledger.stage} by @check\n" + sections(
-        ("Verdict", f"{report.verdict}, counted as {outcome.signal}"),
+        ("Verdict", _counted(report.verdict, outcome.signal)),
         ("Summary", block(report.summary)),
         ("Notes", bullets(outcome.notes)),
         ("Must Fix", bullets(outcome.must_fix)),
@@ -71,6 +73,11 @@ def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, l
         ("Earlier Findings", bullets(_standing(finding) for finding in earlier)),
         ("Out of Scope", bullets(f"{bug.title}: {bug.description}" for bug in report.out_of_scope)),
     )
+
+
+def _counted(verdict: Verdict, signal: Signal) -> str:
+    same = verdict.value.replace(" ", "_") == signal.value
+    return verdict.value if same else f"{verdict}, counted as {signal}"
 
 
 def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings) -> str:

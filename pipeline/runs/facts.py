@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.engine.events import RunParked, RunResumed, RunStarted
+from pipeline.engine.events import ArtifactWritten, RunParked, RunResumed, RunStarted
 from pipeline.outcomes import Reason
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
@@ -126,11 +126,13 @@ def driven_s(run: AnyRun, now: datetime | None = None) -> float:
         ValueError: a line of a stranger's journal has no time.
     """
     moments = [(line.kind, datetime.fromisoformat(line.at)) for line in run.journal.lines]
-    took = [
-        (later - earlier).total_seconds()
-        for (kind, earlier), (following, later) in pairwise(moments)
-        if kind != RunParked.KIND and following != RunResumed.KIND
-    ]
+    took: list[float] = []
+    waits = False
+    for (kind, earlier), (following, later) in pairwise(moments):
+        # a summary is written behind the line that parks
+        waits = kind == RunParked.KIND or (waits and kind == ArtifactWritten.KIND)
+        if not waits and following != RunResumed.KIND:
+            took.append((later - earlier).total_seconds())
     if now is not None and moments:
         took.append((now - moments[-1][1]).total_seconds())
     return sum(seconds for seconds in took if seconds > 0)

@@ -194,6 +194,9 @@ def test_what_a_run_waited_for_a_person_is_no_work(repository: Repository) -> No
     before = ask_json("runs")["runs"][0]["driven_s"]
     lines = [json.loads(line) for line in (parked.folder / "journal.jsonl").read_text().splitlines()]
     assert lines[-1]["kind"] == "run_parked"
+    parked.write_artifact("summary.md", "# So far")  # a moment later, by the driver that parked it
+    written = ask_json("runs")["runs"][0]["driven_s"]
+    assert written == before
     late = load(parked, driving=True)
     late.journal.append(GateAnswered(gate="plan", answer="approve"))
     late.journal.append(RunResumed(step="gate"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Dialog, Page
 
     from pipeline.console.guard import Access
 
@@ -136,6 +136,12 @@ def test_a_plan_is_edited_with_the_mouse_and_axe_finds_nothing_in_the_form_or_on
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
 ) -> None:
     project = played_at(tmp_path, monkeypatch).project
+    asked: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
     with let_in(project.root, color_scheme=scheme) as (page, access):
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
@@ -145,6 +151,13 @@ def test_a_plan_is_edited_with_the_mouse_and_axe_finds_nothing_in_the_form_or_on
             assert violations(page) == [], width
             page.get_by_role("link", name="run-GAL-1").click()
             page.get_by_role("link", name="Review and answer").first.click()
+            page.get_by_label("Comment on line 1 of plan.md").first.click()
+            page.get_by_role("textbox", name="Comment on line 1 of plan.md").fill("Not sent yet.")
+            page.once("dialog", refuse)
+            page.get_by_role("link", name="Edit it here").click()
+            assert asked.pop() == "beforeunload"
+            assert page.get_by_role("textbox", name="Comment on line 1 of plan.md").input_value() == "Not sent yet."
+            page.once("dialog", lambda dialog: dialog.accept())
             page.get_by_role("link", name="Edit it here").click()
             page.wait_for_url("**/edit?file=plan.md")
             assert violations(page) == [], width
@@ -252,6 +265,7 @@ def test_an_issue_is_queued_among_the_issues_and_worked_on_from_the_page_of_the_
     at_home(project, monkeypatch)
     with let_in(project.root) as (page, _):
         page.get_by_role("link", name="Issues", exact=True).click()
+        page.get_by_role("link", name="Queue it").click()
         page.get_by_role("button", name="Queue it").click()
         page.get_by_role("button", name="Drop").click()
         page.get_by_label("Issues to run").fill("GAL-1")
@@ -259,6 +273,7 @@ def test_an_issue_is_queued_among_the_issues_and_worked_on_from_the_page_of_the_
         page.get_by_role("button", name="Queue", exact=True).click()
         page.get_by_text("asks you at plan").wait_for()
         page.get_by_role("button", name="Start a worker").click()
+        page.get_by_text("A worker was started").wait_for()
         page.get_by_role("heading", name="Waits for you").wait_for(timeout=60_000)
         page.get_by_role("link", name="Review and answer").click()
         page.get_by_role("button", name="Approve").click()
