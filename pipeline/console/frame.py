@@ -40,6 +40,7 @@ _STATUS: Final = {
     Reason.RECIPE_NOT_FOUND: 404,
 }
 """The status of an answer by why it is none; others are 400."""
+_NOT_FOUND: Final = 404
 _TABS: Final = (("/", "Runs"), ("/issues", "Issues"), ("/queue", "Queue"))
 
 
@@ -101,7 +102,8 @@ class Frame:
         status = status_of(error)
         if wants_json(request):
             return JSONResponse({"schema": "redfirst.error/1", "ok": False, "error": error.facts}, status)
-        return self.page(request, "error.html", status=status, error=error, back=back)
+        key = "" if status == _NOT_FOUND else str(request.path_params.get("key", ""))
+        return self.page(request, "error.html", status=status, error=error, back=back, key=key)
 
     def locked(self, request: Request) -> Response:
         """Return what somebody sees who is not let in."""

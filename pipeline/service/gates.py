@@ -176,10 +176,13 @@ def require_gate(run: Run, at: str | None) -> str:
     if here.step is not Step.GATE or here.gate is None:
         stands = "queued" if run.queued else run.state.outcome or "running"
         answered = "; it was answered already" if run.queued else ""
+        look = f"redfirst show {name}"
+        ended = run.state.has_ended
+        then = f"Look at it: {look}" if ended else f"To go on: redfirst resume {name}"
         raise UserError(
-            f"{name} does not wait at a gate ({stands}, {here.step}){answered}. To go on: redfirst resume {name}",
+            f"{name} does not wait at a gate ({stands}, {here.step}){answered}. {then}",
             Reason.USAGE,
-            actions=(f"redfirst resume {name}",),
+            actions=(look,) if ended else (f"redfirst resume {name}",),
         )
     if at not in {None, here.gate}:
         raise UserError(
