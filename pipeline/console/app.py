@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 from starlette.applications import Starlette
+from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -81,8 +82,8 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
 
 def _entered(pages: Queued, access: Access, request: Request, code: str) -> Response:
     session = access.opened(code)
-    if session is None:
-        return pages.locked(request)
+    if session is None:  # used already: whoever is in goes on, others stay outside
+        return RedirectResponse("/", 303) if request.state.session is not None else pages.locked(request)
     words = "This browser is let in until the console is stopped."
     response = pages.page(request, "locked.html", title="Welcome", words=words, go_on=True)
     response.set_cookie(COOKIE, session, path="/", httponly=True, samesite="strict")

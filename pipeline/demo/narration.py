@@ -39,7 +39,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "final-review/FIX": "The review of the whole result found something. It becomes a task of its own, tests first.",
     "split/DRAFTED[drafting fix tasks]": "A fix task goes the same way as any other: RED, then GREEN.",
     "final-review/ACCEPTABLE": "Reviewed again after the fix: the finding is resolved.",
-    "publish/PUBLISHED": "Only now do branch and files change, all at once: code, issue, and the bug that @make saw.",
+    "publish/PUBLISHED": "Only now do branch and code change, all at once, with the issue and the bug that @make saw.",
 }
 """Explanations of rows of the matrix for a first-time reader, by row id."""
 

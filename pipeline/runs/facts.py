@@ -7,14 +7,14 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.engine.events import ArtifactWritten, RunParked, RunResumed, RunStarted
+from pipeline.engine.events import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
 from pipeline.outcomes import Reason
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Loop, Role
-from pipeline.runs.events import Published
+from pipeline.runs.events import Landed, Published
 from pipeline.runs.gates import gate_place
 from pipeline.runs.spending import spent
 
@@ -129,8 +129,8 @@ def driven_s(run: AnyRun, now: datetime | None = None) -> float:
     took: list[float] = []
     waits = False
     for (kind, earlier), (following, later) in pairwise(moments):
-        # a summary is written behind the line that parks
-        waits = kind == RunParked.KIND or (waits and kind == ArtifactWritten.KIND)
+        # a summary is written behind the line that parks; what comes after the last one is said by others
+        waits = kind in {RunParked.KIND, RunFinished.KIND} or (waits and kind in {ArtifactWritten.KIND, Landed.KIND})
         if not waits and following != RunResumed.KIND:
             took.append((later - earlier).total_seconds())
     if now is not None and moments:

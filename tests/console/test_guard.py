@@ -47,6 +47,8 @@ def test_check_29_a_code_lets_in_once_and_its_cookie_is_for_this_name_alone(root
         assert name.startswith(f"{COOKIE}=")
         assert set(rules) == {"httponly", "path=/", "samesite=strict"}
         assert client.get("/").status_code == 200
+        again = client.get(link, follow_redirects=False)
+        assert (again.status_code, again.headers["location"]) == (303, "/"), "whoever is in goes on"
         client.cookies.clear()
         assert client.get(link).status_code == 401, "a code is spent"
         assert (told == [access.link], access.link != link) == (True, True)

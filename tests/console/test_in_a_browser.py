@@ -152,11 +152,15 @@ def test_a_plan_is_edited_with_the_mouse_and_axe_finds_nothing_in_the_form_or_on
             page.get_by_role("link", name="run-GAL-1").click()
             page.get_by_role("link", name="Review and answer").first.click()
             page.get_by_label("Comment on line 1 of plan.md").first.click()
-            page.get_by_role("textbox", name="Comment on line 1 of plan.md").fill("Not sent yet.")
+            comment = page.get_by_role("textbox", name="Comment on line 1 of plan.md")
+            comment.wait_for()
+            assert (comment.bounding_box() or {"width": 0})["width"] > width / 2
+            page.wait_for_function("document.activeElement.name === 'comment plan.md 1'")
+            page.keyboard.type("Not sent yet.")
             page.once("dialog", refuse)
             page.get_by_role("link", name="Edit it here").click()
             assert asked.pop() == "beforeunload"
-            assert page.get_by_role("textbox", name="Comment on line 1 of plan.md").input_value() == "Not sent yet."
+            assert comment.input_value() == "Not sent yet."
             page.once("dialog", lambda dialog: dialog.accept())
             page.get_by_role("link", name="Edit it here").click()
             page.wait_for_url("**/edit?file=plan.md")

@@ -9,3 +9,12 @@ addEventListener("submit", () => {
 addEventListener("beforeunload", (event) => {
   if (unsent) event.preventDefault();
 });
+
+// A comment that was opened is written at once.
+addEventListener(
+  "toggle",
+  (event) => {
+    if (event.target.matches("details.comment[open]")) event.target.querySelector("textarea").focus();
+  },
+  true,
+);
