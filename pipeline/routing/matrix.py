@@ -56,7 +56,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SANITY, S.PRECONDITION, _rejected(), "harness", "bare repository, detached HEAD, branch is base, dirty tree ..."),
     Row(P.SANITY, S.BASELINE_IMPOSSIBLE, _rejected(Reason.BASELINE_IMPOSSIBLE), "harness", "the tests cannot be run at all"),
 
-    Row(P.ISSUE, S.CLAIMED, Goto(P.PLAN), "@pm", "status is Todo: claim it, flip to In Progress, propagate"),
+    Row(P.ISSUE, S.CLAIMED, Goto(P.PLAN), "@pm", "status is Todo: claim it, set it to In Progress"),
     Row(P.ISSUE, S.NOT_FOUND, _rejected(Reason.ISSUE_NOT_FOUND), "@pm", "no such issue"),
     Row(P.ISSUE, S.NOT_TODO, _rejected(Reason.ISSUE_NOT_TODO), "@pm", "status is not Todo"),
     Row(P.ISSUE, S.DEPENDENCY_UNMET, _rejected(Reason.DEPENDENCY_UNMET), "@pm", "an issue that it depends on is not Done"),
@@ -93,7 +93,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.STUB, S.CANNOT_PROCEED, DIAGNOSE, "@make", "something is missing"),
 
     Row(P.WRITE_TESTS, S.RED, Goto(P.IMPLEMENT), "harness", "RED measured, each for a legal reason"),
-    Row(P.WRITE_TESTS, S.DISPUTED, JUDGE_TESTS, "@test", "escalate_to_check: light review"),
+    Row(P.WRITE_TESTS, S.DISPUTED, JUDGE_TESTS, "@test", "@test asks @check to look at the tests, or takes another's as its own"),
     Row(P.WRITE_TESTS, S.NOT_TESTABLE, SIGN_OFF, "@test", "sign-off by @check"),
     Row(P.WRITE_TESTS, S.CHANGED_OLD_TEST, JUDGE_TESTS, "harness", "a test that existed was changed"),
     Row(P.WRITE_TESTS, S.MISSING_SEAM, Retry(P.SEAM, L.SEAM), "@test", "@make adds the seam, then @test again"),
@@ -104,7 +104,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.WRITE_TESTS, S.NEEDS_FILE, AMEND, "@test", "asks for one more file"),
     Row(P.WRITE_TESTS, S.BLOCKED, DIAGNOSE, "@test", "cannot write the tests"),
 
-    Row(P.CHECK_TESTS, S.ACCEPTABLE, Goto(P.IMPLEMENT), "@check", "tests (or their absence) accepted"),
+    Row(P.CHECK_TESTS, S.ACCEPTABLE, Goto(P.IMPLEMENT), "@check", "the tests are accepted, or that there are none"),
     Row(P.CHECK_TESTS, S.NEEDS_WORK, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "@test fixes, then forward"),
 
     Row(P.SEAM, S.SEAM_DONE, Goto(P.WRITE_TESTS), "harness", "seam added, regression holds"),
@@ -143,7 +143,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.DIAGNOSE, S.QUESTION, AskPerson(L.QUESTIONS), "@check", "a person is asked, where `[gates] questions` allows it"),
     Row(P.DIAGNOSE, S.ENVIRONMENT, _parked(Reason.ENVIRONMENT), "@check", "the environment is at fault"),
 
-    Row(P.INTEGRATE, S.ACCEPTED, NextTask(), "harness", "GREEN over all that was accepted before it: measured there, or that is what it began with"),
+    Row(P.INTEGRATE, S.ACCEPTED, NextTask(), "harness", "GREEN together with all that was accepted before it"),
     Row(P.INTEGRATE, S.CONFLICT, Retry(P.IMPLEMENT, L.TASK_REDO), "harness", "a task that was accepted meanwhile changed one of its files"),
     Row(P.INTEGRATE, S.TEST_CONFLICT, Retry(P.WRITE_TESTS, L.TASK_REDO), "harness", "a task that was accepted meanwhile changed a file of its tests, or one beside them"),
     Row(P.INTEGRATE, S.NOT_GREEN, Retry(P.IMPLEMENT, L.TASK_REDO), "harness", "not GREEN over what was accepted meanwhile"),

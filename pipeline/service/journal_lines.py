@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.events import (
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = len("2026-11-20T14:02:07")
 _LONGEST: Final = 240
+_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def log_line(line: Line) -> str:
@@ -80,7 +82,7 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"{said.run_id}{of} from {said.start_commit[:12]}{_box(said.sandbox)}"
         case RunResumed() as said:
             was = said.was or "its driver died"
-            return f"epoch {line.epoch} on {line.host}, at {said.step} (was: {was}){_again(said)}{_box(said.sandbox)}"
+            return f"driver {line.epoch} on {line.host}, at {said.step} (was: {was}){_again(said)}{_box(said.sandbox)}"
         case ClaimTaken(issue=issue):
             return issue
         case DispatchStarted() as said:
@@ -164,10 +166,11 @@ def _dispatch_started(said: DispatchStarted) -> str:
 
 def _decision(made: DecisionMade) -> str:
     task = f" task {made.task}" if made.task else ""
-    action = {key: value for key, value in made.action.items() if value}
-    do = str(action.pop("do", "?"))
-    words = f"{do}({', '.join(f'{key}={value}' for key, value in action.items())})"
-    paid = "".join(f", {key} = {count}" for key, count in made.counters.items())
+    action = {key: value for key, value in made.action.items() if value and key != "loop"}
+    do = _CAPITAL.sub(" ", str(action.pop("do", "?"))).lower()
+    words = str(action.pop("to", do))
+    words += f" ({', '.join(map(str, action.values()))})" if action else ""
+    paid = "".join(f", {key.replace('@', ' of ')}: {count}" for key, count in made.counters.items())
     empty = "".join(f", {loop} exhausted" for loop in made.exhausted)
     return f"{made.step}{task}: {made.signal} -> {words}{paid}{empty}" + (f": {made.note}" if made.note else "")
 

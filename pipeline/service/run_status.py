@@ -60,7 +60,8 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     run = Run.load(folder, driving=False)
     state, info, lines = run.state, run.info, run.journal.lines
     there = seen_from(here, folder)
-    desks = _desks(there, folder) if live or state.reason in {None, Reason.INTERRUPTED} else {}
+    asks = any(one.backend == "human" and one.dispatch not in run.results for one in run.records.values())
+    desks = _desks(there, folder) if asks and (live or state.reason in {None, Reason.INTERRUPTED}) else {}
     waiting = (role for role, handed_in in desks.items() if not handed_in)
     actions = next_lines(there, run, live=live, desks=waiting, handed_in=any(desks.values()))
     reviews = reviews_shown(run)

@@ -404,9 +404,9 @@ def test_the_log_has_one_readable_line_an_event(repository: Repository) -> None:
     run = stories.red_reached(repository)
     lines = ask("show", "--log").splitlines()
     assert len(lines) == len(run.journal.lines)
-    assert "2026-11-20 14:00:03  decision           sanity: OK -> Goto(to=issue): 3 tests" in lines
+    assert "2026-11-20 14:00:03  decision           sanity: OK -> issue: 3 tests" in lines
     assert any("change_rejected" in line and "(not-a-test): @test may write test files only" in line for line in lines)
-    assert any("reask@visit 9 test 0 = 1" in line for line in lines)
+    assert any("reask of visit 9 test 0: 1" in line for line in lines)
     assert ask_json("show", "--log")["lines"][0]["kind"] == "run_started"
 
 

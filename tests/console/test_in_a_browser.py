@@ -256,7 +256,7 @@ def test_a_question_is_answered_and_the_result_landed_with_the_mouse_alone(
         page.get_by_label("Answer", exact=True).fill("It is 2.")
         page.get_by_role("button", name="Answer").click()
         page.get_by_role("button", name="Put it onto main").click(timeout=60_000)
-        page.get_by_text("and the base has them").wait_for(timeout=60_000)
+        page.get_by_text("and main has them").wait_for(timeout=60_000)
         assert "It is 2." in (project.run_folder() / "answer-1.md").read_text()
     assert project.git("log", "--format=%s", "main").count("GAL-1") == 1
 

@@ -251,7 +251,7 @@ def test_the_demo_is_begun_followed_answered_and_landed_by_clicks_alone(tmp_path
             page.get_by_text("test_an_unknown_code_is_named").first.wait_for()
             page.get_by_role("button", name="Approve").click()
             page.get_by_role("button", name="Put it onto main").click()
-            page.get_by_text("and the base has them").wait_for()
+            page.get_by_text("and main has them").wait_for()
         except BaseException as error:
             error.add_note(f"{page.url} showed:\n{page.inner_text('body')}")
             raise
