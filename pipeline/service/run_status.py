@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")
 
+_DESKS: Final = "dispatches/*/exchange/desk"
+"""Where desks are named (`backends.desk`, which is heavy): without one, none is looked for."""
+
 
 def log_document(folder: Path) -> LogDocument:
     """Return the journal as it is."""
@@ -60,8 +63,8 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     run = Run.load(folder, driving=False)
     state, info, lines = run.state, run.info, run.journal.lines
     there = seen_from(here, folder)
-    asks = any(one.backend == "human" and one.dispatch not in run.results for one in run.records.values())
-    desks = _desks(there, folder) if asks and (live or state.reason in {None, Reason.INTERRUPTED}) else {}
+    asks = live or state.reason in {None, Reason.INTERRUPTED}
+    desks = _desks(there, folder) if asks and any(folder.glob(_DESKS)) else {}
     waiting = (role for role, handed_in in desks.items() if not handed_in)
     actions = next_lines(there, run, live=live, desks=waiting, handed_in=any(desks.values()))
     reviews = reviews_shown(run)
