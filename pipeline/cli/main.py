@@ -13,7 +13,6 @@ from pipeline import VERSION, interrupts
 from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, Approve, AsDocumentBesideProgress, Base, Plain, RecipeFlag, ValueFlags
 from pipeline.cli.command_table import LAZY_COMMANDS
-from pipeline.cli.console import require_extra
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.gate_answers import answer_question, approve, reject
 from pipeline.cli.going_on import abandon, resume
@@ -204,6 +203,8 @@ def demo(
     if in_browser:
         if as_document:
             raise UserError("--console has no document: the console's pages have them.", Reason.USAGE)
+        from pipeline.cli.console import require_extra  # noqa: PLC0415  (only where a browser is asked for)
+
         require_extra()
         raise typer.Exit(show_console(folder, print_text))
     raise typer.Exit(run_demo(folder, as_document=as_document, say=say if as_document else print_text))

@@ -69,8 +69,7 @@ class Edits(Acts):
         found: Packet | None = None
         with suppress(UserError):  # it was answered meanwhile: what was written is shown, and cannot be saved
             found = await self.read(packet, seen_from(self.repository, folder), folder)
-        fresh = found is not None and error.reason is Reason.STALE
-        seen = found.digest if found is not None and fresh else fields.get("seen", "")
+        seen = found.digest if found is not None and error.reason is Reason.STALE else fields.get("seen", "")
         return await self._form(request, folder, fields["file"], fields.get("text", ""), found, seen, error)
 
     async def _form(

@@ -149,6 +149,11 @@ class TestRecord(Value):
     reach: Reach | None = None
 
     @property
+    def last_name(self) -> str:
+        """Return the name of its function alone, as people say it."""
+        return self.function.rpartition("::")[2]
+
+    @property
     def ran(self) -> bool:
         """Return whether the test was run, not only collected."""
         return self.outcome is not None

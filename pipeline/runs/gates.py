@@ -20,8 +20,9 @@ WAYS_BACK: Final = {"plan": ("plan",), "split": ("split", "plan"), "commit": ("f
 """The gates in their order, and where each can send a run back to; the first is its default."""
 SUMMARY: Final = "summary.md"
 TO_BE_MADE: Final = "Commits to Be Made"
-TO_BE_FILED: Final = "Issues to Be Filed"
 """The section of summary.md that names them, while a run waits at gate commit."""
+TO_BE_FILED: Final = "Issues to Be Filed"
+"""The section of summary.md that has their titles, while a run waits at gate commit."""
 
 _STAGES: Final = {"plan": "plan", "split": "split", "commit": "final"}
 _APPROVED: Final = {

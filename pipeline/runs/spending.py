@@ -206,9 +206,8 @@ def _least(shares: list[Reserved]) -> Reserved:
 def _of(run: AnyRun, record: DispatchRecord, *, with_share: bool = False) -> Spent:
     """Return what a dispatch took; *with_share*: of one that is at work what it may take, if that is more."""
     folder = run.folder / "dispatches" / record.dispatch
-    attempts = list(folder.parent.glob(f"{folder.name}.lost-*"))
-    if record.offered_again:  # a desk: the same dispatch waits there again, and nobody was paid
-        attempts = []
+    # a desk that was offered again: the same dispatch waits there, and nobody was paid
+    attempts = [] if record.offered_again else list(folder.parent.glob(f"{folder.name}.lost-*"))
     lost = sum((_lost(record, each) for each in attempts), Spent())
     result = run.results.get(record.dispatch)
     if result is None:

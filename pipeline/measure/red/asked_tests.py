@@ -22,7 +22,7 @@ def spelled_out(report: ReadyTests, seen: Observation) -> ReadyTests:
     """
     functions: dict[str, set[str]] = {}
     for record in seen.records.values():
-        functions.setdefault(record.function.rpartition("::")[2], set()).add(record.function)
+        functions.setdefault(record.last_name, set()).add(record.function)
     known = {name: next(iter(found)) for name, found in functions.items() if len(found) == 1}
     tests = tuple(named.model_copy(update={"id": known.get(named.id, named.id)}) for named in report.tests)
     return report.model_copy(update={"tests": tests})

@@ -70,7 +70,7 @@ def unknown_guards(report: ReadyTests, after: Observation) -> tuple[str, ...]:
 
 
 def _is_called(record: TestRecord, name: str) -> bool:
-    return may_change(record, frozenset({name})) or record.function.rpartition("::")[2] == name
+    return may_change(record, frozenset({name})) or record.last_name == name
 
 
 def unanswered(tasks: Sequence[Task], unnoticed: Mapping[str, Sequence[str]], report: Report) -> Malformed | None:
