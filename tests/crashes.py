@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import forked
 from kit import REDFIRST
+from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +100,7 @@ def processes_of(project: Project) -> dict[int, str]:
     return found
 
 
-def await_end_of(processes: Mapping[int, str], within_s: float = 10) -> None:
+def await_end_of(processes: Mapping[int, str], within_s: float = PATIENCE_S) -> None:
     """Return when these processes have ended; they are ending already."""
     for pid, name in processes.items():
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,6 +10,7 @@ import anyio.to_thread
 import pytest
 from backends.acp_play import DONE, REPORT, lines, play, spoken, stand, told
 from backends.acp_stand import Stand, boxed
+from waiting import wait_until
 
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.acp_wire import LONGEST
@@ -23,7 +23,6 @@ from pipeline.pids import carries, pids
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pipeline.boxes.box import ProvableBox
@@ -120,9 +119,9 @@ def test_an_agent_that_is_no_agent(box: ProvableBox, tmp_path: Path) -> None:
 
 @pytest.mark.broad
 def test_at_the_time_limit_it_is_told_to_stop(tmp_path: Path) -> None:
-    result = play(tmp_path, DONE, ["until told", "cancelled"], job={"timeout_s": 2})
+    result = play(tmp_path, DONE, ["until told", "cancelled"], job={"timeout_s": 5})
     assert (result.ended, result.exit_code) == (Ended.TIMED_OUT, 0)
-    assert result.complaint == "The agent did not finish within 2 seconds and was stopped."
+    assert result.complaint == "The agent did not finish within 5 seconds and was stopped."
     assert spoken(result) == f"All done.\n{REPORT}"
 
 
@@ -130,7 +129,7 @@ def test_one_that_does_not_stop_is_stopped(box: ProvableBox, tmp_path: Path) -> 
     mark = secrets.token_hex(8)
     result = play(tmp_path, ["hang", 60], box=box, job={"timeout_s": 1, "env": {"MARK": mark}})
     assert result.ended is Ended.TIMED_OUT
-    assert result.seconds < 10
+    assert result.seconds < 30
     assert [pid for pid in pids() if carries(pid, f"MARK={mark}")] == []
 
 
@@ -142,15 +141,8 @@ def test_a_cancelled_dispatch_leaves_nothing(box: ProvableBox, tmp_path: Path) -
         job = told(place, {"env": {"MARK": mark}}, turn=[["write", "begun", "x"], ["hang", 60]])
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(AcpBackend().run, job)
-            await anyio.to_thread.run_sync(until, lambda: "begun" in place.changes())
+            await anyio.to_thread.run_sync(wait_until, lambda: "begun" in place.changes())
             tasks.cancel_scope.cancel()
 
     anyio.run(cancel)
     assert [pid for pid in pids() if carries(pid, f"MARK={mark}")] == []
-
-
-def until(there: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.01)

@@ -93,7 +93,7 @@ class Slot:
         answers: list[AgentResult] = []
 
         async def person() -> None:
-            with anyio.fail_after(30):
+            with anyio.fail_after(60):
                 await self.announced.wait()
             if work is not None:
                 work(self.desk.files)
@@ -117,7 +117,7 @@ class Slot:
             self.listen()
             async with anyio.create_task_group() as group:
                 group.start_soon(BACKENDS["human"].run, job)
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     await self.announced.wait()
                 work(self.desk.files)
                 group.cancel_scope.cancel()

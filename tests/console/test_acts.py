@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from console.served import opened
 from kit import HONEST, make_project
 from landing.finished import make_fleet
 from people.ground import make, waiting
+from waiting import wait_until
 from workflows.test_gates_and_commands import answer, asks, left
 from workflows.test_gates_and_commands import make as make_recipe
 
@@ -175,10 +175,7 @@ def test_check_13_a_console_sees_to_gates_that_nobody_answers_in_time(
         text = journal.read_text("utf-8")
         journal.write_text(re.sub(r'"at":"\d{4}', '"at":"2001', text), "utf-8")  # a long time has passed
         with opened(project.root, read_only=read_only) as browser:
-            until = time.monotonic() + 20
-            while browser.json(RUN)["outcome"] != outcome and time.monotonic() < until:
-                pass
-            assert browser.json(RUN)["outcome"] == outcome
+            wait_until(lambda browser=browser, outcome=outcome: browser.json(RUN)["outcome"] == outcome, outcome)
 
 
 @pytest.mark.broad

@@ -10,12 +10,12 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from waiting import wait_until
 
 from pipeline.boxes.children import recorded
 from pipeline.boxes.limits import MARK
@@ -47,10 +47,8 @@ def is_alive(pid: int) -> bool:
 
 
 def ends(pid: int) -> bool:
-    deadline = time.monotonic() + 10
-    while is_alive(pid) and time.monotonic() < deadline:
-        os.sched_yield()
-    return not is_alive(pid)
+    wait_until(lambda: not is_alive(pid), f"{pid} is still there")
+    return True
 
 
 def test_a_box_without_its_driver_is_killed_and_nothing_else_is() -> None:
@@ -95,12 +93,12 @@ def with_word(word: str) -> list[int]:
 
 
 def appears(word: str, driver: subprocess.Popen[str] | None = None) -> int:
-    deadline = time.monotonic() + 20
-    while not (found := with_word(word)):
-        assert time.monotonic() < deadline, "it never started"
+    def started() -> bool:
         assert driver is None or driver.poll() is None, "the driver ended before"
-        os.sched_yield()
-    return found[0]
+        return bool(with_word(word))
+
+    wait_until(started, "it never started")
+    return with_word(word)[0]
 
 
 @pytest.fixture

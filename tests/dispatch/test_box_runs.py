@@ -171,7 +171,7 @@ anyio.run(box.run, Command(("/bin/sh", "-c", "echo up > /dev/stderr; exec sleep 
     process.wait()
 
     async def gone() -> None:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             for pidfd in watched:
                 await anyio.wait_readable(pidfd)
 

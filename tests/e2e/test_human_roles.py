@@ -24,6 +24,7 @@ from kit import (
     TESTS,
     make_project,
 )
+from waiting import wait_until
 
 from pipeline.backends.desk import desks_of
 from pipeline.backends.layout import Difference
@@ -58,11 +59,8 @@ def log_of(project: Project) -> Path:
     return project.home / "driver.log"
 
 
-def wait_for(project: Project, words: str, *, within_s: float = 60) -> None:
-    end = time.monotonic() + within_s
-    while words not in log_of(project).read_text(encoding="utf-8"):
-        assert time.monotonic() < end, words
-        time.sleep(0.02)
+def wait_for(project: Project, words: str) -> None:
+    wait_until(lambda: words in log_of(project).read_text(encoding="utf-8"), words)
 
 
 def turns(project: Project, driver: subprocess.Popen[str], *, within_s: float = 240) -> Iterator[tuple[Desk, Asked]]:

@@ -53,7 +53,7 @@ def sing(folder: Path, voices: dict[str, Callable[[], Awaitable[str]]]) -> list[
         heard.append(f"{event.lane} {event.signal}")
 
     async def whole() -> None:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await drive(run, step, tell, ends_all=lambda event: event.signal == "fire")
 
     anyio.run(whole)

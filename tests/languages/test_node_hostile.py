@@ -142,7 +142,7 @@ def test_tests_that_hang_are_ended_and_the_others_run(tmp_path: Path) -> None:
         "test('waits', async () => { await new Promise((done) => setTimeout(done, 60_000)); });\n"
         "test('never ends', () => new Promise(() => {}));\n"
         "test('last', () => {});\n",
-        per_test_timeout_s=1,
+        per_test_timeout_s=2,
     )
     assert ends(observation) == {
         "spins": Ended.TIMED_OUT,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from languages.direct import context_of, environment, files_of, measure, write
+from waiting import longer_limits
 
 import pipeline.languages.python.scratch
 from pipeline.evidence.classify import classify
@@ -97,7 +98,7 @@ def test_a_test_that_hangs_is_ended_and_the_rest_still_runs(tmp_path: Path) -> N
                 """
         },
     )
-    observation = measure(tmp_path, per_test_timeout_s=0.5)
+    observation = measure(tmp_path, per_test_timeout_s=1)
     assert list(_outcomes(observation).values()) == [Ended.PASSED, Ended.TIMED_OUT, Ended.PASSED]
     record = observation.records["test_it.py::test_hangs"]
     assert classify(record, context_of(observation, frozenset(), symptom="hang")).legal
@@ -107,7 +108,8 @@ def test_a_test_that_hangs_is_ended_and_the_rest_still_runs(tmp_path: Path) -> N
 
 def test_a_run_that_reaches_its_limit_names_the_test_that_was_running(tmp_path: Path) -> None:
     write(tmp_path, {"test_it.py": "import time\n\ndef test_hangs(): time.sleep(60)\n\ndef test_after(): pass\n"})
-    observation = measure(tmp_path, timeout_s=2.0)
+    ended = (measure(tmp_path, timeout_s=limit) for limit in longer_limits(2))
+    observation = next(each for each in ended if each.records)
     assert observation.state is RunState.TIMED_OUT
     assert _outcomes(observation) == {"test_hangs": Ended.TIMED_OUT, "test_after": None}
 

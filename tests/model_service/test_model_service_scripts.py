@@ -47,7 +47,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.asyncio
 async def test_in_an_event_loop() -> None:
     async with ModelService([conversation(Say("ok"))]) as model:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             got = await anyio.to_thread.run_sync(ask, model, "chat", history(prompt(), 0))
     assert got.status == 200
 

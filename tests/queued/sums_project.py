@@ -6,7 +6,6 @@ import json
 import os
 import select
 import signal
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from kit import AFTER_MAKE, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT_ACCEPTED, Entry, P
 from pipeline.queue.log import OrderLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 KNOWN = Path(next(iter(languages.__path__))) / "known"
 PLAIN = 'sandbox = "none"\n'
@@ -150,14 +149,6 @@ def most_at_once(events: list[dict[str, Any]]) -> int:
         now += {"started": 1, "ended": -1}.get(kind, 0)
         most = max(most, now)
     return most
-
-
-def wait_for(holds: Callable[[], bool], within_s: float = 120) -> None:
-    """Return when something holds that another process brings about."""
-    until = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < until, "it does not come about"
-        time.sleep(0.02)
 
 
 def make(tmp_path: Path, count: int, *, sleep_s: float = 0, extra: str = "", **depends: list[str]) -> Queued:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from crashes import await_end_of, processes_of, spawn
 from e2e.test_interruptions import Halt
-from queued.sums_project import KNOWN, make, most_at_once, wait_for
+from queued.sums_project import KNOWN, make, most_at_once
+from waiting import wait_until
 from workflows.test_gates_and_commands import answer, asks
 from workflows.test_gates_and_commands import make as make_recipe
 
@@ -51,7 +52,7 @@ def test_check_17_a_killed_worker_leaves_no_process_and_the_next_one_resumes_eve
     queued = make(tmp_path, 3, sleep_s=2)
     queued.add()
     with spawn(queued.project, "work", "--jobs", "2", "--json") as worker:
-        wait_for(lambda: len(queued.driven()) == 2)
+        wait_until(lambda: len(queued.driven()) == 2)
         there = processes_of(queued.project)
         worker.kill()
         worker.communicate()
@@ -89,7 +90,7 @@ def test_ctrl_c_stops_all_so_that_the_next_worker_goes_on(tmp_path: Path) -> Non
     queued = make(tmp_path, 3, sleep_s=2)
     queued.add()
     with spawn(queued.project, "work", "--jobs", "2") as worker:
-        wait_for(lambda: len(queued.driven()) == 2)
+        wait_until(lambda: len(queued.driven()) == 2)
         worker.terminate()
         worker.communicate(timeout=120)
     assert worker.returncode == 130
@@ -121,7 +122,7 @@ def test_an_order_that_three_drivers_die_of_is_dropped_and_somebody_is_told(tmp_
     queued.add()
     with spawn(queued.project, "work", "--once") as worker:
         for starts in (1, 2, 3):
-            wait_for(lambda starts=starts: [pid for pid, number in queued.driven().items() if number == starts] != [])
+            wait_until(lambda starts=starts: [pid for pid, number in queued.driven().items() if number == starts] != [])
             queued.kill_driver()
         out, _ = worker.communicate(timeout=60)
     assert worker.returncode == 8
@@ -146,7 +147,7 @@ def test_the_worktree_that_git_makes_on_behalf_of_a_dead_driver_is_waited_for(tm
         halt.wait(worker)
         queued.project.git("branch", "gal-1-double-m1", "main")  # as git does first, before there is a worktree
         queued.kill_driver()
-        wait_for(lambda: any(map(waits_for_a_lock, queued.driven())) or len(queued.branches()) > 1)
+        wait_until(lambda: any(map(waits_for_a_lock, queued.driven())) or len(queued.branches()) > 1)
         queued.project.git("branch", "--delete", "gal-1-double-m1")
         halt.let_go()
         worker.communicate(timeout=120)
