@@ -144,7 +144,7 @@ class _Reader:
             return self.inline(entry, rest, place)
         found: list[Any] = []
         begun = self.begun.get(str(place[0]), ()) if len(place) == 1 else ()
-        for lines in _groups(below):
+        for lines in _groups(below, goes_on=entry.sort is not Sort.PART):
             here = (*place, len(found))
             self.filled.lines[pointer_of(here)] = lines[0].number
             if not lines[0].is_entry:
@@ -195,13 +195,16 @@ class _Reader:
                 return text
 
 
-def _groups(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """Return the lines of each list entry; empty lines before the first belong to none."""
-    written = [line for line in lines if not line.is_empty]
-    indent = min((line.indent for line in written), default=0)
+def _groups(lines: Sequence[_Line], *, goes_on: bool) -> list[list[_Line]]:
+    """Return the lines of each list entry; empty lines before the first belong to none.
+
+    Where a text *goes on*, a line that is no entry belongs to the one above, however it is indented: editors wrap so.
+    """
+    indent = next((line.indent for line in lines if not line.is_empty), 0)
     groups: list[list[_Line]] = []
     for line in lines:
-        if not line.is_empty and line.indent == indent:
+        begins = not groups or (line.indent <= indent and (line.is_entry or not goes_on))
+        if begins and not line.is_empty:
             groups.append([line])
         elif groups:
             groups[-1].append(line)

@@ -6,6 +6,7 @@ below that are indented further. A line that begins with `#` is a comment. What 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 PROBLEM: Final = "#! "
 _WIDTH: Final = 78
+_LEAD: Final = re.compile(r"^(\s*)([-+*] |)")
 
 
 Begun = Mapping[str, Sequence[Mapping[str, str]]]
@@ -44,8 +46,8 @@ def form_text(report: Blank, head: Iterable[str], begun: Mapping[str, Any], note
 
 
 def head_text(head: Iterable[str]) -> str:
-    """Return the comments above a form."""
-    return "\n".join(line for text in head for line in _comment(text))
+    """Return the comments above a form; what is wrapped goes on below its text."""
+    return "\n".join(line for text in head for line in _hanging(text))
 
 
 def with_head(text: str, head: Iterable[str]) -> str:
@@ -79,6 +81,11 @@ def marked(text: str, places: Mapping[str, int], faults: Iterable[Fault]) -> str
 def unmarked(text: str) -> str:
     """Return a form without the problems that were written into it."""
     return "\n".join(line for line in text.split("\n") if not line.startswith(PROBLEM.strip()))
+
+
+def _hanging(text: str) -> list[str]:
+    lead, bullet = _LEAD.findall(text)[0]
+    return _comment(text.strip(), f"# {lead}", " " * len(bullet))
 
 
 def _comment(text: str, mark: str = "# ", hang: str = "") -> list[str]:

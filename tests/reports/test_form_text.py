@@ -131,6 +131,33 @@ def test_a_list_may_be_written_in_several_ways(text: str) -> None:
     assert said(MAKE, text).report["assumptions"] == ["one", "two, three"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "assumptions:\n  - one\n    goes on\n  - two\n",
+        "assumptions:\n  - one\n  goes on\n  - two\n",
+        "assumptions:\n  - one\n goes on\n  - two\n",
+        "assumptions:\n  - one\n   goes on\n- two\n",
+    ],
+    ids=["below the text", "below the dash", "before the dash", "and an entry further left"],
+)
+def test_a_line_that_an_editor_wraps_goes_on_as_the_entry_that_it_was(text: str) -> None:
+    found = said(MAKE, f"result: COMPLETE\n{text}")
+    assert (found.report["assumptions"], found.faults) == (["one\ngoes on", "two"], [])
+
+
+def test_a_comment_that_is_wrapped_goes_on_below_its_text() -> None:
+    words = "an outcome that is told in more words than one line of the form has room for, so that it goes on"
+    lines = form_text(MAKE, [f"  + {words}", f"  - {words}", f"  {words}", "at the margin"], {}, {}).split("\n")
+    assert [line[: line.index(line.lstrip("#+- "))] for line in lines[:7]] == [
+        *("#   + ", "#     "),
+        *("#   - ", "#     "),
+        *("#   ", "#   "),
+        "# ",
+    ]
+    assert max(map(len, lines)) < 80
+
+
 def test_an_entry_that_was_begun_and_left_so_counts_as_empty() -> None:
     begun = {"prior": [{"id": "plan-1-01"}, {"id": "plan-1-02"}]}
     text = form_text(REVIEW, [], begun, {"prior": ["plan-1-01 [HIGH] It fails"]})
@@ -148,6 +175,7 @@ def test_an_entry_that_was_begun_and_left_so_counts_as_empty() -> None:
         ("result: COMPLETE\nsumary: x\n", "/line 1", "no field begins here"),
         ("result: COMPLETE\nsummary: x\nmore text\n", "/line 2", "no field begins here"),
         ("result: COMPLETE\nassumptions:\n  one\n", "/assumptions/0", "begins with -"),
+        ("result: INCOMPLETE\nneeds:\n  - path: a.py\n  action: modify\n", "/needs/1", "begins with -"),
         ("result: COMPLETE\nneeds: a.py\n", "/needs", "each beginning with -"),
         ("result: COMPLETE\nsummary: x\nsummary: y\n", "/summary", "twice"),
     ],
@@ -261,6 +289,20 @@ def test_a_form_that_begins_with_a_report_says_the_same_report(blank: Blank, dat
     report = data.draw(values(blank))
     found = read_form(blank, form_text(blank, ["who is asked"], report, {}), {})
     assert (found.report, found.faults) == (report, [])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text("abc:.", min_size=1, max_size=12), min_size=1, max_size=40), st.integers(1, 6))
+def test_an_entry_that_an_editor_wraps_has_the_same_words(words: list[str], hang: int) -> None:
+    blank = blanks_of(report_schema("plan", Role.ORCHESTRATOR))
+    text = "x" + " ".join(words)
+    lines = form_text(blank, [], {"risks": [text, "last"]}, {}).split("\n")
+    place = lines.index(f"  - {text}")
+    lines[place : place + 1] = textwrap.wrap(lines[place], 30, subsequent_indent=" " * hang)
+    found = read_form(blank, "\n".join(lines), {})
+    assert [entry.split() for entry in found.report["risks"]] == [text.split(), ["last"]]
+    again = form_text(blank, [], found.report, {})
+    assert read_form(blank, again, {}).report == found.report
 
 
 @settings(max_examples=150, deadline=None)
