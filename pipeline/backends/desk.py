@@ -71,6 +71,10 @@ class Asked(BaseModel):
         """Return the paths that the request names."""
         return frozenset(grant.rpartition(" (")[0] for grant in self.write)
 
+    def artifact(self, name: str) -> list[Path]:
+        """Return the texts of an artifact that was handed over; none where there is no such artifact."""
+        return sorted((Path(self.exchange).parent / "artifacts" / name).glob("*.md"))
+
     @property
     def run_folder(self) -> Path:
         """Return the folder of the run."""

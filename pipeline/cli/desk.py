@@ -18,6 +18,7 @@ from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.routing.vocabulary import Role  # noqa: TC001  (typer reads it)
 from pipeline.service import human_answer
+from pipeline.service.earlier_try import came_back
 from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:
@@ -81,4 +82,6 @@ def _brief(found: Desk, asked: Asked) -> str:
         else "; no run-tests: that is for who writes tests or code"
     )
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
-    return "\n".join([*lines, "", human_answer.request_of(found).rstrip()])
+    why = came_back(asked)
+    lines += ["", human_answer.request_of(found).rstrip(), *(["", "It came back:"] if why else [])]
+    return "\n".join([*lines, *(f"  {line}" for line in why)])

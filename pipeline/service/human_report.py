@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from difflib import ndiff
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.config.folders import short
@@ -20,14 +18,13 @@ from pipeline.reports.reviews import SplitAnswers
 from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
-from pipeline.runs.drafts import counted
 from pipeline.runs.run import Run
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.task_drafts import may_bring_a_task
 from pipeline.steps.asking.task_reviews import open_questions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from pipeline.backends.desk import Asked, Desk
     from pipeline.reports.fields import Report
@@ -36,9 +33,6 @@ _FINDING: Final = re.compile(r"^### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title
 _BLOCKING: Final = ("BLOCK", "HIGH")
 _ANSWERED: Final = ("review-plan", "review-split")
 """The kinds that answer the questions of a split, where there are tasks."""
-
-_REDRAFTED: Final = ("previous_plan", "previous_tasks")
-"""The artifacts of whoever is to draft again; what was edited at a gate stands in them."""
 
 
 @dataclass(frozen=True)
@@ -50,64 +44,22 @@ class OpenFinding:
     title: str
 
 
-@dataclass(frozen=True)
-class PreviousReport:
-    """The report of an earlier dispatch of the same kind, and the lines that a person made other since (`- `, `+ `)."""
-
-    dispatch: str
-    report: Mapping[str, Any]
-    edits: tuple[str, ...]
-
-
 def open_findings(asked: Asked) -> list[OpenFinding]:
     """Return the findings that a re-review has to answer."""
-    texts = [file.read_text(encoding="utf-8") for file in _artifacts(asked, "open_findings")]
+    texts = [file.read_text(encoding="utf-8") for file in asked.artifact("open_findings")]
     return [OpenFinding(**found.groupdict()) for text in texts for found in _FINDING.finditer(text)]
 
 
 def tasks_of(asked: Asked) -> list[Task]:
     """Return the tasks that are asked about."""
-    files = [*_artifacts(asked, "tasks"), *_artifacts(asked, "task")]
+    files = [*asked.artifact("tasks"), *asked.artifact("task")]
     found = [parse_task_md(file.read_text(encoding="utf-8")) for file in files]
     return [task for task in found if isinstance(task, Task)]
-
-
-def previous_report(asked: Asked) -> PreviousReport | None:
-    """Return the last draft of what is to be drafted again; None where another one is wanted, or none is on disk.
-
-    Where tasks are done a split is about what is left, so that the report of the one before says too much.
-    """
-    if not any(_artifacts(asked, name) for name in _REDRAFTED) or _artifacts(asked, "done_tasks"):
-        return None
-    try:
-        run = Run.load(asked.run_folder, driving=False)
-    except UserError:  # what is wrong with a run is told by the command that drives it
-        return None
-    for record in reversed(run.records.values()):
-        result = run.results.get(record.dispatch)
-        if record.kind != asked.kind or result is None or result.signal is not None or result.report is None:
-            continue
-        if not result.report.get("question"):
-            return PreviousReport(record.dispatch, result.report, tuple(_edits(run, asked)))
-    return None
-
-
-def _edits(run: Run, asked: Asked) -> Iterator[str]:
-    """Yield the lines by which what came back differs from what was drafted."""
-    for file in (file for name in _REDRAFTED for file in _artifacts(asked, name)):
-        drafted, now = (counted(run, file.name) or b"").decode("utf-8", "replace"), file.read_text(encoding="utf-8")
-        for line in ndiff(drafted.splitlines(), now.splitlines()) if drafted else ():
-            if line.startswith(("- ", "+ ")) and line[2:].strip():
-                yield line
 
 
 def wants_no_task(asked: Asked) -> bool:
     """Return whether a plan has no task, since the tasks are asked for by themselves."""
     return asked.kind == "plan" and not may_bring_a_task(Run.load(asked.run_folder, driving=False).state)
-
-
-def _artifacts(asked: Asked, name: str) -> list[Path]:
-    return sorted((Path(asked.exchange).parent / "artifacts" / name).glob("*.md"))
 
 
 def accepted(asked: Asked, content: Mapping[str, Any], *, prior: bool) -> dict[str, Any]:

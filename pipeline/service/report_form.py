@@ -12,8 +12,10 @@ from pipeline.reports.form_text import form_text, marked, unmarked, with_head
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
 from pipeline.service import human_report
+from pipeline.service.earlier_try import came_back, previous_report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pipeline.backends.desk import Asked, Desk
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from pipeline.reports.form_fields import Blank
     from pipeline.reports.form_reader import Filled
     from pipeline.reports.schema_errors import Fault
-    from pipeline.service.human_report import PreviousReport
+    from pipeline.service.earlier_try import PreviousReport
 
 _SHOWN: Final = 20
 _HOW: Final = (
@@ -56,13 +58,12 @@ class ReportForm:
 
         It is the one that was begun; else it begins with the report that is to be revised, or empty.
         """
-        previous = human_report.previous_report(self.asked)
+        previous = previous_report(self.asked)
         head = self._head(previous)
         try:
             text = with_head(self._written(), head)
         except FileNotFoundError:
-            begun = previous.report if previous is not None else self._begun()
-            text = form_text(self._blank(), head, begun, self._notes())
+            text = form_text(self._blank(), head, self._begun_with(previous), self._notes())
         self.desk.put(self.file, text)
         return text
 
@@ -112,6 +113,15 @@ class ReportForm:
         begun["prior"] = [{"id": one.id} for one in human_report.open_findings(self.asked)]
         return begun
 
+    def _begun_with(self, previous: PreviousReport | None) -> Mapping[str, Any]:
+        """Return what the form begins with: the previous report, with the criteria that it says nothing of."""
+        begun = self._begun()
+        if previous is None or "criteria" not in begun:
+            return begun if previous is None else previous.report
+        said = previous.report.get("criteria", ())
+        known = {one["id"] for one in said}
+        return {**previous.report, "criteria": [*said, *(one for one in begun["criteria"] if one["id"] not in known)]}
+
     def _notes(self) -> dict[str, list[str]]:
         tasks = human_report.tasks_of(self.asked)
         criteria = [visible(f"task {task.id}, {one.id}: {one.text}") for task in tasks for one in task.criteria]
@@ -126,6 +136,8 @@ class ReportForm:
         about = f", task {asked.task}" if asked.task else ""
         question = f" ({asked.question})" if asked.question else ""
         lines = [f"Your report as @{asked.role}: {asked.kind}{question}{about}."]
+        if why := came_back(asked):
+            lines += ["It came back:", *(f"  {line}" for line in why)]
         if asked.reask:
             lines.append(visible(f"Your last answer did not count: {asked.reask}"))
         if asked.writable:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import shlex
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.gate import Policy
 from pipeline.outcomes import Reason
 from pipeline.policy.scope import Action, Grant, TestScope, Writes
+from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.drafts import redraft
@@ -451,17 +454,19 @@ def test_open_findings_stand_in_the_form_and_files_are_judged_before(repository:
     assert (code, "no try is used up" in " ".join(told.split())) == (2, True)
 
 
-def drafted(repository: Repository, number: int, kind: str, report: dict[str, Any] | None) -> None:
+def drafted(
+    repository: Repository, number: int, kind: str, report: dict[str, Any] | None, role: Role = Role.ORCHESTRATOR
+) -> None:
     """Let a draft of run-GAL-1 be over; without a report it counts for nothing."""
     run = Run.load(repository.worktree / ".workflow/run-GAL-1", driving=True)
-    name = f"{number:03}-{kind}-orchestrator"
+    name = f"{number:03}-{kind}-{role}"
     record = DispatchRecord(
         dispatch=name,
         number=number,
         step="plan",
         visit=number,
         resumes=0,
-        role=Role.ORCHESTRATOR,
+        role=role,
         kind=kind,
         question=None,
         task=None,
@@ -495,6 +500,9 @@ def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: 
     redraft(Run.load(repository.worktree / ".workflow/run-GAL-1", driving=True), {"plan.md": "# Plan\nold\n"})
     desk = lay_out(repository, Role.ORCHESTRATOR, "plan", number=5)
     lay_artifact(desk, "previous_plan", "# Plan\nnew\n")
+    lay_artifact(
+        desk, "feedback", f"# Feedback of a person\n\nNo:\n\n* name {'the input ' * 9}\n" + "and \u202emore\n" * 99
+    )
     code, told = at_a_terminal(
         "hand-in", VISUAL=editor(tmp_path, "text = text.replace('- second\\n', '- second\\n  - one more\\n')")
     )
@@ -502,8 +510,35 @@ def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: 
     seen = (tmp_path / "seen-0").read_text()
     assert "It began with the report of 002-plan-orchestrator" in " ".join(seen.split())
     assert "edited at the gate" in seen
+    assert seen.split("\n")[1:4] == ["# It came back:", "#   Feedback of a person", "#   No:"]
+    assert re.search(r"\n#     [a-z ]+\n#   and \\u202emore\n", seen), "what is wrapped goes on below its text"
+    assert "\n#   (all of it: artifacts/feedback beside the desk)\n" in seen
     assert "\n#   - old\n#   + new\n" in seen
     assert json.loads(desk.report.read_text()) == {**PLAN["report"], "risks": ["second", "one more"]}
+
+
+SHOWS: dict[str, Any] = {
+    "verdict": "TESTS_READY",
+    "tests": [{"id": "tests/test_app.py::test_a"}],
+    "criteria": [{"id": "C1", "tests": ["tests/test_app.py::test_a"]}],
+}
+
+
+def test_tests_that_are_written_again_begin_with_the_last_report(repository: Repository, tmp_path: Path) -> None:
+    drafted(repository, 1, "write-tests", SHOWS, Role.TEST)
+    drafted(repository, 2, "write-tests", {"verdict": "BLOCKED", "problem": "no file"}, Role.TEST)
+    desk = lay_out(repository, Role.TEST, "write-tests", number=3)
+    body = "## Acceptance Criteria\n\n- [ ] C1: it is a\n- [ ] C2: it is b\n"
+    lay_artifact(desk, "task", task_md(Task(id="1", title="a", files=(), test_files=(), body=body)))
+    lay_artifact(desk, "findings", "# RED measurement of task 1: ILLEGAL_RED\n\n- refused: it errs\n")
+    answer = "text = text.replace('      -\\n    reason:', '    reason: an old one')"
+    code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, answer))
+    assert code == 0, told
+    seen = (tmp_path / "seen-0").read_text()
+    assert "# It came back:\n#   RED measurement of task 1: ILLEGAL_RED\n#   - refused: it errs\n" in seen
+    assert "It began with the report of 001-write-tests-test" in seen, "what was no report of tests is none to revise"
+    second = {"id": "C2", "reason": "an old one"}
+    assert json.loads(desk.report.read_text()) == {**SHOWS, "criteria": [*SHOWS["criteria"], second]}
 
 
 def test_a_form_has_no_task_where_the_split_is_asked_for_by_itself(repository: Repository) -> None:
@@ -571,6 +606,9 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     )
     assert shell.stdout == f"{desk.files.resolve()}\n"
     told = desk_command("GAL-1").stdout
+    lay_artifact(desk, "diagnosis", "# Diagnosis\n\nround() takes half a cent\nto the even neighbour.\n")
+    why = "It came back:\n  Diagnosis\n  round() takes half a cent\n  to the even neighbour.\n"
+    assert desk_command("GAL-1").stdout == f"{told}\n{why}"
     assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
     assert told.endswith(
         "# What is asked: implement\n\nMake `A task` in `../PROMPT.md`.\n\n* a: one two three\n\n# This request: x\n"
