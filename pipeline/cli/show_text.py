@@ -88,6 +88,7 @@ def _head(document: ShowDocument) -> Rows:
         stopped = document.reason is Reason.INTERRUPTED  # by a person: what stays is said, and no cause
         rows.append(("kept" if stopped else "because", several_lines(document.note)))
     done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
+    done += f", landed on {document.landed_on}" if document.landed_on is not None else ""
     rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
     if document.recipe not in {None, "issue"}:
         rows.append(("recipe", visible(str(document.recipe))))

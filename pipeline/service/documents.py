@@ -158,7 +158,9 @@ class ShowDocument(_Document):
     dispatches: tuple[DispatchLine, ...]
     commits: tuple[str, ...]
     landed: bool | None = None
-    """Whether the base has the commits of a linked worktree's run; null where there is nothing to merge."""
+    """Whether the base has the commits of the run; null where there is nothing to merge."""
+    landed_on: str | None = None
+    """The branch that has them: what `land` put them on, else the base; null where none is known to have them."""
     follow_ups: tuple[str, ...]
     sandbox: BoxFacts
     usage: UsageFacts

@@ -118,6 +118,7 @@ def test_landing_of_a_branch_without_a_worktree(scene: Scene) -> None:
     other = scene.place / "other"
     assert parked(scene, reason="done")["outcome"] == "completed"
     assert project.document("show", "GAL-1")["landed"] is False
+    assert "landed on" not in project.redfirst("show", "GAL-1").stdout
 
     def told(cwd: Path | None = None) -> list[str]:
         return actions_of(json.loads(project.redfirst("show", "GAL-1", "--json", cwd=cwd).stdout))[2:]
@@ -132,6 +133,7 @@ def test_landing_of_a_branch_without_a_worktree(scene: Scene) -> None:
     (project.root / "new.txt").unlink()
     project.git("fetch", "--quiet", ".", "+work:main")
     assert (told(), project.document("show", "GAL-1")["landed"]) == ([], True)
+    assert ", landed on main\n" in project.redfirst("show", "GAL-1").stdout
 
 
 @pytest.mark.broad

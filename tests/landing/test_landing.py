@@ -36,7 +36,8 @@ def test_a_finished_run_lands_where_the_base_moved_and_what_it_left_goes(tmp_pat
     again = fleet.land("GAL-1")
     assert [(line["status"], line["why"]) for line in again["runs"]] == [("already", ["main has its commits already"])]
     assert fleet.project.git("rev-parse", "main") == told["after"] == again["after"]
-    assert fleet.show("GAL-1")["landed"] is True
+    shown = fleet.show("GAL-1")
+    assert (shown["landed"], shown["landed_on"]) == (True, "main")
     swept = fleet.project.document("gc", "--apply", "--older-than", "0s")["things"]
     assert [(line["what"], line["status"]) for line in swept] == [(str(fleet.worktrees["run-GAL-1"]), "removed")]
     assert not fleet.worktrees["run-GAL-1"].exists()
