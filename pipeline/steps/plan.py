@@ -26,6 +26,8 @@ from pipeline.steps.asking.words import baseline_md
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
+    from pipeline.reports.problems import Problem
+    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 _NO_TASK: Final = (
@@ -81,10 +83,7 @@ def _drafted(
 ) -> Event:
     """Write a draft, and return what came of it; `number` is that of its dispatch."""
     tasks = accepted(tasks_of_plan(ctx, report))
-    title = tracker.in_tree(ctx.repository, ctx.state.start).read(ctx.issue).title
-    text = plan_md(report, ctx.issue, title, attempt)
-    existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
-    problems = [*lint_plan(text, files=report.files, existing=existing), *(lint_tasks(ctx, tasks) if tasks else ())]
+    text, problems = linted(ctx, report, tasks, attempt)
     names = redraft(ctx.run, {PLAN: text, **{task_file(task.id): task_md(task) for task in tasks}})
     signal = drafted(problems)
     if signal is Signal.HYGIENE:
@@ -93,6 +92,17 @@ def _drafted(
     brought = many or (", one task" if tasks else "")
     note = f"{counted(len(report.files), 'file')}{brought}"
     return Event(signal=signal, note=note, evidence=(*names, *evidence))
+
+
+def linted(
+    ctx: Context, report: PlanReport | PlanAndTasks, tasks: tuple[Task, ...], revision: int
+) -> tuple[str, list[Problem]]:
+    """Return the text of a plan, and what is wrong with it and with the tasks that came with it."""
+    title = tracker.in_tree(ctx.repository, ctx.state.start).read(ctx.issue).title
+    text = plan_md(report, ctx.issue, title, revision)
+    existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
+    found = lint_plan(text, files=report.files, existing=existing)
+    return text, [*found, *(lint_tasks(ctx, tasks) if tasks else ())]
 
 
 def _plan(report: Report) -> PlanReport | PlanAndTasks:

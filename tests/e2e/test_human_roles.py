@@ -175,15 +175,34 @@ def test_a_plan_that_comes_back_is_in_the_form_that_its_author_opens(tmp_path: P
     driver = begin(project, "run", "GAL-1", "--agent", "orchestrator=human")
     given = tmp_path / "report.json"
     opened: list[dict[str, Any]] = []
+
+    def refused(asked: Asked, report: dict[str, Any]) -> tuple[str, str]:
+        given.write_text(json.dumps(report))
+        error = hand_in(project, asked, "--report", str(given))["error"]
+        return error["message"].removeprefix("Nothing was handed in. ").partition(". ")[0], error["pointer"]
+
     for desk, asked in turns(project, driver):
         form = ReportForm(desk, asked, Difference((), (), {}, {}))
         form.opened()
         opened.append(form.read()[1].report)
+        gone = [{"path": "gone.py", "action": "modify"}]
+        why = "gone.py does not exist; accepted for a new file is the action create (H007)"
+        if asked.kind == "split":
+            task = SPLIT["report"]["tasks"][0]
+            assert refused(asked, {"tasks": [{**task, "files": gone}]}) == (f"task 1: {why}", "/tasks/0/files/0/path")
+        else:
+            assert refused(asked, {**PLAN["report"], "files": [*PLAN["report"]["files"], *gone]}) == (
+                why,
+                "/files/1/path",
+            )
+            vague = {**PLAN["report"], "risks": ["none", "TODO"]}
+            assert refused(asked, vague)[1] == "/risks/1"
         given.write_text(json.dumps(SPLIT["report"] if asked.kind == "split" else opened[-1] or PLAN["report"]))
         assert hand_in(project, asked, "--report", str(given))["ok"] is True
     document = result(driver)
     assert document.get("outcome") == "completed", document
     assert opened == [{}, PLAN["report"], {}]
+    assert not [line for line in project.journal() if line["data"].get("signal") == "HYGIENE"]
 
 
 @pytest.mark.broad
