@@ -136,7 +136,7 @@ def _start(address: str, language: str) -> None:
 
 
 def _load() -> None:
-    """Import what `redfirst` may import, whatever it is asked for."""
+    """Import what `redfirst` may import, whatever it is asked for, and make what it makes once in its life."""
     sys.argv[0] = "redfirst"
     if os.environ[LANGUAGE]:
         sys.path.append(str(Path(__file__).parent))
@@ -146,6 +146,10 @@ def _load() -> None:
     for module in pkgutil.walk_packages(pipeline.__path__, "pipeline."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    kinds = importlib.import_module("pipeline.reports.kinds")
+    for kind in kinds.KINDS.values():  # a whole run makes these schemas once, which is an eighth of what it costs
+        for role in kind.by_role:
+            kinds.report_schema(kind.name, role)
 
 
 def _listen(address: str) -> socket.socket:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -148,10 +149,16 @@ def report_schema(kind: str, role: Role, question: Question | None = None, *, as
     Raises:
         LookupError: nobody may be asked this.
     """
-    schema = report_type(kind, role, question).json_schema(by_alias=True)
+    schema: dict[str, Any] = json.loads(_schema(kind, Role(role), None if question is None else Question(question)))
     if not asks:
         schema.get("properties", {}).pop("question", None)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+@cache
+def _schema(kind: str, role: Role, question: Question | None) -> str:
+    """Return the JSON Schema of all that may be answered, as text, which is read a hundred times faster than made."""
+    return json.dumps(_adapter(kind, role, question).json_schema(by_alias=True))
 
 
 @cache

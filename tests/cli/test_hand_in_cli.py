@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import forked
 import pytest
 from kit import PLAN, SPLIT
 from runs.real import alone, begin, event, make_repository
@@ -98,15 +99,12 @@ def lay_rules(repository: Repository, desk: Desk, *paths: str) -> None:
     desk.put(desk.rules, rules_of(Policy(Writes.TASK, grants, TestScope()), repository, "HEAD", checkout))
 
 
+def redfirst(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return forked.run([str(REDFIRST), *argv], cwd=cwd or Path.cwd(), env=os.environ, timeout=300)
+
+
 def hand_in(*argv: str, cwd: Path | None = None, code: int = 0) -> dict[str, Any]:
-    done = subprocess.run(
-        [str(REDFIRST), "hand-in", *argv, "--json"],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = redfirst("hand-in", *argv, "--json", cwd=cwd)
     assert done.returncode == code, done.stdout + done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
     return document
@@ -117,7 +115,7 @@ def message(*argv: str) -> str:
 
 
 def next_of_show() -> list[str]:
-    done = subprocess.run([str(REDFIRST), "show", "GAL-1"], capture_output=True, text=True, check=True)
+    done = redfirst("show", "GAL-1")
     return [line.removeprefix("  next").strip() for line in done.stdout[done.stdout.index("  next") :].splitlines()]
 
 
@@ -136,9 +134,7 @@ def test_what_changed_is_said_and_that_nobody_drives_the_run(repository: Reposit
 @pytest.mark.broad
 def test_for_a_person_it_says_how_it_goes_on(repository: Repository) -> None:
     lay_out(repository)
-    done = subprocess.run(
-        [str(REDFIRST), "hand-in", "--verdict", "COMPLETE"], capture_output=True, text=True, check=False
-    )
+    done = redfirst("hand-in", "--verdict", "COMPLETE")
     assert done.stdout.splitlines()[0] == "handed in 003-step-make of run-GAL-1"
     assert "redfirst resume run-GAL-1" in done.stdout
 
@@ -227,9 +223,7 @@ def test_what_the_gate_would_refuse_costs_no_try(repository: Repository) -> None
         "test_app.py": ("test-file", "rm test_app.py"),
         "kept.py": ("deletion-not-named", "git checkout -- kept.py"),
     }
-    done = subprocess.run(
-        [str(REDFIRST), "hand-in", "--verdict", "COMPLETE"], capture_output=True, text=True, cwd=desk.files, check=False
-    )
+    done = redfirst("hand-in", "--verdict", "COMPLETE", cwd=desk.files)
     assert "no try is used up" in done.stderr
     assert "  - rm test_app.py   # test-file: " in done.stderr
     (desk.files / "test_app.py").unlink()
@@ -586,9 +580,7 @@ def test_the_word_of_the_log_is_a_verdict(repository: Repository, tmp_path: Path
 
 
 def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(REDFIRST), "desk", *argv], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    return redfirst("desk", *argv, cwd=cwd)
 
 
 @pytest.mark.broad

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ _STARTS: Final = ("redfirst ", "git ", "cd ", "kill ", "npm ")
 _OTHER_PROGRAMS: Final = ("ls ", "pip ")
 _HELD: Final = re.compile(r'"\.\.\."|(?<![\w/-])(?!COMMIT|PLACE|TODO|GAL)[A-Z]{2,}(?![\w-])')
 _KEYWORDS: Final = {"actions", "safe_next_actions"}
+_MAY_ADVISE: Final = re.compile(rf"actions\b|{'|'.join(_STARTS)}")
 _SAID: Final = re.compile(r"(?:(?<=[\w'])|(?<= {}))   #.*")
 """What is said of a command beside it."""
 _REDFIRST: Final = (
@@ -73,12 +75,16 @@ def _advice(tree: ast.AST) -> Iterator[str]:
             yield from (found[0] for found in _WITHIN.finditer(text))
 
 
-def sites() -> set[tuple[str, str]]:
-    found: set[tuple[str, str]] = set()
-    for path in sorted(ROOT.rglob("*.py")):
-        name = path.relative_to(ROOT).as_posix()
-        found |= {(name, text) for text in _advice(ast.parse(path.read_text(encoding="utf-8")))}
-    return found
+@cache
+def _modules() -> dict[str, ast.Module]:
+    """Return the modules that may advise a command, by their path; the others need not be parsed."""
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py"))}
+    return {name: ast.parse(text) for name, text in texts.items() if _MAY_ADVISE.search(text)}
+
+
+@cache
+def sites() -> frozenset[tuple[str, str]]:
+    return frozenset((name, text) for name, module in _modules().items() for text in _advice(module))
 
 
 def executed(module: str, text: str) -> bool:
@@ -113,9 +119,9 @@ def test_every_outcome_and_reason_has_a_situation_or_a_reason_not_to() -> None:
 
 def test_what_stands_among_the_actions_is_a_command() -> None:
     sentences = [
-        (path.name, text)
-        for path in sorted(ROOT.rglob("*.py"))
-        for text in _given(ast.parse(path.read_text(encoding="utf-8")))
+        (name, text)
+        for name, module in _modules().items()
+        for text in _given(module)
         if " " in text.strip() and not text.startswith((*_STARTS, *_OTHER_PROGRAMS, "{}"))
     ]
     assert sentences == [], "what is no command belongs into the message"

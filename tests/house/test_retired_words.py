@@ -18,6 +18,7 @@ RIDDLES = {"absent", "heard", "obeyed", "provisional", "quiet", "remembered", "s
 """Participles that were names: what is heard, of whom? They stay words of sentences."""
 ALONE = {"acting", "elsewhere", "kept", "later", "plain", "stage", "watched"}
 """Names of nothing where they stand alone; `later` beside `earlier`, for a local value, is plain English."""
+_ANY = re.compile("|".join(PICTURES | RIDDLES | ALONE), re.IGNORECASE)
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -59,9 +60,11 @@ def test_a_retired_word_is_found(source: str, words: list[str]) -> None:
 
 def retired_in(source: str) -> Iterator[str]:
     """Yield the names that a module gives, and the sentences that it says, with a retired word."""
-    tree = ast.parse(source)
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    if not _ANY.search(source):
+        return
+    nodes = list(ast.walk(ast.parse(source)))
+    documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         yield from retired_names(_given_by(node))
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in ALONE:
             yield node.name
