@@ -7,10 +7,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from house.documents import command_of, every_command
+from house.documents import command_of, every_command, whole_program
 from typer.core import TyperGroup
-
-from pipeline.cli.main import program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +26,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    program().main([*words], prog_name="redfirst", standalone_mode=False)
+    whole_program().main([*words], prog_name="redfirst", standalone_mode=False)
     return capsys.readouterr().out
 
 

@@ -30,18 +30,35 @@ RUN = "/runs/run-GAL-1"
 PLAN = f"{RUN}/edit?file=plan.md"
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return waiting(tmp_path_factory.mktemp("waiting"))
+
+
 @pytest.fixture
-def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
-    """Return a run that waits at gate plan."""
-    found = waiting(tmp_path)
-    at_home(found.project, monkeypatch)
-    return found
+def played(shared: Played, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
+    """Return a run that waits at gate plan; a test may change its plan and its issue, but not answer it."""
+    at_home(shared.project, monkeypatch)
+    files = [shared.project.run_folder() / "plan.md", shared.project.root / "TODO" / "GAL-1.md"]
+    before = [(file, file.read_bytes()) for file in files]
+    yield shared
+    for file, content in before:
+        file.write_bytes(content)
 
 
 @pytest.fixture
 def browser(played: Played) -> Iterator[Browser]:
     with opened(played.project.root) as found:
         yield found
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Played, Browser]]:
+    """Return a run that waits at gate plan, to be answered, and who looks at it."""
+    found = waiting(tmp_path)
+    at_home(found.project, monkeypatch)
+    with opened(found.project.root) as browser:
+        yield found, browser
 
 
 def written(page: str) -> str:
@@ -61,7 +78,8 @@ def after(text: str, words: str) -> str:
     return text.replace("## Approach\n", f"## Approach\n\n{words}\n", 1)
 
 
-def test_an_edit_is_checked_written_and_counts(played: Played, browser: Browser) -> None:
+def test_an_edit_is_checked_written_and_counts(mine: tuple[Played, Browser]) -> None:
+    played, browser = mine
     file = played.project.run_folder() / "plan.md"
     assert f'href="{PLAN}"' in browser.get(f"{RUN}/packet").text
     text = written(browser.get(PLAN).text)
@@ -185,7 +203,8 @@ def test_a_task_is_edited_at_gate_split_and_a_problem_names_its_file(
     assert "task-1.md counts as you edited it" in played.project.redfirst("approve", "--no-drive").stderr
 
 
-def test_an_edit_after_the_answer_is_refused_and_kept_on_the_page(played: Played, browser: Browser) -> None:
+def test_an_edit_after_the_answer_is_refused_and_kept_on_the_page(mine: tuple[Played, Browser]) -> None:
+    played, browser = mine
     said = browser.hidden(PLAN)
     played.project.redfirst("approve", "--no-drive")
     late = browser.post(f"{RUN}/edit", {**said, "text": "my words"})

@@ -6,6 +6,7 @@ import itertools
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -81,12 +82,18 @@ def commands_in(group: TyperGroup, above: tuple[str, ...] = ()) -> Iterator[tupl
 
 def every_command() -> list[tuple[tuple[str, ...], TyperCommand]]:
     """Return every command of the program that is no group, with its words."""
-    return list(commands_in(program()))
+    return list(commands_in(whole_program()))
+
+
+@cache
+def whole_program() -> TyperGroup:
+    """Return the command line, made once."""
+    return program()
 
 
 def command_of(words: list[str]) -> tuple[TyperCommand | TyperGroup, list[str]]:
     """Return the command that is meant, and the words that follow its name."""
-    command: TyperCommand | TyperGroup = program()
+    command: TyperCommand | TyperGroup = whole_program()
     while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
         assert words[0] in command.commands, f"there is no command {words[0]}"
         found, words = command.commands[words[0]], words[1:]

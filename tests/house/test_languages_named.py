@@ -52,11 +52,11 @@ def test_nothing_outside_of_languages_names_a_language() -> None:
 
 def named_in(path: Path) -> list[str]:
     """Return the texts in the code of a module, not in its documentation or messages, that name a language."""
-    tree = ast.parse(path.read_text())
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    said = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     texts = [
         node.value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
     ]
     return [text for text in texts if " " not in text and NAMED.search(text) and not OURS.fullmatch(text)]
