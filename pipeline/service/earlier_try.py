@@ -25,6 +25,7 @@ _TESTS: Final = "write-tests"
 _READY: Final = "TESTS_READY"
 _MOST_LINES: Final = 24
 _MOST_CHARS: Final = 2000
+_SECTION: Final = re.compile(r"^## (.*)$")
 _HEADING: Final = re.compile(r"^#+ ")
 
 
@@ -45,7 +46,7 @@ def came_back(asked: Asked) -> list[str]:
     told: list[str] = []
     for name in _SAID:
         text = "\n".join(file.read_text(encoding="utf-8") for file in asked.artifact(name))
-        lines = [visible(_HEADING.sub("", line.rstrip()), keep="\t") for line in text.split("\n") if line.strip()]
+        lines = [_plain(line.rstrip()) for line in text.split("\n") if line.strip()]
         room = _MOST_CHARS
         for line in lines[:_MOST_LINES]:
             told += [line if len(line) <= room else f"{line[:room]} ..."] if room > 0 else []
@@ -53,6 +54,10 @@ def came_back(asked: Asked) -> list[str]:
         if room < 0 or len(lines) > _MOST_LINES:
             told.append(f"(all of it: artifacts/{name} beside the desk)")
     return told
+
+
+def _plain(line: str) -> str:
+    return visible(_HEADING.sub("", _SECTION.sub(r"\1:", line)), keep="\t")
 
 
 def previous_report(asked: Asked) -> PreviousReport | None:

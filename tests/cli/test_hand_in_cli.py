@@ -495,7 +495,9 @@ def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: 
     desk = lay_out(repository, Role.ORCHESTRATOR, "plan", number=5)
     lay_artifact(desk, "previous_plan", "# Plan\nnew\n")
     lay_artifact(
-        desk, "feedback", f"# Feedback of a person\n\nNo:\n\n* name {'the input ' * 9}\n" + "and \u202emore\n" * 99
+        desk,
+        "feedback",
+        f"# Feedback of a person\n\n## Answer\n\nNo:\n\n* name {'the input ' * 9}\n" + "and \u202emore\n" * 99,
     )
     code, told = at_a_terminal(
         "hand-in", VISUAL=editor(tmp_path, "text = text.replace('- second\\n', '- second\\n  - one more\\n')")
@@ -504,7 +506,7 @@ def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: 
     seen = (tmp_path / "seen-0").read_text()
     assert "It began with the report of 002-plan-orchestrator" in " ".join(seen.split())
     assert "edited at the gate" in seen
-    assert seen.split("\n")[1:4] == ["# It came back:", "#   Feedback of a person", "#   No:"]
+    assert seen.split("\n")[1:5] == ["# It came back:", "#   Feedback of a person", "#   Answer:", "#   No:"]
     assert re.search(r"\n#     [a-z ]+\n#   and \\u202emore\n", seen), "what is wrapped goes on below its text"
     assert "\n#   (all of it: artifacts/feedback beside the desk)\n" in seen
     assert "\n#   - old\n#   + new\n" in seen
