@@ -92,7 +92,7 @@ def _due(run: Run | RecipeRun, gate: str, now: datetime) -> OnTimeout | None:
 
     Nobody's silence sends a run back twice in a row, since each draft is paid for, and none answers a question.
     """
-    asked = gates.config_of(run).gates
+    asked = gates.gates_config_of(run)
     began = opened(run, gate)
     if asked.timeout is None or asked.on_timeout is OnTimeout.WAIT:
         return None
@@ -141,5 +141,5 @@ def _do(repository: Repository, folder: Path, gate: str, then: OnTimeout, now: d
 
 
 def _feedback(run: Run | RecipeRun) -> str:
-    timeout = gates.config_of(run).gates.timeout
+    timeout = gates.gates_config_of(run).timeout
     return f"Nobody answered within {timeout}. Look for what may be unclear or too much in it, and draft it again."

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.boxes.orphans import end_lost
+from pipeline.config.gates import Gates
 from pipeline.config.model import Config
 from pipeline.engine.events import ConfigChanged, GateAnswered
 from pipeline.engine.run import sha256_hex
@@ -274,8 +275,20 @@ def _load_or_salvage(folder: Path, say: Callable[[str], None]) -> Run:
 
 def config_of(run: AnyRun) -> Config:
     """Return the configuration that a run was last driven with, as far as it is on record."""
-    changed = [line.data.config for line in run.journal.of(ConfigChanged) if line.data.config]
     try:
-        return Config.model_validate(changed[-1] if changed else run.info.config)
-    except ValidationError:  # an older version's
+        return Config.model_validate(_recorded(run))
+    except ValidationError:  # another version's
         return Config()
+
+
+def gates_config_of(run: AnyRun) -> Gates:
+    """Return what that configuration says of gates, whichever version wrote its other tables."""
+    try:
+        return Gates.model_validate(_recorded(run).get("gates", {}))
+    except ValidationError:
+        return Gates()
+
+
+def _recorded(run: AnyRun) -> Mapping[str, Any]:
+    changed = [line.data.config for line in run.journal.of(ConfigChanged) if line.data.config]
+    return changed[-1] if changed else run.info.config

@@ -45,10 +45,11 @@ def at_plan(parked: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def configured(folder: Path, **said: str) -> None:
-    """Let the run be one that was begun with this configuration of gates."""
+    """Let the run be one that another version began, with this configuration of gates."""
     path = folder / "run.json"
     record = json.loads(path.read_text("utf-8"))
-    record["config"] = {"gates": {**record["config"]["gates"], **said}}  # of a language that this process has not
+    config = record["config"]
+    record["config"] = {**config, "gates": {**config["gates"], **said}, "of_another_version": {"key": 1}}
     path.write_text(json.dumps(record), "utf-8")
 
 
