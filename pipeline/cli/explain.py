@@ -89,7 +89,7 @@ def whole_text(document: ExplainDocument, width: int | None = None) -> str:
     """Return every decision: one paragraph each, the reasons before the consequences."""
     decided_by = f"decided by {visible(document.workflow)} {visible(document.workflow_version)}"
     paragraphs = ["\n".join([_head(line), *columned(_reasons(line), width, indent=3)]) for line in document.decisions]
-    stands = "\n".join([*wrapped(_stands(document), width), decided_by])
+    stands = "\n".join([*wrapped(_stands(document), width), *_since(document, width), decided_by])
     return "\n\n".join([stands, *(paragraphs or [_NOTHING])])
 
 
@@ -101,7 +101,7 @@ def explain_text(document: ExplainDocument, width: int | None = None) -> str:
     if document.reason is Reason.ABANDONED and last.reason is Reason.INTERRUPTED:
         last = last.model_copy(update={"note": "", "says": ""})  # what was kept for going on is not any more
     whole = f"every decision, with evidence: redfirst explain {visible(document.run_id)} -v"
-    lines = [*wrapped(_stands(document), width), _head(last)]
+    lines = [*wrapped(_stands(document), width), *_since(document, width), _head(last)]
     # What follows and the rule that says so always fit; the evidence and the dispatches are for -v.
     lines += columned(first_rows(_in_short(last), _LINES // 2, width), width, indent=3)
     detours = [(f"{line.number}.", _detour(line)) for line in reversed(earlier) if _is_detour(line)]
@@ -130,12 +130,21 @@ def _stands(document: ExplainDocument) -> str:
     return visible(f"{document.run_id}: {stands}")
 
 
+def _since(document: ExplainDocument, width: int | None) -> list[str]:
+    rows = [("since", f"{_moment(line.at)} {visible(line.says)}") for line in document.since]
+    return columned(first_rows(rows, _LINES // 4, width), width, indent=0)
+
+
+def _moment(at: str) -> str:
+    return at[:_SECONDS].replace("T", " ")
+
+
 def _head(line: DecisionLine) -> str:
     task = f" task {visible(line.task)}" if line.task else ""
     slot = f" from @{line.role.value}" if line.role else ""
     phase = f"phase {line.phase}, " if line.phase != "-" else ""
     signal = paint(line.signal.value, _colour(line))
-    return f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{line.at[:_SECONDS].replace('T', ' ')})"
+    return f"{line.number}. {line.step}{task}: {signal}{slot}  ({phase}{_moment(line.at)})"
 
 
 def _reasons(line: DecisionLine) -> list[tuple[str, str]]:

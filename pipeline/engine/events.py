@@ -130,13 +130,17 @@ class Answerer(BaseModel):
 
 
 class GateAnswered(JournalEvent):
-    """A gate was answered; `artifacts` has the sha256 of the files seen. Older journals do not say by whom."""
+    """A gate was answered; `artifacts` has the sha256 of the files seen. Older journals do not say by whom.
+
+    `edited` are the drafts that count as a person edited them, each with where it is kept as it was drafted.
+    """
 
     KIND = "gate_answered"
 
     gate: str
     answer: str
     artifacts: dict[str, str] = {}
+    edited: dict[str, str | None] = {}
     actor: str | None = None
     via: str | None = None
 

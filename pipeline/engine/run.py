@@ -106,12 +106,18 @@ class MachineRun(Generic[StateT, EventT, DecisionT]):
         return bool(self.journal.lines) and isinstance(self.journal.lines[-1].data, RunQueued)
 
     def answer_gate(
-        self, answer: str, event: EventT, artifacts: Mapping[str, str] | None = None, by: Answerer | None = None
+        self,
+        answer: str,
+        event: EventT,
+        artifacts: Mapping[str, str] | None = None,
+        by: Answerer | None = None,
+        *,
+        edited: Mapping[str, str | None] | None = None,
     ) -> None:
-        """Record an answer at the gate of a lane; `artifacts` has the sha256 of the files that were seen, by path."""
+        """Record an answer at the gate of a lane; for *artifacts* and *edited* see `GateAnswered`."""
         gate = (self.state.trunk.gate or "") if event.lane == TRUNK else event.lane
         who: dict[str, str] = {} if by is None else by.model_dump()
-        said = {"gate": gate, "answer": answer, "artifacts": dict(artifacts or {}), **who}
+        said = {"gate": gate, "answer": answer, "artifacts": dict(artifacts or {}), "edited": dict(edited or {}), **who}
         self.journal.append(GateAnswered.model_validate(said))
         self.decide(event)
 

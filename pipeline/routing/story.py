@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase of the way of an issue: its number, its name in a word or two, and its steps."""
+    """A phase of the way of an issue: its number, its steps, and its name, which is that of the step it is for."""
 
     number: str
     name: str
@@ -23,19 +23,19 @@ class Phase:
 
     @property
     def words(self) -> str:
-        """Return number and name: `7 Code`."""
+        """Return number and name: `7 Implement`."""
         return f"{self.number} {self.name}"
 
 
 PHASES: Final = (
-    Phase("1", "Check", (Step.SANITY,)),
+    Phase("1", "Sanity", (Step.SANITY,)),
     Phase("2", "Issue", (Step.ISSUE,)),
     Phase("3", "Plan", (Step.PLAN,)),
     Phase("4", "Review plan", (Step.REVIEW_PLAN,)),
     Phase("5", "Split", (Step.SPLIT,)),
     Phase("5.5", "Review split", (Step.REVIEW_SPLIT,)),
-    Phase("6", "Tests", (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.SEAM)),
-    Phase("7", "Code", (Step.IMPLEMENT, Step.DIAGNOSE, Step.INTEGRATE)),
+    Phase("6", "Write tests", (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.SEAM)),
+    Phase("7", "Implement", (Step.IMPLEMENT, Step.DIAGNOSE, Step.INTEGRATE)),
     Phase("8", "Final review", (Step.FINAL_REVIEW,)),
     Phase("9", "Publish", (Step.PUBLISH,)),
 )

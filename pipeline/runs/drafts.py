@@ -137,6 +137,11 @@ def take_edits(run: Run, contents: Mapping[str, bytes]) -> dict[str, str | None]
     return found
 
 
+def edit_words(name: str, kept: str | None, who: str) -> str:
+    """Return that a draft counts as somebody edited it, and where it is kept as it was drafted."""
+    return f"{name} counts as {who} edited it" + (f"; as it was drafted it is {kept}" if kept is not None else "")
+
+
 def redraft(run: Run, texts: Mapping[str, str]) -> list[str]:
     """Write a new draft, by names, over what it replaces; return the names.
 

@@ -267,8 +267,15 @@ class DecisionLine(_Document):
     reason: Reason | None
 
 
+class SinceLine(_Document):
+    """What happened behind the last decision: a resumption, a landing, or why it did not land."""
+
+    at: str
+    says: str
+
+
 class ExplainDocument(_Document):
-    """What `explain --json` prints: the decisions, oldest first."""
+    """What `explain --json` prints: the decisions, oldest first, and what happened behind the last one."""
 
     schema_: Literal["redfirst.explain/1"] = Field(default="redfirst.explain/1", alias="schema")
     ok: Literal[True] = True
@@ -284,3 +291,4 @@ class ExplainDocument(_Document):
     queued: bool = False
     place: str
     decisions: tuple[DecisionLine, ...]
+    since: tuple[SinceLine, ...] = ()

@@ -13,19 +13,22 @@ from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade,
 from pipeline.engine.machine import TRUNK, action_value
 from pipeline.engine.run import sha256_hex
 from pipeline.outcomes import Outcome
+from pipeline.progress import counted
 from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Step
-from pipeline.runs.events import DispatchFinished, DispatchStarted, MeasuredTests
+from pipeline.runs.drafts import edit_words
+from pipeline.runs.events import DispatchFinished, DispatchStarted, Landed, LandingRefused, MeasuredTests
 from pipeline.runs.facts import counter_of, exhausted_counter, lanes_words, place_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.service.document_lines import STAGES, TO_FIX, dispatch_line, finding_line, finding_text, read_review
-from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, TestsLine
+from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, SinceLine, TestsLine
 from pipeline.service.other_worktrees import texts_as_typed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pipeline.engine.journal import Line
@@ -81,6 +84,7 @@ def explain_run(folder: Path, here: Repository, *, last: bool = False) -> Explai
         queued=run.queued,
         place=place_of(run),
         decisions=tuple(line.model_copy(update={"note": note}) for line, note in zip(chosen, notes, strict=True)),
+        since=tuple(SinceLine(at=line.at, says=says) for line in between for says in _happening(line)),
     )
 
 
@@ -111,7 +115,7 @@ def _decision(
         says=row.says if row else "",
         action=action_value(decision.action),
         then=then_words(decision.action, seen),
-        before=tuple(filter(None, map(_happening, between))),
+        before=tuple(says for line in between for says in _happening(line)),
         dispatches=tuple(dispatch_line(run, record, live=live) for record in records),
         tests=tuple(_tests(line.data) for line in between if isinstance(line.data, MeasuredTests)),
         facts=_facts(run, decided, evidence),
@@ -133,17 +137,23 @@ def _evidence(run: Run, path: str, written: dict[str, str]) -> EvidenceLine:
     return EvidenceLine(path=path, state=state, kept=same[-1] if same else None)
 
 
-def _happening(line: Line) -> str:
+def _happening(line: Line) -> Iterator[str]:
     match line.data:
         case RunResumed(was=was):
-            return f"the run was resumed on {line.host}; it was {was or 'interrupted'}"
-        case GateAnswered(gate=gate, answer=answer, actor=actor):
-            return f"{actor or 'a person'} answered at the gate {gate}: {answer}"
+            yield f"the run was resumed on {line.host}; it was {was or 'interrupted'}"
+        case GateAnswered(gate=gate, answer=answer, actor=actor, edited=edited):
+            who = actor or "a person"
+            yield f"{who} answered at the gate {gate}: {answer}"
+            yield from (edit_words(name, kept, who) for name, kept in edited.items())
         case ConfigChanged(limits=limits, changes=changes):
             said = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(limits.items()))
-            return f"the configuration changed: {'; '.join(changes) or f'limits from here on: {said}'}"
+            yield f"the configuration changed: {'; '.join(changes) or f'limits from here on: {said}'}"
+        case Landed(onto=onto, base=base, commits=commits):
+            yield f"landed: {onto} went from {base[:12]} to {commits[-1][:12]} with {counted(len(commits), 'commit')}"
+        case LandingRefused(onto=onto, found=found, why=why):
+            yield f"did not land on {onto}: {'; '.join(why) or found.replace('_', ' ')}"
         case _:
-            return ""
+            pass
 
 
 def _tests(ran: MeasuredTests) -> TestsLine:

@@ -20,7 +20,7 @@ from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.claimants import claimant
-from pipeline.runs.drafts import PLAN, open_drafts, take_edits, task_file
+from pipeline.runs.drafts import PLAN, edit_words, open_drafts, take_edits, task_file
 from pipeline.runs.events import PublishOnto
 from pipeline.runs.facts import last_note
 from pipeline.runs.gates import WAYS_BACK, gate_place
@@ -120,10 +120,11 @@ def approve(ctx: Context, by: Answerer, at: str | None, look: Callable[[], objec
     _require_unchanged(ctx, contents)
     changed = gate == "split" and specs != tuple(ctx.state.tasks[task_id].spec for task_id in ctx.state.queue)
     ctx.go_on()
-    for name, kept in take_edits(ctx.run, contents).items():
-        drafted = f"; as it was drafted it is {kept}" if kept is not None else ""
-        ctx.say(f"    {name} counts as you edited it{drafted}")
-    ctx.run.answer_gate("approved", Event(signal=Signal.APPROVED, tasks=specs if changed else ()), hashes, by)
+    taken = take_edits(ctx.run, contents)
+    for name, kept in taken.items():
+        ctx.say(f"    {edit_words(name, kept, 'you')}")
+    event = Event(signal=Signal.APPROVED, tasks=specs if changed else ())
+    ctx.run.answer_gate("approved", event, hashes, by, edited=taken)
 
 
 def _require_unchanged(ctx: Context, contents: Mapping[str, bytes]) -> None:

@@ -23,6 +23,7 @@ from pipeline.engine.events import (
 )
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
+from pipeline.runs.drafts import edit_words
 from pipeline.runs.events import (
     ChangeAdmitted,
     ChangeRejected,
@@ -116,8 +117,9 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"task {task}: {status}"
         case GateOpened(gate=gate):
             return f"gate {gate}: waits for a person"
-        case GateAnswered(gate=gate, answer=answer, actor=actor, via=via):
-            return f"gate {gate}: {answer}" + (f" by {actor} ({via})" if actor is not None else "")
+        case GateAnswered(gate=gate, answer=answer, actor=actor, via=via) as said:
+            edits = (f"; {edit_words(name, kept, actor or 'a person')}" for name, kept in said.edited.items())
+            return f"gate {gate}: {answer}" + (f" by {actor} ({via})" if actor is not None else "") + "".join(edits)
         case PointPassed(point=point):
             return f"point {point}: passed"
         case InputRequested(question=question, note=note):

@@ -218,7 +218,12 @@ def test_a_result_that_does_not_land_is_told_with_what_is_in_the_way(
         assert (refused.status_code, "f1.sum" in refused.text) == (409, True), refused.text
         mine.write_text(whole, "utf-8")
         assert browser.post(f"{RUN}/land", browser.hidden(RUN)).status_code == 303
-        assert "and main has them" in browser.get(RUN).text
+        text = browser.get(RUN).text
+        assert "and main has them" in text
+        was, now = fleet.project.git("rev-parse", "main@{1}", "main").split()
+        landed = f"landed: main went from {was[:12]} to {now[:12]} with 2 commits"
+        assert "did not land" not in text.partition(landed)[0], "the newest first"
+        assert landed in " ".join(fleet.project.redfirst("explain", "GAL-1").stdout.split())
         late = browser.get(f"{RUN}/packet").text
         assert ("redfirst show run-GAL-1" in late, "redfirst resume" in late, f'href="{RUN}"' in late) == (
             True,

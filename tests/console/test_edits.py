@@ -99,6 +99,10 @@ def test_an_edit_is_checked_written_and_counts(mine: tuple[Played, Browser]) -> 
     assert file.read_text() == better
     assert "Twice is added." in browser.get(f"{RUN}/packet").text
     assert "counts as you edited it" in played.project.redfirst("approve", "--no-drive").stderr
+    told = "plan.md counts as Ada edited it; as it was drafted it is plan-1.md"
+    assert told in browser.get(RUN).text
+    assert told in played.project.redfirst("show", "GAL-1", "--log").stdout
+    assert told in " ".join(played.project.redfirst("explain", "GAL-1", "-v").stdout.split())
 
 
 def test_an_edit_of_what_has_changed_is_refused_and_kept_on_the_page(played: Played, browser: Browser) -> None:

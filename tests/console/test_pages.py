@@ -60,7 +60,7 @@ def test_a_run_explains_itself(browser: Browser) -> None:
         "greet.check::two",
         '<span class="mark red">RED</span><span class="mark green">GREEN</span>',
         "<desc",
-        "7 Code: done",
+        "7 Implement: done",
         "GREEN measured, nothing else broke",
         f"{RUN}/files/plan.md",
     ):

@@ -120,6 +120,8 @@ def test_every_step_is_told_and_is_in_one_phase_at_most() -> None:
     assert set(TOLD) == set(Step)
     assert {step for step in Step if phase_with(step) is None} == {Step.FAILURE, Step.GATE}
     assert all(usual_next(step) for step in Step)
+    for phase in PHASES:
+        assert phase.name.lower().replace(" ", "-") in phase.steps, "a phase has no other name than its step"
 
 
 def test_what_an_answer_does_is_told_beside_that_answer() -> None:
