@@ -13,21 +13,23 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
-from pipeline.console.frame import wants_json
+from pipeline.console.comments import feedback_of, words_of
+from pipeline.console.frame import status_of, wants_json
 from pipeline.console.guard import TOKEN
 from pipeline.console.issues import Issues
 from pipeline.console.pages import address_of, state_seen
 from pipeline.console.patches import files_of, tests_of
-from pipeline.console.texts import clipped
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.outcomes import Reason
 from pipeline.runs.gates import WAYS_BACK
-from pipeline.runs.recipe_run import is_of_recipe, load_run
+from pipeline.runs.recipe_run import is_of_recipe
 from pipeline.runs.roster import Roster, seen_from
 from pipeline.service import answers, detached, gates, recipe_run
 from pipeline.service.attend import attend
+from pipeline.service.explanation import explain_run
 from pipeline.service.live_view import live_view
+from pipeline.service.mistakes import mistakes_of
 from pipeline.service.packets import QUESTION, packet
 from pipeline.service.stopping import stop
 
@@ -40,15 +42,16 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from pipeline.runs.gates import GateAnswer
+    from pipeline.service.packets import Packet
 
     Fields = Mapping[str, str]
     T = TypeVar("T")
 
-_BODY_LIMIT: Final = 1024 * 1024
+_BODY_LIMIT: Final = 2 * 1024 * 1024
+_MOST_FIELDS: Final = 20_000
+"""Of one form: each line of the texts and of the changes that a page shows has a place for a comment."""
 _ATTEND_S: Final = 60.0
 """Seconds between two looks for gates that nobody answered in time."""
-_COMMENT: Final = "comment "
-"""What the name of a field begins with that has a comment on a line: then the file, and the line's number."""
 
 
 class Acts(Issues):
@@ -84,10 +87,15 @@ class Acts(Issues):
             return self.page(request, "moved.html", **of_run)  # what was seen there was answered
         if wants_json(request):
             return JSONResponse(found.model_dump(mode="json", by_alias=True))
+        return await self._packet(request, folder, of_run, found, moved=seen not in {None, found.digest})
+
+    async def _packet(
+        self, request: Request, folder: Path, of_run: dict[str, Any], found: Packet, **said: Any
+    ) -> Response:
         tests = tests_of(found.tasks)
         files, left_out = files_of(found.diff.files, found.diff.patch, tests) if found.diff is not None else ([], 0)
         approval, ways = answers_of(found.gate, found.answers)
-        moved = seen not in {None, found.digest}
+        wrong = mistakes_of(await self.read(explain_run, folder, self.repository)) if found.gate == "commit" else ()
         return self.page(
             request,
             "packet.html",
@@ -96,10 +104,11 @@ class Acts(Issues):
             files=files,
             left_out=left_out,
             tests=tests,
+            wrong=wrong,
             approval=approval,
             ways=ways,
-            moved=moved,
             folder=str(folder),
+            **said,
         )
 
     async def act(self, request: Request) -> Response:
@@ -113,11 +122,27 @@ class Acts(Issues):
         try:
             done = await self.act_on(self.acts[what], folder, fields)
         except UserError as error:
-            return self.error(request, error, back=address)
+            return await self._refused(request, folder, fields, error, address)
         if wants_json(request):
             said: Any = done
             return JSONResponse(said.model_dump(mode="json", by_alias=True) if said is not None else {"ok": True})
         return RedirectResponse(address, 303)
+
+    async def _refused(
+        self, request: Request, folder: Path, fields: Fields, error: UserError, address: str
+    ) -> Response:
+        """Return why nothing was done; what somebody wrote is shown again: where it can be sent, in the form."""
+        here = seen_from(self.repository, folder)
+        words = await self.read(words_of, here, folder, fields)
+        if not words or wants_json(request):
+            return self.error(request, error, back=address)
+        found: Packet | None = None
+        with suppress(UserError):  # it was answered meanwhile
+            found = await self.read(packet, here, folder, fields.get("gate"))
+        if found is None:
+            return self.error(request, error, back=address, words=words)
+        of_run = (await self.named(request))[1]
+        return await self._packet(request, folder, of_run, found, error=error, words=words, status=status_of(error))
 
     def foreign(self, request: Request, fields: Fields) -> Response | None:
         """Return the refusal of a form that is not of this session."""
@@ -155,7 +180,7 @@ class Acts(Issues):
             here,
             folder,
             answers.answerer(here, "console"),
-            feedback_of(folder, fields),
+            feedback_of(here, folder, fields),
             to=fields.get("to") or None,
             at=fields.get("gate"),
             seen=seen_of(fields),
@@ -203,20 +228,6 @@ def answers_of(gate: str, told: Sequence[GateAnswer]) -> tuple[str, tuple[tuple[
     return next(iter(does["approve"]), ""), tuple(zip(WAYS_BACK.get(gate, ()), does["reject"], strict=False))
 
 
-def feedback_of(folder: Path, fields: Fields) -> str:
-    """Return what somebody wrote, and below it their comments with the lines that these are on."""
-    parts = [fields.get("feedback", "").strip()]
-    run = load_run(folder, driving=False)
-    for name, comment in fields.items():
-        file, _, number = name.removeprefix(_COMMENT).rpartition(" ")
-        if not name.startswith(_COMMENT) or not number.isdecimal() or not comment.strip() or file not in run.artifacts:
-            continue
-        lines = (run.folder / file).read_text(encoding="utf-8", errors="replace").split("\n")
-        line = lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
-        parts.append(f"{file}, line {number}: {comment.strip()}\n\n> {clipped(line, 500)}")
-    return "\n\n".join(filter(None, parts))
-
-
 def seen_of(fields: Fields) -> str:
     """Return what a form says was seen.
 
@@ -245,5 +256,5 @@ async def fields_of(request: Request) -> Fields:
         body += chunk
         if len(body) > _BODY_LIMIT:
             raise UserError("That is more than a form may send.", Reason.USAGE)
-    found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=5000)
+    found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     return {name: values[-1].replace("\r\n", "\n") for name, values in found.items()}

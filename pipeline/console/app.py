@@ -69,6 +69,7 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
         Route("/runs/{key}/log", pages.log),
         Route("/runs/{key}/packet", pages.packet),
         Route("/runs/{key}/files/{name:path}", pages.file),
+        Route("/runs/{key}/dispatches/{name}", pages.dispatch),
         Route("/issues", pages.issues),
         Route("/issues/{id}", pages.issue),
         Route("/queue", pages.queue),

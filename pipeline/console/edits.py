@@ -6,12 +6,12 @@ from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
 from starlette.responses import JSONResponse, RedirectResponse
 
 from pipeline.console.acts import Acts, fields_of, seen_of
 from pipeline.console.frame import status_of, wants_json
 from pipeline.console.pages import address_of
+from pipeline.console.texts import kept
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.runs.roster import seen_from
@@ -92,7 +92,7 @@ class Edits(Acts):
             "seen": seen,
             "file": name,
             "now": next((one.text for one in files if one.name == name and one.counts), None),
-            "text": Markup("\n{}").format(escape(text)),  # a form leaves the first line break out
+            "text": kept(text),
             "error": error,
             "problems": [{**one, "file": PurePath(one["path"]).name} for one in facts.get("problems", ())],
             "stale": error is not None and error.reason is Reason.STALE,

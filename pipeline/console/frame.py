@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from pipeline.console.patches import tests_of
-from pipeline.console.texts import markdown_lines, printed, shown
+from pipeline.console.texts import kept, linked, markdown_lines, plain_lines, printed, shown
 from pipeline.outcomes import Reason
 from pipeline.progress import counted, duration
 from pipeline.service.document_lines import finding_text
@@ -71,7 +71,8 @@ class Frame:
             lstrip_blocks=True,
         )
         filters: dict[str, Any] = self._templates.filters
-        filters.update(shown=shown, markdown=markdown_lines, finding=finding_text)
+        filters.update(shown=shown, markdown=markdown_lines, plain=plain_lines, linked=linked, finding=finding_text)
+        filters.update(kept=kept)
         filters.update(tests=_tests, duration=duration, counted=counted, ago=ago, since=since)
 
     async def look(self, request: Request) -> None:
@@ -97,13 +98,13 @@ class Frame:
         }
         return HTMLResponse(self._templates.get_template(template).render(said), status)
 
-    def error(self, request: Request, error: UserError, back: str = "") -> Response:
-        """Return what is wrong, and what can be done, as a page or as the document of the command line."""
+    def error(self, request: Request, error: UserError, back: str = "", words: str = "") -> Response:
+        """Return what is wrong, and what can be done, as a page or as a document; *words* were written in vain."""
         status = status_of(error)
         if wants_json(request):
             return JSONResponse({"schema": "redfirst.error/1", "ok": False, "error": error.facts}, status)
         key = "" if status == _NOT_FOUND else str(request.path_params.get("key", ""))
-        return self.page(request, "error.html", status=status, error=error, back=back, key=key)
+        return self.page(request, "error.html", status=status, error=error, back=back, key=key, words=words)
 
     def locked(self, request: Request) -> Response:
         """Return what somebody sees who is not let in."""

@@ -13,6 +13,7 @@ from pipeline.runs.recipe_run import load_run
 from pipeline.runs.run import Run
 from pipeline.service.explanation import explain_run
 from pipeline.service.live_view import live_view
+from pipeline.service.mistakes import mistakes_of
 from pipeline.service.recipe_status import show_recipe_run
 from pipeline.service.run_status import show_run
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.routing.vocabulary import Signal
     from pipeline.service.documents import ExplainDocument, ShowDocument
     from pipeline.service.live_view import LiveView
+    from pipeline.service.mistakes import Mistake
     from pipeline.service.recipe_result import RecipeDocument
 
 
@@ -45,6 +47,11 @@ class Look:
     decisions: ExplainDocument | None = None
     pictures: tuple[Markup, ...] = ()
     ways: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """Return what agents did wrong."""
+        return mistakes_of(self.decisions) if self.decisions is not None else ()
 
     @property
     def json(self) -> dict[str, Any]:

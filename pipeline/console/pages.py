@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from pipeline.console.frame import Frame, wants_json
+from pipeline.console.files import Files
+from pipeline.console.frame import wants_json
 from pipeline.console.looks import look_at
 from pipeline.console.patches import files_of, tests_of
-from pipeline.errors import UserError
 from pipeline.outcomes import FINAL, Outcome, Reason
-from pipeline.policy.characters import visible
-from pipeline.runs.records import TooLargeError, read_record
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import WORKFLOW, key_of_run
 from pipeline.service.documents import ShowDocument
@@ -31,15 +29,13 @@ if TYPE_CHECKING:
     from pipeline.service.documents import DiffDocument, LogDocument
     from pipeline.service.live_view import LiveView
 
-_FILE_LIMIT: Final = 2 * 1024 * 1024
-"""Bytes of a file that is shown; who wants more has the file."""
 _SHOWN_AT_FIRST: Final = 50
 ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
 """Why a run waits for a person's word."""
 _GOOD: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 
 
-class Pages(Frame):
+class Pages(Files):
     """The runs, as they are."""
 
     async def runs(self, request: Request) -> Response:
@@ -77,6 +73,11 @@ class Pages(Frame):
         """
         roster = Roster(self.repository)
         return roster, roster.find(key.replace("~", "/")).folder
+
+    async def named(self, request: Request) -> tuple[Path, dict[str, Any]]:
+        """Return the folder of the run that a request names, and what every page of it shows."""
+        roster, folder = await self.read(self.folder_of, str(request.path_params["key"]))
+        return folder, self.of_run(roster, folder, await self.read(live_view, folder))
 
     async def run(self, request: Request) -> Response:
         """Show one run."""
@@ -144,17 +145,6 @@ class Pages(Frame):
         of_run = self.of_run(roster, folder, view)
         return self.page(request, "log.html", **of_run, lines=lines)
 
-    async def file(self, request: Request) -> Response:
-        """Show an artifact of a run as it is, as plain text."""
-        key, name = str(request.path_params["key"]), str(request.path_params["name"])
-        _, folder = await self.read(self.folder_of, key)
-        look = await self.read(look_at, folder, self.repository)
-        names = look.document.artifacts if isinstance(look.document, ShowDocument) else ()
-        steps = getattr(look.document, "steps", ())
-        if name not in {*names, *(step.outcome for step in steps)}:
-            raise UserError(f"{folder.name} has no artifact {name!r}.", Reason.ISSUE_NOT_FOUND)
-        return PlainTextResponse(await self.read(text_of, folder, name))
-
 
 def acts_of(view: LiveView) -> tuple[tuple[str, str], ...]:
     """Return what a person can do with a run that stands so, and the words for it; answers have a page."""
@@ -176,21 +166,6 @@ def state_seen(view: LiveView) -> str:
 def address_of(roster: Roster, folder: Path) -> str:
     """Return the address of a run's page."""
     return f"/runs/{quote(roster.spoken(folder).replace('/', '~'), safe='~@')}"
-
-
-def text_of(folder: Path, name: str) -> str:
-    """Return a file of a run as text, with what is hidden in it visible.
-
-    Raises:
-        UserError: it is larger than what is shown, or is not there any more.
-    """
-    try:
-        content = read_record(folder, name, _FILE_LIMIT)
-    except TooLargeError:
-        raise UserError(f"{name} is too large to be shown. It is in {folder}.", Reason.USAGE) from None
-    except OSError as error:
-        raise UserError(f"{name} cannot be read: {error.strerror}.", Reason.ISSUE_NOT_FOUND) from None
-    return visible(content.decode("utf-8", "replace"), keep="\n\t")
 
 
 def is_over(status: str) -> bool:

@@ -45,6 +45,22 @@ class PatchLine:
     text: str
     tests: tuple[TestFacts, ...] = ()
 
+    @property
+    def sign(self) -> str:
+        """Return what it begins with in the patch."""
+        return {"add": "+", "del": "-", "same": " "}.get(self.kind, "")
+
+    @property
+    def place(self) -> str:
+        """Return what names it in its file, for a form: `+` or `-` and its number; nothing where it is no line."""
+        number = self.before if self.kind == "del" else self.after
+        return "" if number is None else f"{'-' if self.kind == 'del' else '+'}{number}"
+
+    @property
+    def said(self) -> str:
+        """Return its number in words."""
+        return f"{self.before} as it was" if self.kind == "del" else str(self.after)
+
 
 @dataclass
 class PatchFile:

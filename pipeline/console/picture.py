@@ -98,7 +98,7 @@ class Sheet:
         return self.first[0] + self.step[0] * place, self.first[1] + self.step[1] * place
 
 
-WIDE: Final = Sheet(1080, 204, (54, 120), (108, 0))
+WIDE: Final = Sheet(1080, 212, (54, 120), (108, 0))
 TALL: Final = Sheet(340, 640, (120, 36), (0, 62))
 
 
@@ -117,10 +117,10 @@ def drawn(way: Way, sheet: Sheet, name: str) -> Markup:
 def _parts(way: Way, sheet: Sheet) -> Iterator[Markup]:
     flat = sheet.step[0] > 0
     (x, y), (x2, y2) = sheet.at(_TASK[0]), sheet.at(_TASK[1])
-    box = (x - 48, y - 42, x2 - x + 96, 118) if flat else (x - 44, y - 34, 250, y2 - y + 68)
+    box = (x - 48, y - 42, x2 - x + 96, 126) if flat else (x - 44, y - 34, 250, y2 - y + 68)
     yield Markup('<rect class="tasks" x="{}" y="{}" width="{}" height="{}" rx="14"/>').format(*box)
     yield _text(
-        *((x + x2) / 2, y + 70) if flat else (x + 200, y2 + 28), "for each task", "small" if flat else "small end"
+        *((x + x2) / 2, y + 77) if flat else (x + 200, y2 + 28), "for each task", "small" if flat else "small end"
     )
     for place in range(len(PHASES) - 1):
         (xa, ya), (xb, yb) = sheet.at(place), sheet.at(place + 1)

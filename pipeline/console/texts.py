@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from pipeline.policy.characters import HIDDEN, escaped, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
 LONGEST: Final = 4_000
 """Characters of one text on a page; files have all of it."""
@@ -19,6 +19,7 @@ _MOST_LINES: Final = 3_000
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM: Final = re.compile(r"(\s*)(?:[-*+]|\d{1,3}[.)])\s+(.*)")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
+_FILE: Final = re.compile(r"[\w-][\w./-]*\.(?:md|patch|json)")
 _INLINE: Final = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*")
 
 
@@ -41,6 +42,29 @@ def shown(text: str) -> Markup:
         parts += [escape(cut[at : found.start()]), Markup('<span class="escape">{}</span>').format(escaped(found[0]))]
         at = found.end()
     return Markup("").join([*parts, escape(cut[at:])])
+
+
+def kept(text: str = "") -> Markup:
+    """Return the text of a field, whole, as a form sends it back: it leaves the first line break out."""
+    return Markup("\n{}").format(escape(text)) if text else Markup("")
+
+
+def plain_lines(text: str) -> Markup:
+    """Return a text that is no Markdown, line by line."""
+    lines = text.split("\n")
+    left = [Markup("... {} lines more").format(len(lines) - _MOST_LINES)] if len(lines) > _MOST_LINES else []
+    return Markup("\n").join([*map(shown, lines[:_MOST_LINES]), *left])
+
+
+def linked(text: str, names: Container[str], address: str) -> Markup:
+    """Return a text in which names of files of a run lead to these."""
+    parts, at = list[Markup](), 0
+    for found in _FILE.finditer(text):
+        if found[0] in names:
+            link = Markup('<a class="mono" href="{}/files/{}">{}</a>').format(address, found[0], found[0])
+            parts += [shown(text[at : found.start()]), link]
+            at = found.end()
+    return Markup("").join([*parts, shown(text[at:])])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tells what happens in each phase and step, for somebody who sees a run for the first time. No I/O."""
+"""Tells what happens in each step, and what agents do wrong there, for somebody who sees a run first. No I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.routing.actions import Forward, Goto, NextTask, Retry, Stop
 from pipeline.routing.matrix import MATRIX
-from pipeline.routing.vocabulary import Step
+from pipeline.routing.vocabulary import Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,6 +67,26 @@ TOLD: Final[Mapping[Step, str]] = {
     Step.GATE: "You asked to be asked here. Nothing goes on before you have answered.",
 }
 """What happens in a step."""
+
+WRONG: Final[Mapping[Signal, str]] = {
+    Signal.HYGIENE: "wrote a draft that names what is not there, or leaves something out",
+    Signal.STUB_DIRTY: "put more than empty functions in place",
+    Signal.ILLEGAL_RED: "wrote no test, or one that fails because of a mistake in it",
+    Signal.STRUCTURAL_ONLY: "wrote tests that never reach the behaviour",
+    Signal.RED_UNSTABLE: "wrote tests that fail the one time and not the other",
+    Signal.PASSES_ALREADY: "wrote tests that pass on the old code already",
+    Signal.NOT_GREEN: "said that the code is done, but tests of the task fail",
+    Signal.REGRESSION: "broke a test that passed before",
+    Signal.NO_CHANGE: "changed nothing",
+    Signal.INCOMPLETE: "came to no end of it",
+    Signal.GREEN_UNSTABLE: "left tests that pass the one time and not the other",
+    Signal.UNNOTICED_FAULTS: "left tests that notice no fault which is put into the code",
+    Signal.MALFORMED: "gave no answer that can be read",
+    Signal.VIOLATION: "changed what it may not change; that was put back",
+    Signal.TIMED_OUT: "did not end in time",
+    Signal.ESCAPE: "changed refs, configuration or hooks of git",
+}
+"""What an agent did wrong, behind its name."""
 
 GATE_BEHIND: Final[Mapping[str, str]] = {"plan": "4", "split": "5.5", "commit": "8"}
 """The phase that each gate stands behind."""

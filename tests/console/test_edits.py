@@ -100,7 +100,9 @@ def test_an_edit_is_checked_written_and_counts(mine: tuple[Played, Browser]) -> 
     assert "Twice is added." in browser.get(f"{RUN}/packet").text
     assert "counts as you edited it" in played.project.redfirst("approve", "--no-drive").stderr
     told = "plan.md counts as Ada edited it; as it was drafted it is plan-1.md"
-    assert told in browser.get(RUN).text
+    story = browser.get(RUN).text
+    assert told in re.sub("<[^>]+>", "", story)
+    assert f'href="{RUN}/files/plan-1.md">plan-1.md</a></p>' in story
     assert told in played.project.redfirst("show", "GAL-1", "--log").stdout
     assert told in " ".join(played.project.redfirst("explain", "GAL-1", "-v").stdout.split())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,12 +76,27 @@ def test_red_and_green_stand_beside_the_test_in_the_changes(browser: Browser) ->
     assert "mark green" in row
 
 
-def test_files_are_plain_text_and_only_those_of_the_run(browser: Browser) -> None:
-    plan = browser.get(f"{RUN}/files/plan.md")
+def test_files_lead_back_to_their_run_and_are_only_those_of_the_run(browser: Browser) -> None:
+    plan = browser.get(f"{RUN}/files/plan.md?raw")
     assert plan.headers["content-type"] == "text/plain; charset=utf-8"
     assert plan.text.startswith("# ")
-    for name in ("run.json", "../../redfirst.toml", "..%2F..%2Fgreet.sum", "nothing.md"):
+    assert browser.get(f"{RUN}/files/plan.md", accept="*/*").text == plan.text
+    page = browser.get(f"{RUN}/files/plan.md").text
+    assert f'<a class="mono" href="{RUN}">run-GAL-1</a>' in page
+    assert '<div class="line h1' in page
+    for name in ("run.json", "../../redfirst.toml", "..%2F..%2Fgreet.sum", "nothing.md", "dispatches/x/prompt.md"):
         assert browser.get(f"{RUN}/files/{name}").status_code == 404, name
+
+
+def test_what_an_agent_was_asked_and_answered_is_opened_from_its_run(browser: Browser) -> None:
+    found = re.findall(rf'href="({RUN}/dispatches/[^"]+)"', browser.get(RUN).text)
+    assert len(found) == len(browser.json(RUN)["dispatches"])
+    asked = next(path for path in found if "implement" in path)
+    page = browser.get(asked).text
+    for words in (f'href="{RUN}"', "@make was asked to implement, task 1", "greet.sum", "prompt.md", "report.raw"):
+        assert words in page, words
+    assert "COMPLETE" in page
+    assert browser.get(f"{RUN}/dispatches/000-none").status_code == 404
 
 
 def test_what_is_not_there_is_said(browser: Browser) -> None:
