@@ -19,7 +19,7 @@ _MOST_LINES: Final = 3_000
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM: Final = re.compile(r"(\s*)(?:[-*+]|\d{1,3}[.)])\s+(.*)")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
-_FILE: Final = re.compile(r"[\w-][\w./-]*\.(?:md|patch|json)")
+_FILE: Final = re.compile(r"(?<![\w./-])[\w-][\w./-]{0,200}\.(?:md|patch|json)(?!\w)")
 _INLINE: Final = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*")
 
 
@@ -59,7 +59,7 @@ def plain_lines(text: str) -> Markup:
 def linked(text: str, names: Container[str], address: str) -> Markup:
     """Return a text in which names of files of a run lead to these."""
     parts, at = list[Markup](), 0
-    for found in _FILE.finditer(text):
+    for found in _FILE.finditer(text, 0, LONGEST):
         if found[0] in names:
             link = Markup('<a class="mono" href="{}/files/{}">{}</a>').format(address, found[0], found[0])
             parts += [shown(text[at : found.start()]), link]

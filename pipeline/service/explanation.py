@@ -84,7 +84,7 @@ def explain_run(folder: Path, here: Repository, *, last: bool = False) -> Explai
         queued=run.queued,
         place=place_of(run),
         decisions=tuple(line.model_copy(update={"note": note}) for line, note in zip(chosen, notes, strict=True)),
-        since=tuple(SinceLine(at=line.at, says=says) for line in between for says in _happening(line)),
+        since=tuple(SinceLine(at=line.at, says=says) for line in between for says in _happening(line, run.info.branch)),
     )
 
 
@@ -115,7 +115,7 @@ def _decision(
         says=row.says if row else "",
         action=action_value(decision.action),
         then=then_words(decision.action, seen),
-        before=tuple(says for line in between for says in _happening(line)),
+        before=tuple(says for line in between for says in _happening(line, run.info.branch)),
         dispatches=tuple(dispatch_line(run, record, live=live) for record in records),
         tests=tuple(_tests(line.data) for line in between if isinstance(line.data, MeasuredTests)),
         facts=_facts(run, decided, evidence),
@@ -137,7 +137,7 @@ def _evidence(run: Run, path: str, written: dict[str, str]) -> EvidenceLine:
     return EvidenceLine(path=path, state=state, kept=same[-1] if same else None)
 
 
-def _happening(line: Line) -> Iterator[str]:
+def _happening(line: Line, branch: str) -> Iterator[str]:
     match line.data:
         case RunResumed(was=was):
             yield f"the run was resumed on {line.host}; it was {was or 'interrupted'}"
@@ -149,7 +149,8 @@ def _happening(line: Line) -> Iterator[str]:
             said = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(limits.items()))
             yield f"the configuration changed: {'; '.join(changes) or f'limits from here on: {said}'}"
         case Landed(onto=onto, base=base, commits=commits):
-            yield f"landed: {onto} went from {base[:12]} to {commits[-1][:12]} with {counted(len(commits), 'commit')}"
+            said = f"landed: {onto} has the {counted(len(commits), 'commit')} of {branch}"
+            yield f"{said}, put onto {base[:12]}; the last one is {commits[-1][:12]}"
         case LandingRefused(onto=onto, found=found, why=why):
             yield f"did not land on {onto}: {'; '.join(why) or found.replace('_', ' ')}"
         case _:

@@ -218,10 +218,11 @@ def test_a_result_that_does_not_land_is_told_with_what_is_in_the_way(
         assert (refused.status_code, "f1.sum" in refused.text) == (409, True), refused.text
         mine.write_text(whole, "utf-8")
         assert browser.post(f"{RUN}/land", browser.hidden(RUN)).status_code == 303
-        text = browser.get(RUN).text
+        text = re.sub("<[^>]+>", "", browser.get(RUN).text)
         assert "and main has them" in text
         was, now = fleet.project.git("rev-parse", "main@{1}", "main").split()
-        landed = f"landed: main went from {was[:12]} to {now[:12]} with 2 commits"
+        branch = browser.json(RUN)["branch"]
+        landed = f"landed: main has the 2 commits of {branch}, put onto {was[:12]}; the last one is {now[:12]}"
         assert "did not land" not in text.partition(landed)[0], "the newest first"
         assert landed in " ".join(fleet.project.redfirst("explain", "GAL-1").stdout.split())
         late = browser.get(f"{RUN}/packet").text

@@ -216,7 +216,7 @@ def test_check_31_by_keyboard_and_without_javascript(
             page.wait_for_url("**/packet")
             press_until(page, "Comment on line 1 of plan.md")
             page.keyboard.press("Enter")
-            page.keyboard.press("Tab")
+            page.wait_for_function("document.activeElement.name === 'comment plan.md 1'")
             page.keyboard.type("By keyboard.")
             press_until(page, "Send it back", 200)
             page.keyboard.press("Enter")

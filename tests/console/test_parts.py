@@ -12,7 +12,7 @@ from pipeline.console.acts import answers_of
 from pipeline.console.patches import TestFacts as Facts
 from pipeline.console.patches import files_of
 from pipeline.console.picture import TALL, WIDE, drawn, way_of
-from pipeline.console.texts import clipped, markdown_lines, printed, shown
+from pipeline.console.texts import clipped, linked, markdown_lines, printed, shown
 from pipeline.routing.story import PHASES, TOLD, phase_with, usual_next
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.gates import GateAnswer
@@ -70,6 +70,14 @@ def test_hidden_characters_are_to_be_seen_and_long_texts_end() -> None:
     assert shown("a\u202e<b>\n") == 'a<span class="escape">\\u202e</span>&lt;b&gt;\n'
     assert printed("a\x1b[2J") == "a\\x1b[2J"
     assert clipped("x" * 5000) == "x" * 4000 + " ... (1,000 characters more)"
+
+
+def test_names_of_files_lead_to_them_and_nothing_else_does() -> None:
+    names = {"plan.md", "reviews/plan-1.md"}
+    found = linked("See plan.md, reviews/plan-1.md: xplan.md <b>, plan.mdx.", names, "/runs/a")
+    assert re.findall('href="([^"]+)"', found) == ["/runs/a/files/plan.md", "/runs/a/files/reviews/plan-1.md"]
+    assert re.sub("</?a[^>]*>", "", found) == "See plan.md, reviews/plan-1.md: xplan.md &lt;b&gt;, plan.mdx."
+    assert linked("x" * 100_000, names, "/runs/a") == shown("x" * 100_000), "at once, however long it is"
 
 
 def test_a_patch_is_files_hunks_and_lines_with_tests_where_they_are_defined() -> None:
