@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 from pipeline.console.acts import Acts, fields_of, seen_of
 from pipeline.console.frame import status_of, wants_json
 from pipeline.console.pages import address_of
-from pipeline.console.texts import kept
+from pipeline.console.texts import field_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.runs.roster import seen_from
@@ -92,7 +92,7 @@ class Edits(Acts):
             "seen": seen,
             "file": name,
             "now": next((one.text for one in files if one.name == name and one.counts), None),
-            "text": kept(text),
+            "text": field_text(text),
             "error": error,
             "problems": [{**one, "file": PurePath(one["path"]).name} for one in facts.get("problems", ())],
             "stale": error is not None and error.reason is Reason.STALE,

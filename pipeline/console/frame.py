@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from pipeline.console.patches import tests_of
-from pipeline.console.texts import kept, linked, markdown_lines, plain_lines, printed, shown
+from pipeline.console.texts import field_text, linked, markdown_lines, plain_lines, printed, shown
 from pipeline.outcomes import Reason
 from pipeline.progress import counted, duration
 from pipeline.service.document_lines import finding_text
@@ -72,7 +72,7 @@ class Frame:
         )
         filters: dict[str, Any] = self._templates.filters
         filters.update(shown=shown, markdown=markdown_lines, plain=plain_lines, linked=linked, finding=finding_text)
-        filters.update(kept=kept)
+        filters.update(field_text=field_text)
         filters.update(tests=_tests, duration=duration, counted=counted, ago=ago, since=since)
 
     async def look(self, request: Request) -> None:
