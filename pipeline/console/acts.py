@@ -137,8 +137,9 @@ class Acts(Issues):
         if not words or wants_json(request):
             return self.error(request, error, back=address)
         found: Packet | None = None
+        at = fields.get("gate")
         with suppress(UserError):  # it was answered meanwhile
-            found = await self.read(packet, here, folder, fields.get("gate"))
+            found = await self.read(packet, here, folder, None if at == QUESTION else at)
         if found is None:
             return self.error(request, error, back=address, words=words)
         of_run = (await self.named(request))[1]

@@ -14,6 +14,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.records import TooLargeError, read_record
+from pipeline.service.documents import ShowDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,7 @@ class Files(Frame):
 
 
 def _dispatches(document: object) -> tuple[DispatchLine, ...]:
-    return getattr(document, "dispatches", ())
+    return document.dispatches if isinstance(document, ShowDocument) else ()
 
 
 def _texts(folder: Path, asked: DispatchLine) -> Iterator[Text]:

@@ -200,6 +200,8 @@ def test_gates_of_a_recipe_are_answered_one_by_one(tmp_path: Path, monkeypatch: 
             assert browser.post("/runs/run-own/approve", said).status_code == 303, gate
         project.redfirst("watch", "run-own")
         assert browser.json("/runs/run-own")["outcome"] == "completed"
+        file = browser.json("/runs/run-own")["steps"][0]["outcome"]
+        assert 'href="/runs/run-own"' in browser.get(f"/runs/run-own/files/{file}").text
     assert left(project, "which").strip() == "The long one."
 
 

@@ -11,6 +11,7 @@ from console.browsing import SIZES, let_in, needs_chromium, violations
 from console.served import opened
 from console.test_acts import at_home
 from people.ground import CODE, SCRIPT, waiting
+from people.test_questions import PLAN, asking, begun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,6 +105,17 @@ def test_comments_on_lines_of_the_changes_become_feedback_and_are_never_lost(pla
     late = browser.post(f"{RUN}/reject", {**fields, "feedback": "Too late."})
     assert late.status_code in {400, 409}
     assert "Too late." in late.text
+
+
+def test_an_answer_to_a_question_that_does_not_count_stays_in_its_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = begun(tmp_path, [asking(PLAN, "Is it 2?"), *SCRIPT]).project
+    at_home(project, monkeypatch)
+    with opened(project.root) as browser:
+        said = {**browser.hidden(f"{RUN}/packet"), "answer": "It is 2.", "seen": "0" * 64}
+        stale = browser.post(f"{RUN}/answer", said)
+        assert (stale.status_code, written(stale.text, "answer")) == (409, "It is 2.")
 
 
 @needs_chromium
