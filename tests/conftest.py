@@ -55,7 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if any(met[item.nodeid.partition("[")[0]] > mark.kwargs.get("but_first", 0) for mark in marks):
             left.append(item)
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in set(left)]
+    gone = set(left)
+    items[:] = [item for item in items if item not in gone]
 
 
 def pytest_collection_finish() -> None:
