@@ -9,7 +9,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.reports.decode import Malformed, pointer_of
-from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
+from pipeline.reports.drafts import SplitReport
 from pipeline.reports.problems import Weight
 from pipeline.reports.schema_errors import Fault
 from pipeline.runs.run import Run
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipeline.backends.desk import Asked
-    from pipeline.reports.fields import Report
+    from pipeline.reports.drafts import PlanAndTasks, PlanReport
     from pipeline.reports.problems import Problem
     from pipeline.reports.tasks import Task
 
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 _PATHS: Final = frozenset({"path", "from"})
 
 
-def draft_faults(asked: Asked, content: Mapping[str, Any], report: Report) -> list[Fault]:
+def draft_faults(
+    asked: Asked, content: Mapping[str, Any], report: PlanReport | PlanAndTasks | SplitReport
+) -> list[Fault]:
     """Return what the run would send a plan or a split back for; none where no run asks for one.
 
     Args:
@@ -39,7 +41,7 @@ def draft_faults(asked: Asked, content: Mapping[str, Any], report: Report) -> li
         content: The report as it was written.
         report: The same, parsed.
     """
-    if not isinstance(report, PlanReport | PlanAndTasks | SplitReport) or report.question:
+    if report.question:
         return []
     try:
         run = Run.load(asked.run_folder, driving=False)

@@ -12,6 +12,7 @@ from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.reports.decode import Malformed
+from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.reports.fields import Verdict
 from pipeline.reports.parse import parse_report, report_faults
 from pipeline.reports.reviews import SplitAnswers
@@ -19,7 +20,6 @@ from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.runs.run import Run
-from pipeline.service.draft_faults import draft_faults
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.task_drafts import may_bring_a_task
 from pipeline.steps.asking.task_reviews import open_questions
@@ -119,7 +119,10 @@ def _untrue(asked: Asked, content: Mapping[str, Any], report: Report) -> list[Fa
     for refuse in _refusals(asked):
         malformed = refuse(report)
         found += [Fault(malformed.pointer, malformed.sentence)] if malformed is not None else []
-    found += draft_faults(asked, content, report)
+    if isinstance(report, PlanReport | PlanAndTasks | SplitReport):
+        from pipeline.service.draft_faults import draft_faults  # noqa: PLC0415  (it loads all that drives a run)
+
+        found += draft_faults(asked, content, report)
     return [fault for fault in found if fault is not None]
 
 
