@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 from pipeline.outcomes import Outcome
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.routing.story import PHASES
 from pipeline.routing.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
@@ -76,17 +77,14 @@ def _when_empty(loop: Loop, at: Step) -> Iterator[Edge]:
 
 
 _PHASES: Final[Mapping[str, tuple[str, tuple[Step, ...]]]] = {
-    "P1": ("Phase 1: Sanity check", (Step.SANITY,)),
-    "P2": ("Phase 2: Issue", (Step.ISSUE,)),
-    "P3": ("Phase 3: Plan", (Step.PLAN,)),
-    "P4": ("Phase 4: Review plan", (Step.REVIEW_PLAN,)),
-    "P5": ("Phase 5: Split into tasks", (Step.SPLIT,)),
-    "P55": ("Phase 5.5: Review split", (Step.REVIEW_SPLIT,)),
-    "P6": ("Phase 6: Write tests", (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.SEAM)),
-    "P7": ("Phase 7: Implement", (Step.IMPLEMENT, Step.INTEGRATE)),
+    **{
+        f"P{phase.number.replace('.', '')}": (
+            f"Phase {phase.number}: {phase.name}",
+            tuple(step for step in phase.steps if step is not Step.DIAGNOSE),
+        )
+        for phase in PHASES
+    },
     "P7D": ("Phase 7: Diagnose", (Step.DIAGNOSE,)),
-    "P8": ("Phase 8: Final review", (Step.FINAL_REVIEW,)),
-    "P9": ("Phase 9: Publish", (Step.PUBLISH,)),
     "PF": ("Failure handler", (Step.FAILURE,)),
 }
 _NODE_OF: Final = {step: node for node, (_, steps) in _PHASES.items() for step in steps}

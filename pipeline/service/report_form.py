@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 _SHOWN: Final = 20
 _HOW: Final = (
     "Write behind the fields, save, and close the editor. Text may go on in the lines below its field, indented; lines "
-    "that begin with # are comments. What is left empty is left out; a form that is left as it is hands nothing in."
+    "that begin with # are comments. What is left empty is left out; {unchanged}."
 )
-
+_NOTHING: Final = "an unchanged form hands nothing in"
+_ASKED_ABOUT: Final = "an unchanged form is handed in only if you say so"
 _EDITED: Final = "What was edited at the gate since is not in it. Take it over here, or it is undone:"
 
 
@@ -150,4 +151,4 @@ class ReportForm:
             lines += [f"  {visible(edit)}" for edit in previous.edits[:_SHOWN]]
             more = len(previous.edits) - _SHOWN
             lines += [f"  and {more} more: artifacts/previous_* beside this file"] if more > 0 else []
-        return [*lines, _HOW]
+        return [*lines, _HOW.format(unchanged=_NOTHING if previous is None else _ASKED_ABOUT)]

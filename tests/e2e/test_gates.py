@@ -198,6 +198,7 @@ def test_an_edited_plan_counts_and_is_journalled_with_its_hash(at_split: Played)
     assert "Mind the callers." in at_split.asked("split").text("plan")
     digest = hashlib.sha256((at_split.folder / "plan.md").read_bytes()).hexdigest()
     said = {"gate": "plan", "answer": "approved", "artifacts": {"plan.md": digest}, "actor": "Ada", "via": "cli"}
+    said |= {"edited": {"plan.md": "plan-2.md"}}
     assert answered(at_split)[1] == said
 
 
