@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answers. No model is asked, nothing is paid."
 REAL: Final = "What stands around them is the real program: views, sandbox, gate, test runs, routing, git."
 _CLICKS: Final = (
-    f"In the browser: Issues, {ISSUE}, choose where it asks you, Queue it, Start a worker. What you edit counts; the "
-    "scripted agents have no answer to what you send back. Ctrl-C here stops the console, and no run."
+    f"In the browser: Issues, {ISSUE}, choose where it asks you, Queue it, Start a worker. What you edit counts. "
+    "Scripted agents do not read what you send back: of a plan the same comes again, twice; for anything else they "
+    "have no answer. Ctrl-C here stops the console, and no run."
 )
 _PROGRAM: Final = "import redfirst; redfirst.main()"
 _LINE: Final = "-" * 79

@@ -77,6 +77,9 @@ async def check_collection(
 
 def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
     why = no_baseline(repository, seen)
+    if why is None and not seen.records:
+        message = "no test of HEAD is found; a run can begin so, and its first tests are the first"
+        return _check("warn", message, "if there are tests, let the project's runner find them by their names")
     if why is None:
         return _check("ok", f"{counted(len(seen.records), 'test')} of HEAD collected, in {seconds:.1f} s")
     if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out

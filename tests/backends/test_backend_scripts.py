@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline import demo
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, Ended
 from pipeline.backends.script import Answer, ScriptMismatchError, When, choose, load_script
@@ -36,6 +37,21 @@ def job(tmp_path: Path, script: Path | None, dispatch: bytes, used: frozenset[in
     view.mkdir(exist_ok=True)
     exchange.mkdir()
     return AgentJob(NoBox(), dispatch, Mount(view, Path("/view"), writable=True), exchange, script=script, used=used)
+
+
+def test_the_demo_has_answers_for_a_plan_that_a_person_sends_back_twice() -> None:
+    path = Path(demo.__file__).with_name("agents.yaml")
+    entries = load_script(path)
+    asked = [("plan", "orchestrator"), ("review-plan", "check"), ("review-plan", "simplify")]
+    used: set[int] = set()
+    for attempt in range(1, 5):  # two of the story, two that are sent back
+        for kind, role in asked:
+            told = document(kind=kind, role=role, attempt=attempt, task=None)
+            used.add(choose(path, entries, told, used))
+    assert len(used) == 12
+    report = entries[max(used) - 2].report
+    assert report is not None
+    assert "scripted" in report["risks"][0]
 
 
 def test_a_script_of_the_contract_is_understood(tmp_path: Path) -> None:

@@ -78,6 +78,14 @@ def test_what_is_committed_counts_and_not_what_lies_beside_it(tmp_path: Path) ->
 
 
 @pytest.mark.broad
+def test_a_project_in_which_no_test_is_found_is_told_so_and_may_begin(tmp_path: Path) -> None:
+    project = make_project(tmp_path, {**FILES, "tests/test_greet.py": ""})
+    project.use_script(HONEST)
+    said = collection(project, code=0)
+    assert (said["status"], said["message"].split(";")[0]) == ("warn", "no test of HEAD is found")
+
+
+@pytest.mark.broad
 def test_what_takes_long_is_stopped_and_said(tmp_path: Path) -> None:
     project = ready(tmp_path, {"tests/conftest.py": "import time\ntime.sleep(600)\n"})
     repository, config = Repository.find(project.root), Config()
