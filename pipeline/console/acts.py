@@ -165,6 +165,12 @@ class Acts(Issues):
     def _approve(self, folder: Path, fields: Fields) -> object:
         here = seen_from(self.repository, folder)
         answer = fields.get("answer", "")
+        if feedback_of(here, folder, fields):
+            raise UserError(
+                "Nothing was answered: what you wrote goes along only when the run is sent back. Send it back, or take "
+                "your words out and approve.",
+                Reason.USAGE,
+            )
         done = answers.approve(
             here,
             folder,

@@ -48,7 +48,13 @@ class Pages(Files):
         addresses = await self.read(self.addresses)
         for line in document.runs:
             group = (
-                "waits" if line.gate_place else "works" if line.live else "over" if is_over(line.status) else "rests"
+                "waits"
+                if line.gate_place
+                else "works"
+                if line.live
+                else "over"
+                if is_over(line.status, line.reason)
+                else "rests"
             )
             groups[group].append((addresses.get((line.worktree, line.name), ""), line))
         everything = "all" in request.query_params
@@ -91,7 +97,9 @@ class Pages(Files):
         if wants_json(request):
             return JSONResponse(look.json)
         name = "run.html" if isinstance(look.document, ShowDocument) else "recipe.html"
-        return self.page(request, name, **self.of_run(roster, folder, look.view), look=look, run=look.document)
+        over = is_over(look.view.status, look.view.reason)
+        of_run = self.of_run(roster, folder, look.view)
+        return self.page(request, name, **of_run, look=look, run=look.document, over=over)
 
     def of_run(self, roster: Roster, folder: Path, view: LiveView) -> dict[str, Any]:
         """Return what every page of a run shows of it."""
@@ -168,6 +176,13 @@ def address_of(roster: Roster, folder: Path) -> str:
     return f"/runs/{quote(roster.spoken(folder).replace('/', '~'), safe='~@')}"
 
 
-def is_over(status: str) -> bool:
+def is_over(status: str, reason: Reason | None) -> bool:
     """Return whether a run that stands so can never go on, or is nobody's concern any more."""
-    return status in {"completed", "completed_with_blockers", "failed", "rejected", "gone", "damaged"}
+    return reason is Reason.ABANDONED or status in {
+        "completed",
+        "completed_with_blockers",
+        "failed",
+        "rejected",
+        "gone",
+        "damaged",
+    }

@@ -220,6 +220,24 @@ def test_an_edit_after_the_answer_is_refused_and_kept_on_the_page(mine: tuple[Pl
     assert browser.get(PLAN).status_code == 409
 
 
+def test_an_approval_leaves_no_words_behind(played: Played, browser: Browser) -> None:
+    fields = browser.hidden(f"{RUN}/packet")
+    for words in ({"comment plan.md 3": "Why <so>?"}, {"feedback": "Why <so>?"}):
+        said = browser.post(f"{RUN}/approve", {**fields, **words})
+        assert said.status_code == 400
+        assert "Nothing was answered" in said.text
+        assert "Why <so>?" in written(said.text)
+        assert browser.json(RUN)["outcome"] == "parked"
+
+
+def test_a_run_that_was_given_up_is_over(mine: tuple[Played, Browser]) -> None:
+    played, browser = mine
+    assert "It waits" in browser.get(RUN).text
+    assert played.project.redfirst("abandon", "GAL-1").returncode == 0
+    assert "It ended in" in browser.get(RUN).text
+    assert "These can go on" not in browser.get("/").text
+
+
 def test_what_is_no_draft_is_not_edited_and_a_driven_run_neither(played: Played, browser: Browser) -> None:
     said, folder = browser.hidden(PLAN), played.project.run_folder()
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
