@@ -82,8 +82,8 @@ def test_check_11_what_changed_since_it_was_seen_is_not_approved(
         fields = browser.hidden(f"{RUN}/packet")
         plan = project.run_folder() / "plan.md"
         plan.write_text(plan.read_text().replace("ValueError", "KeyError"), encoding="utf-8")
-        for what in ("approve", "reject"):
-            refused = browser.post(f"{RUN}/{what}", {**fields, "feedback": "No."})
+        for what, words in (("approve", ""), ("reject", "No.")):
+            refused = browser.post(f"{RUN}/{what}", {**fields, "feedback": words})
             assert (refused.status_code, "Look again" in refused.text) == (409, True)
         assert "not what you see below any more" in browser.get(f"{RUN}/packet?seen={fields['seen']}").text
         assert browser.post(f"{RUN}/approve", {**fields, "seen": ""}).status_code == 409
