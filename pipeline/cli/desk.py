@@ -83,5 +83,4 @@ def _brief(found: Desk, asked: Asked) -> str:
     )
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
     why = came_back(asked)
-    lines += ["", human_answer.request_of(found).rstrip(), *(["", "It came back:"] if why else [])]
-    return "\n".join([*lines, *(f"  {line}" for line in why)])
+    return "\n".join([*lines, "", human_answer.request_of(found).rstrip(), *([""] if why else []), *why])

@@ -39,10 +39,12 @@ def feedback_of(here: Repository, folder: Path, fields: Mapping[str, str]) -> st
 
 
 def _on_texts(folder: Path, said: Mapping[str, str]) -> Iterator[str]:
+    places = [(found, said[name]) for name in said if (found := _TEXT.fullmatch(name))]
+    if not places:
+        return
     run = load_run(folder, driving=False)
-    for name, comment in said.items():
-        found = _TEXT.fullmatch(name)
-        if found is None or found["file"] not in run.artifacts:
+    for found, comment in places:
+        if found["file"] not in run.artifacts:
             continue
         lines = (run.folder / found["file"]).read_text(encoding="utf-8", errors="replace").split("\n")
         number = int(found["line"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipeline.console.picture import TALL, WIDE, drawn, way_of
@@ -48,7 +49,7 @@ class Look:
     pictures: tuple[Markup, ...] = ()
     ways: tuple[tuple[str, str, str], ...] = ()
 
-    @property
+    @cached_property
     def mistakes(self) -> tuple[Mistake, ...]:
         """Return what agents did wrong."""
         return mistakes_of(self.decisions) if self.decisions is not None else ()

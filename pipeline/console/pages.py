@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pipeline.service.documents import DiffDocument, LogDocument
     from pipeline.service.live_view import LiveView
+    from pipeline.service.runs_document import RunLine
 
 _SHOWN_AT_FIRST: Final = 50
 ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
@@ -47,16 +48,7 @@ class Pages(Files):
         groups: dict[str, list[tuple[str, Any]]] = {"waits": [], "works": [], "rests": [], "over": []}
         addresses = await self.read(self.addresses)
         for line in document.runs:
-            group = (
-                "waits"
-                if line.gate_place
-                else "works"
-                if line.live
-                else "over"
-                if is_over(line.status, line.reason)
-                else "rests"
-            )
-            groups[group].append((addresses.get((line.worktree, line.name), ""), line))
+            groups[group_of(line)].append((addresses.get((line.worktree, line.name), ""), line))
         everything = "all" in request.query_params
         cut = len(groups["over"]) - _SHOWN_AT_FIRST
         if not everything and cut > 0:
@@ -160,7 +152,7 @@ def acts_of(view: LiveView) -> tuple[tuple[str, str], ...]:
         return (("stop", "Stop it"),)
     if view.outcome in _GOOD:
         return (("land", "Put it onto its base"),)
-    if view.outcome in FINAL or view.reason is Reason.ABANDONED or view.status == "damaged":
+    if is_over(view.status, view.reason):
         return ()
     go_on = () if view.reason in ASKED else (("resume", "Go on"),)
     return (*go_on, ("abandon", "Give it up"))
@@ -178,11 +170,13 @@ def address_of(roster: Roster, folder: Path) -> str:
 
 def is_over(status: str, reason: Reason | None) -> bool:
     """Return whether a run that stands so can never go on, or is nobody's concern any more."""
-    return reason is Reason.ABANDONED or status in {
-        "completed",
-        "completed_with_blockers",
-        "failed",
-        "rejected",
-        "gone",
-        "damaged",
-    }
+    return reason == Reason.ABANDONED or status in {*FINAL, "gone", "damaged"}
+
+
+def group_of(line: RunLine) -> str:
+    """Return where a run stands among the runs."""
+    if line.gate_place:
+        return "waits"
+    if line.live:
+        return "works"
+    return "over" if is_over(line.status, line.reason) else "rests"

@@ -44,7 +44,7 @@ def shown(text: str) -> Markup:
     return Markup("").join([*parts, escape(cut[at:])])
 
 
-def field_text(text: str = "") -> Markup:
+def field_text(text: str) -> Markup:
     """Return the text of a field, whole, as a form sends it back: it leaves the first line break out."""
     return Markup("\n{}").format(escape(text)) if text else Markup("")
 

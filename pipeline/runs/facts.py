@@ -177,6 +177,12 @@ def commits_of(run: Run) -> tuple[str, ...]:
     return published[-1].data.commits if published else ()
 
 
+def landed_on(run: AnyRun) -> str | None:
+    """Return the branch that `land` put the commits of a run on; None where it did not."""
+    landed = run.journal.of(Landed)
+    return landed[-1].data.onto if landed else None
+
+
 def place_of(run: Run) -> str:
     """Return where the run stands in words: step, phase, task."""
     state = run.state

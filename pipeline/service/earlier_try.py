@@ -39,7 +39,7 @@ class PreviousReport:
 
 
 def came_back(asked: Asked) -> list[str]:
-    """Return why something is asked again, in lines: the words of a person, a review or a measurement.
+    """Return why something is asked again: the words of a person, a review or a measurement, below a heading.
 
     Of long ones the begin is told, with the place of the whole.
     """
@@ -53,7 +53,7 @@ def came_back(asked: Asked) -> list[str]:
             room -= len(line)
         if room < 0 or len(lines) > _MOST_LINES:
             told.append(f"(all of it: artifacts/{name} beside the desk)")
-    return told
+    return ["It came back:", *(f"  {line}" for line in told)] if told else []
 
 
 def _plain(line: str) -> str:

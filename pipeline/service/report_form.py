@@ -137,8 +137,7 @@ class ReportForm:
         about = f", task {asked.task}" if asked.task else ""
         question = f" ({asked.question})" if asked.question else ""
         lines = [f"Your report as @{asked.role}: {asked.kind}{question}{about}."]
-        if why := came_back(asked):
-            lines += ["It came back:", *(f"  {line}" for line in why)]
+        lines += came_back(asked)
         if asked.reask:
             lines.append(visible(f"Your last answer did not count: {asked.reask}"))
         if asked.writable:

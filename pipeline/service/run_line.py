@@ -54,8 +54,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     Raises:
         UserError: the run is damaged.
     """
-    from pipeline.runs.events import Landed  # noqa: PLC0415  (heavy; most lines are kept)
-    from pipeline.runs.facts import progress_of  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.facts import landed_on, progress_of  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415  (the same)
     from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.run import Run  # noqa: PLC0415  (the same)
@@ -68,7 +67,6 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     done, total = progress_of(run)
     taken = spent(run)
     asked = taken.asked > 0
-    landed = run.journal.of(Landed)
     return RunLine(
         name=folder.name,
         worktree=as_utf8(str(folder.parents[1])),
@@ -94,7 +92,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
         gate=gate_of(run),
         gate_place=gate_place(run),
         queued=run.queued,
-        landed=landed[-1].data.onto if landed else None,
+        landed=landed_on(run),
     )
 
 

@@ -12,8 +12,8 @@ from pipeline.outcomes import Reason, exit_code
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.activity_file import read_now
 from pipeline.runs.drafts import vain_edit, without_effect
-from pipeline.runs.events import Landed, PublishIntended
-from pipeline.runs.facts import box_facts_of, commits_of, counters_of, last_note, place_of, usage_of
+from pipeline.runs.events import PublishIntended
+from pipeline.runs.facts import box_facts_of, commits_of, counters_of, landed_on, last_note, place_of, usage_of
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
@@ -102,7 +102,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         dispatches=tuple(dispatch_line(run, record, live=live) for record in run.records.values()),
         commits=commits_of(run),
         landed=is_landed,
-        landed_on=puts[-1].data.onto if (puts := run.journal.of(Landed)) else info.base_branch if is_landed else None,
+        landed_on=landed_on(run) or (info.base_branch if is_landed else None),
         follow_ups=intended[-1].data.follow_ups if intended and commits_of(run) else (),
         sandbox=box_facts_of(run),
         usage=usage_of(run),
