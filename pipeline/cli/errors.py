@@ -118,8 +118,28 @@ def _tell(error: BaseException, *, json: bool) -> int:
                 _render(UserError(message, Reason.USAGE, actions=(f"{command} --help",)), json=json)
             return exit_code(Outcome.REJECTED, Reason.USAGE)
         case _:
-            _tell_bug(error, json=json)
-            return _BUG
+            return _tell_unforeseen(error, json=json)
+
+
+def _tell_unforeseen(error: BaseException, *, json: bool) -> int:
+    told = _of_git(error)
+    if told is None:
+        _tell_bug(error, json=json)
+        return _BUG
+    _render(told, json=json)
+    return exit_code(Outcome.REJECTED, told.reason)
+
+
+def _of_git(error: BaseException) -> UserError | None:
+    """Return what git itself said, where it failed; a log is left, for it may be our fault after all."""
+    from pipeline.git import GitError  # noqa: PLC0415  (not on the path of --help)
+
+    if not isinstance(error, GitError):
+        return None
+    told = error.told()
+    log = _write_log(error)
+    told.message += f" If that is no matter of this repository, report it with {log}" if log else ""
+    return told
 
 
 def _interrupted(argv: Sequence[str]) -> str:

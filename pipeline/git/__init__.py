@@ -13,6 +13,7 @@ from pipeline.git.repository import Repository
 from pipeline.git.values import (
     GITLINK,
     NO_OBJECT,
+    REFETCH,
     Entry,
     FileStat,
     GitError,
@@ -27,6 +28,7 @@ __all__ = [
     "GITLINK",
     "LOCK_LIMIT_S",
     "NO_OBJECT",
+    "REFETCH",
     "Entry",
     "FileStat",
     "GitError",

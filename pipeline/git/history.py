@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.git.reading import OBJECT_NAME, ReadDoor
+from pipeline.git.reading import OBJECT_NAME
+from pipeline.git.unfit import UnfitDoor
 from pipeline.git.values import Signature
 from pipeline.scratch import scratch_folder
 
@@ -13,7 +14,7 @@ _SAID: Final = {0: _YES, 1: b"no"}
 """Answers by exit code of `git merge-base`; any other code is a failure."""
 
 
-class HistoryDoor(ReadDoor):
+class HistoryDoor(UnfitDoor):
     """The repository for questions about commits."""
 
     def subject(self, commit: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.git.history import HistoryDoor
 from pipeline.git.locks import free
 from pipeline.git.process import PUBLISHING, refuse_disk
-from pipeline.git.values import GitError, Signature, SigningError, TreeChange
+from pipeline.git.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -202,7 +202,8 @@ class ObjectDoor(HistoryDoor):
     def set_ref(self, ref: str, new: str, old: str | None = None) -> bool:
         """Point *ref* at *new*; with *old*, only if the ref points there now (NO_OBJECT: only if it does not exist)."""
         self._free(ref)
-        done = self._start(("update-ref", "--no-deref", "-m", "redfirst", ref, new, *([] if old is None else [old])))
+        told = [] if old is None else ["" if old == NO_OBJECT else old]  # how long a name is, only git knows
+        done = self._start(("update-ref", "--no-deref", "-m", "redfirst", ref, new, *told))
         refuse_disk(done, self.common_dir)
         return done.returncode == 0
 

@@ -11,7 +11,7 @@ from pipeline.git.process import PUBLISHING, refuse_disk
 from pipeline.git.values import GITLINK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 CLOCK_TICK_S: Final = 0.02
@@ -76,17 +76,21 @@ class PublishDoor(ObjectDoor):
 
     def _in_the_way(self, old: str, new: str) -> tuple[str, ...]:
         """Return the user's untracked files at the paths of new ones: git would overwrite ignored ones silently."""
+        return self.untracked_at(old, (change.path for change in self.diff(old, new) if change.entry is not None))
+
+    def untracked_at(self, old: str, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return the user's files at and around *paths* that tree *old* does not have: the ignored ones, too."""
         before = {entry.path for entry in self.entries(old)}
         found: set[str] = set()
-        for change in self.diff(old, new):
-            if change.entry is None or change.path in before:
+        for path in paths:
+            if path in before:
                 continue
-            place = self.worktree / change.path
+            place = self.worktree / path
             above = [folder for folder in place.parents if folder.is_relative_to(self.worktree)]
-            there = [path for path in (place, *above) if path.is_symlink() or path.is_file()]
+            there = [one for one in (place, *above) if one.is_symlink() or one.is_file()]
             if not there and place.is_dir():
-                there = [path for path in place.rglob("*") if path.is_symlink() or not path.is_dir()]
-            found.update(str(path.relative_to(self.worktree)) for path in there)
+                there = [one for one in place.rglob("*") if one.is_symlink() or not one.is_dir()]
+            found.update(str(one.relative_to(self.worktree)) for one in there)
         return tuple(sorted(found - before))
 
     def take_back_half(self, old: str, new: str, since: float) -> None:

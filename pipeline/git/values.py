@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 NO_OBJECT: Final = "0" * 40
 GITLINK: Final = "160000"
+REFETCH: Final = "git fetch --refetch --no-filter"
+"""The command that brings all that a partial clone left out."""
+_MISSING: Final = ("promisor remote", "missing blob", "unable to read tree", "unable to read sha1", "bad object")
 
 
 class GitError(Exception):
@@ -20,6 +26,17 @@ class GitError(Exception):
         super().__init__(f"git {' '.join(argv)} ended with {code}: {stderr.strip()}")
         self.code = code
         self.stderr = stderr
+
+    def told(self) -> UserError:
+        """Return it for the user: git's own sentence, and what to do."""
+        lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
+        said = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines[-1:] or [str(self)]
+        whole = " ".join(dict.fromkeys(said))
+        if any(mark in self.stderr for mark in _MISSING):
+            what = f"Objects are not here. If this is a partial clone, reach its remote, then: {REFETCH}"
+            return UserError(f"git: {whole}. {what}", Reason.ENVIRONMENT, actions=(REFETCH, "git fsck"))
+        what = "Mend what git says, then try again."
+        return UserError(f"git: {whole}. {what}", Reason.ENVIRONMENT, actions=("git status", "git fsck"))
 
 
 class SigningError(Exception):

@@ -21,6 +21,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, claim_on, runs_folder, worktree_key
 from pipeline.runs.tracker import FOLDER, as_user_errors, in_tree, in_worktree, shown_files
 from pipeline.runs.uncommitted import listed, uncommitted
+from pipeline.runs.unfit import refuse_hidden, refuse_unusable
 from pipeline.safe_names import is_branch_name
 from todo import Status
 
@@ -65,6 +66,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
         partial(runs_folder, repository),
         partial(_check_alone, repository, issue, f"redfirst run {issue} --worktree"),
         partial(_check_clean, repository),
+        partial(refuse_hidden, repository),
     )
     refuse_claimed(repository, issue, ours=ours)
     return start
@@ -98,12 +100,14 @@ def examine_recipe(repository: Repository, name: str, base: str | None, *, files
         partial(_check_filing, repository, start.tree),
         partial(_check_alone, repository, name),
         partial(_check_clean_tracker if files_alone else _check_clean, repository),
+        partial(refuse_hidden, repository),
     )
     return start
 
 
 def _start(repository: Repository, name: str, base: str | None) -> Start:
     """Return where a run starts; *name* is of its issue or recipe, as a branch for it would be called."""
+    refuse_unusable(repository)  # first: git would refuse what is advised or asked below
     branch = repository.branch()
     if branch is None:
         raise UserError(

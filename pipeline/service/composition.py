@@ -12,6 +12,7 @@ from pipeline.boxes.orphans import end_lost
 from pipeline.config.load import without_effect
 from pipeline.dispatch.roles import prompts_hash
 from pipeline.errors import UserError, check_all, with_others
+from pipeline.git import GitError
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.files import disk, full_disk
@@ -26,7 +27,7 @@ from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of
 from pipeline.service.new_run import issue_limits, made
 from pipeline.service.orchestrator import drive_issue
-from pipeline.service.ports import build_context, place_of_run
+from pipeline.service.ports import build_context, place_of_run, require_runner
 from pipeline.service.previous_work import previous_patch
 from pipeline.service.progress import IssueStanding, shown
 from pipeline.service.recipe_choice import issue_recipe
@@ -77,6 +78,7 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
         repository.identity,
         partial(require_usable, repository, loaded, options.environ),
         partial(require_programs, config, options.environ),
+        partial(require_runner, repository, config),
     )
     chosen = partial(issue_recipe, repository, tip, options)
     try:
@@ -216,7 +218,7 @@ async def finish(ctx: Context, display: Display, interruption: Interruption) -> 
                 await drive_issue(ctx, STEPS)
         if ctx.state.outcome is None:  # a signal took away what was going on
             ctx.run.decide(stopped(ctx))
-    except (UserError, OSError, ExceptionGroup) as error:
+    except (UserError, GitError, OSError, ExceptionGroup) as error:
         told = expected_error(error, ctx.run.folder)
         if told is None:
             raise
@@ -245,6 +247,8 @@ def expected_error(error: Exception, folder: Path) -> UserError | None:
         return inner[0] if all(each is not None for each in inner) else None
     if isinstance(error, UserError):
         return error
+    if isinstance(error, GitError):
+        return error.told()
     return full_disk(error, folder) if isinstance(error, OSError) else None
 
 

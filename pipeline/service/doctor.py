@@ -19,6 +19,7 @@ from pipeline.git import Repository
 from pipeline.progress import counted
 from pipeline.runs.preconditions import shown_by_live_runs
 from pipeline.runs.uncommitted import listed, uncommitted
+from pipeline.runs.unfit import refuse_hidden, refuse_unusable
 from pipeline.service.doctor_agents import asked_roles, check_agents
 from pipeline.service.doctor_collection import check_collection
 from pipeline.service.doctor_document import Check, DoctorDocument
@@ -31,7 +32,7 @@ from pipeline.service.trust_requests import widening_in
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pipeline.boxes.box import ProvableBox
@@ -60,9 +61,13 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
         checks.append(_failed("repository", error))
         repository = None
     loaded: Loaded | None = None
+    if repository is not None and (fault := _fault(refuse_unusable, repository)) is not None:
+        checks.append(fault)  # what else is asked of git could fail for the same reason
+        repository = None
     if repository is not None:
         loaded, configured = _config(repository, environ)
         checks += [*_repository(repository, loaded), _tracker(repository), configured]
+        checks += [fault] if (fault := _fault(refuse_hidden, repository)) is not None else []
     if repository is not None and loaded is not None:
         trusted, may_ask = _trust(repository, loaded, environ)
         checks += [trusted, *check_agents(loaded, environ, asked_roles(repository, loaded, environ))]
@@ -97,6 +102,15 @@ def _failed(id_: str, error: UserError) -> Check:
     message = "; ".join(error.message.splitlines())
     advice = "; ".join(error.actions) or (f"mend {error.path}" if error.path else "")
     return Check(id=id_, status="fail", message=message, advice=advice)
+
+
+def _fault(check: Callable[[Repository], None], repository: Repository) -> Check | None:
+    """Return what a run would refuse; None where it would not."""
+    try:
+        check(repository)
+    except UserError as error:
+        return _failed("repository", error)
+    return None
 
 
 def _git_version(environ: Mapping[str, str]) -> Check:

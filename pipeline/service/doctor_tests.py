@@ -14,6 +14,7 @@ from pipeline.languages.projects.detection import choose, looked_for
 from pipeline.languages.protocol import Lookup, Missing
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.service.doctor_document import Check
+from pipeline.service.ports import require_runner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,11 @@ async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[s
 
     Environments are asked for as a run would, but for what would fetch packages.
     """
+    try:
+        require_runner(repository, loaded.config)
+    except UserError as error:
+        advice = f"set [toolchains.NAME] folder, or [toolchains.{DEFAULT.name}] command"
+        return [_check("tests", "fail", error.message, advice)], False
     tracked = repository.entries("HEAD") if repository.resolve("HEAD") is not None else ()
     chosen = choose(repository.worktree, loaded.config.toolchains, (entry.path for entry in tracked))
     if chosen is None:

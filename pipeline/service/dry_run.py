@@ -15,7 +15,9 @@ from pipeline.recipes.plan import Preview, preview
 from pipeline.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.gates import WAYS_BACK
-from pipeline.runs.preconditions import refuse_base_branch
+from pipeline.runs.preconditions import examine, refuse_base_branch
+from pipeline.runs.unfit import refuse_hidden
+from pipeline.service.ports import require_runner
 from pipeline.service.recipe_choice import chosen, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.recipe_issues import with_issues
@@ -108,7 +110,7 @@ def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = Fal
         refused=why_not(found.recipe),
         trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
         asked_gates=tuple(gate for gate in WAYS_BACK if gate in options.gates),
-        in_the_way=_branch_in_the_way(repository, options) if publishes and not worktree else None,
+        in_the_way=_branch_in_the_way(repository, options, config) if publishes and not worktree else None,
     )
 
 
@@ -124,11 +126,16 @@ def _without_idle(recipe: Recipe, config: Config) -> Recipe:
     return recipe.model_copy(update={"steps": tuple(steps)})
 
 
-def _branch_in_the_way(repository: Repository, options: RunOptions) -> str | None:
+def _branch_in_the_way(repository: Repository, options: RunOptions, config: Config) -> str | None:
     try:
-        refuse_base_branch(repository, options.issue or options.recipe, options.base)
+        if options.issue:
+            examine(repository, options.issue, options.base or config.base)
+            require_runner(repository, config)
+        else:
+            refuse_base_branch(repository, options.recipe, options.base)
+            refuse_hidden(repository)
     except UserError as error:
-        return error.message
+        return " ".join(each.message for each in (error, *error.also))
     return None
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates
-from pipeline.languages.projects.detection import choose
-from pipeline.languages.table import DEFAULT
+from pipeline.errors import UserError
+from pipeline.languages.projects.detection import choose, looked_for
+from pipeline.languages.table import DEFAULT, LANGUAGES
+from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.store import state_of_run
 from pipeline.service.isolation import isolation
@@ -95,3 +97,26 @@ def toolchain_of(repository: Repository, config: Config, start: str) -> Toolchai
     """Return what measures the project."""
     tracked = (entry.path for entry in repository.entries(start))
     return choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain
+
+
+def require_runner(repository: Repository, config: Config) -> None:
+    """Refuse a project whose tests nothing here can run: agents would be paid for what nobody measures.
+
+    Sources of the language that is assumed are enough: their first tests may be what the run is for.
+
+    Raises:
+        UserError: no language recognises the project.
+    """
+    tracked = [entry.path for entry in repository.entries("HEAD")] if repository.resolve("HEAD") is not None else []
+    if choose(repository.worktree, config.toolchains, tracked) is not None:
+        return
+    if any(path.endswith(DEFAULT.sources) for path in tracked):
+        return
+    raise UserError(
+        "No test runner that redfirst supports recognises this project, so nothing could be measured. Supported, and "
+        f"what shows each: {looked_for()}. Where a project is further down: [toolchains.NAME] folder; for a project "
+        f'that has nothing yet: [toolchains] use = ["{DEFAULT.name}"]',
+        Reason.BASELINE_IMPOSSIBLE,
+        details={"supported": list(LANGUAGES)},
+        actions=("redfirst doctor", "redfirst config"),
+    )

@@ -1,0 +1,106 @@
+"""Finds what of a repository no run can work with: `doctor`, `run --dry-run` and `run` all ask here.
+
+Each fault is one sentence and what to do. Nothing is changed; of a partial clone one object may be fetched.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from typing import TYPE_CHECKING, Final
+
+from pipeline.errors import UserError
+from pipeline.git import REFETCH
+from pipeline.outcomes import Reason
+from pipeline.policy.characters import visible
+from pipeline.runs.uncommitted import listed
+
+if TYPE_CHECKING:
+    from pipeline.git import Repository
+
+_UNDER_WAY: Final = (
+    ("rebase-merge", "A rebase", "git rebase --continue", "git rebase --abort"),
+    ("rebase-apply/applying", "A git am", "git am --continue", "git am --abort"),
+    ("rebase-apply", "A rebase", "git rebase --continue", "git rebase --abort"),
+    ("MERGE_HEAD", "A merge", "git merge --continue", "git merge --abort"),
+    ("CHERRY_PICK_HEAD", "A cherry-pick", "git cherry-pick --continue", "git cherry-pick --abort"),
+    ("REVERT_HEAD", "A revert", "git revert --continue", "git revert --abort"),
+    ("BISECT_LOG", "A bisect", "", "git bisect reset"),
+)
+_LFS: Final = "git-lfs"
+
+
+def _refuse_under_way(repository: Repository) -> None:
+    """Refuse a worktree in which git waits for a person: until then it switches and commits nothing.
+
+    Raises:
+        UserError: something is under way.
+    """
+    for mark, what, on, back in _UNDER_WAY:
+        if (repository.git_dir / mark).exists():
+            ways = f"Finish it ({on}) or take it back ({back})" if on else f"End it ({back})"
+            raise UserError(
+                f"{what} is under way in this worktree, and a run could not commit here. {ways}.",
+                Reason.DIRTY_TREE,
+                path=str(repository.git_dir / mark),
+                actions=tuple(filter(None, ("git status", on, back))),
+            )
+
+
+def refuse_unusable(repository: Repository) -> None:
+    """Refuse a worktree in which git itself could not do what a run asks of it next.
+
+    Raises:
+        UserError: the first fault; the others could not be looked for without git.
+    """
+    _refuse_under_way(repository)
+    _refuse_missing(repository)
+    _refuse_filters(repository)
+
+
+def _refuse_missing(repository: Repository) -> None:
+    missing = repository.missing_objects()
+    if not missing or repository.can_fetch(missing[0]):
+        return
+    raise UserError(
+        f"This is a partial clone, {len(missing)} of the objects of HEAD are not here, and git cannot fetch them now. "
+        f"Reach the remote again, then fetch them: {REFETCH}",
+        Reason.ENVIRONMENT,
+        details={"missing": len(missing)},
+        actions=("git remote --verbose", REFETCH),
+    )
+
+
+def _refuse_filters(repository: Repository) -> None:
+    """Refuse files that git cannot check out: their filter is required, and its program is not here."""
+    for name, paths in repository.required_filters().items():
+        for program in repository.filter_programs(name):
+            if shutil.which(program) is not None:
+                continue
+            fetched = "Install it, then: git lfs install" if program == _LFS else "Install it, or put it on PATH"
+            raise UserError(
+                f"{visible(paths[0])} needs {visible(program)}, the program of the git filter {visible(name)!r}, and "
+                f"it is not here. {fetched}",
+                Reason.ENVIRONMENT,
+                path=paths[0],
+                details={"filter": name, "program": program, "paths": list(paths)},
+                actions=("git lfs install" if program == _LFS else f"git config --get-regexp '^filter\\.{name}\\.'",),
+            )
+
+
+def refuse_hidden(repository: Repository) -> None:
+    """Refuse changes that `git status` does not show: publication could not update such a file."""
+    hidden = repository.hidden_changes()
+    if not hidden:
+        return
+    them = " ".join(shlex.quote(path) for path in hidden)
+    shown = f"git update-index --no-skip-worktree --no-assume-unchanged {them}"
+    have = "have" if len(hidden) > 1 else "has"
+    raise UserError(
+        f"{listed(hidden)} {have} changes that git hides (skip-worktree or assume-unchanged), and a run starts from a "
+        f"commit. Show them to git, then commit or stash them: {shown}. Or leave them, and run in a worktree of its "
+        "own: redfirst run ISSUE --worktree",
+        Reason.DIRTY_TREE,
+        details={"paths": list(hidden)},
+        actions=(shown, "git ls-files -v"),
+    )
