@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git.locks import free
@@ -69,7 +70,8 @@ class PublishDoor(ObjectDoor):
         """
         in_the_way = self._in_the_way(old, new)
         if in_the_way:
-            return f"these files would be overwritten, and git does not know them: {', '.join(in_the_way)}"
+            shown = f"git check-ignore -v -- {shlex.quote(in_the_way[0])}"
+            return f"these files would be overwritten, and git does not know them ({shown}): {', '.join(in_the_way)}"
         done = self._start(["read-tree", "-m", "-u", old, new], prefix=PUBLISHING)
         refuse_disk(done, self.worktree)
         return done.stderr.decode(errors="replace").strip() or "refused" if done.returncode else None

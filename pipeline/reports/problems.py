@@ -32,9 +32,10 @@ RULES: Final[dict[str, str]] = {
     "H018": "a title that a commit's subject has to cut",
     "H019": "an old test that nobody knows",
     "H020": "a part that no draft has",
+    "H021": "a new file where the user has one that git does not know",
 }
-"""The rules by id. H015 to H017 and H019 need the repository or the tests: `steps.asking.task_drafts` checks them. H020
-is for a person's edits (`reports.edited`): our rendering makes no such part."""
+"""The rules by id. H015 to H017, H019 and H021 need the repository or the tests: `steps.asking.task_drafts` checks
+them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
 
 
 class Weight(StrEnum):

@@ -21,7 +21,14 @@ from pipeline.runs.plans import BOTH
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence
-from pipeline.steps.asking.task_drafts import accepted, ids_line, lint_tasks, may_bring_a_task, tasks_of_plan
+from pipeline.steps.asking.task_drafts import (
+    accepted,
+    ids_line,
+    lint_private,
+    lint_tasks,
+    may_bring_a_task,
+    tasks_of_plan,
+)
 from pipeline.steps.asking.words import baseline_md
 
 if TYPE_CHECKING:
@@ -102,7 +109,8 @@ def linted(
     text = plan_md(report, ctx.issue, title, revision)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
     found = lint_plan(text, files=report.files, existing=existing)
-    return text, [*found, *(lint_tasks(ctx, tasks) if tasks else ())]
+    private = [problem for _, problem in lint_private(ctx, (change.path for change in report.files))]
+    return text, [*found, *(lint_tasks(ctx, tasks) if tasks else private)]
 
 
 def _plan(report: Report) -> PlanReport | PlanAndTasks:

@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from kit import FILES, HONEST, Project, make_project
+from kit import FILES, HONEST, PLAN, Project, make_project
 
 from pipeline.git import REFETCH
 
@@ -145,3 +145,19 @@ def test_an_object_format_with_longer_names_is_as_good(tmp_path: Path) -> None:
     project.use_script(HONEST)
     assert project.run()["outcome"] == "completed"
     assert project.redfirst("verify", "GAL-1").returncode == 0
+
+
+def test_a_private_file_where_a_plan_writes_is_told_with_the_draft(tmp_path: Path) -> None:
+    project = _project(tmp_path)
+    (project.root / ".git/info/exclude").write_text("names.py\n")
+    (project.root / "names.py").write_text("SECRET = 1\n")
+    new = {"path": "names.py", "action": "create", "why": "a place for names"}
+    plan = {**PLAN, "report": {**PLAN["report"], "files": [*PLAN["report"]["files"], new]}}
+    project.use_script([plan, *HONEST])
+    assert project.run()["outcome"] == "completed"
+    lines = [line["data"] for line in project.journal() if line["kind"] == "decision"]
+    refused = [line for line in lines if line["event"]["signal"] == "HYGIENE"]
+    assert len(refused) == 1
+    assert "H021" in refused[0]["event"]["note"]
+    assert "git check-ignore -v -- names.py" in refused[0]["event"]["note"]
+    assert (project.root / "names.py").read_text() == "SECRET = 1\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,7 @@ from pipeline.steps.evidence.records import baseline_of, by_their_names, known_t
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from pipeline.reports.drafts import PlanReport
     from pipeline.reports.tasks import Task
@@ -181,6 +182,8 @@ def lint_each(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], s
             if change.action == Action.DELETE:
                 existing.discard(change.path)
     yield from _filtered(ctx, tasks)
+    changes = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
+    yield from ((changes[path], problem) for path, problem in lint_private(ctx, changes))
     yield from _misnamed(ctx, tasks, text_of)
     yield from _unknown_tests(ctx, tasks)
 
@@ -240,3 +243,15 @@ def _filtered(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[tuple[str, Prob
     named = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
     foreign = ctx.repository.foreign_filters(ctx.checkout.tree, named)
     return ((named[path], Problem(1, "H015", f"{path} {why}")) for path, why in foreign.items())
+
+
+def lint_private(ctx: Context, paths: Iterable[str]) -> Iterator[tuple[str, Problem]]:
+    """Refuse new files where the user has one that git does not know: publication would never overwrite it."""
+    if ctx.repository.branch() != ctx.run.info.branch:
+        return
+    for path in dict.fromkeys(paths):
+        met = ctx.repository.untracked_at(ctx.state.head, [path])
+        if met:
+            shown = f"git check-ignore -v -- {shlex.quote(met[0])}"
+            why = f"{met[0]} is there in the user's worktree, and git does not know it ({shown}); choose another path"
+            yield path, Problem(1, "H021", why)
