@@ -81,16 +81,29 @@ class Tracker:
         return self._open(issue_id)[0]
 
     def issues(self) -> list[Issue]:
-        """Return all issues.
+        """Return all issues that can be read; files of other tools may lie beside them (`unreadable`).
 
         Raises:
-            TrackerError: the first file that is broken; `lint` finds all of them.
+            TrackerError: the tracker itself cannot be read.
         """
-        for issue_id in self.ids:
-            if not is_issue_id(issue_id):
-                message = "Not the name of an issue file. Rename it to an id such as GAL-39.md, or move it elsewhere."
-                raise invalid(message, path=file_name(issue_id))
-        return [self._open(issue_id)[0] for issue_id in self.ids]
+        return [found for found in map(self._read_or_error, self.ids) if isinstance(found, Issue)]
+
+    def unreadable(self) -> list[TrackerError]:
+        """Return why each of the other files is no issue; `lint` finds more.
+
+        Raises:
+            TrackerError: the tracker itself cannot be read.
+        """
+        return [found for found in map(self._read_or_error, self.ids) if isinstance(found, TrackerError)]
+
+    def _read_or_error(self, issue_id: str) -> Issue | TrackerError:
+        if not is_issue_id(issue_id):
+            message = "Not the name of an issue file. Rename it to an id such as GAL-39.md, or move it elsewhere."
+            return invalid(message, path=file_name(issue_id))
+        try:
+            return self.read(issue_id)
+        except TrackerError as error:
+            return error
 
     def children(self, issue_id: str) -> list[Issue]:
         """Return the sub-issues of an issue."""

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.issue_lists import claim_words, print_issues, print_ready
+from pipeline.cli.issue_lists import claim_words, print_issues, print_ready, say_left_out
 from pipeline.cli.issue_new import edit_issue, new
 from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, say_written, user_errors
 from pipeline.cli.text import print_text
@@ -67,10 +67,12 @@ def list_issues(
     """
     wanted = None if status is None else _status(status)
     with user_errors():
-        issues = Tracker(FolderSource(folder_of(root))).issues()
+        tracker = Tracker(FolderSource(folder_of(root)))
+        issues, left_out = tracker.issues(), tracker.unreadable()
     labels = set(label or ())
     found = [issue for issue in issues if wanted in {None, issue.status} and labels.issubset(issue.labels)]
     print_issues(found, claims_of(folder_of(root).parent), as_json=as_json)
+    say_left_out(left_out)
 
 
 @app.command()
@@ -81,8 +83,10 @@ def ready(as_json: AsJson = False, root: Root = None) -> None:
       redfirst issue ready
     """
     with user_errors():
-        issues = Tracker(FolderSource(folder_of(root))).ready()
+        tracker = Tracker(FolderSource(folder_of(root)))
+        issues, left_out = tracker.ready(), tracker.unreadable()
     print_ready(issues, claims_of(folder_of(root).parent), as_json=as_json)
+    say_left_out(left_out)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.text import fitted
 from pipeline.policy.characters import visible
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.service.issue_documents import ClaimRecord
-    from todo import Issue
+    from todo import Issue, TrackerError
+
+_SHOWN: Final = 5
 
 
 def claim_words(issue: str, claim: ClaimRecord) -> str:
@@ -63,3 +65,16 @@ def ready_text(issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as
     held = [issue.id for issue in issues if issue.id in claims and not as_json]
     words = [visible(f"{issue} is not listed: {claim_words(issue, claims[issue])}") for issue in held]
     return listed, "\n".join(fitted(line, err=True) for line in words)
+
+
+def say_left_out(files: Sequence[TrackerError]) -> None:
+    """Say on stderr which files are not listed, and why."""
+    if files:
+        echo(left_out_text(files), err=True)
+
+
+def left_out_text(files: Sequence[TrackerError]) -> str:
+    """Return which files are not listed, and why; they may be other tools' own."""
+    lines = [f"TODO/{error.path} is not listed: {error.message}" for error in files[:_SHOWN]]
+    lines += [f"{len(files) - _SHOWN} more files are not listed: redfirst issue lint"] if len(files) > _SHOWN else []
+    return "\n".join(fitted(visible(line), err=True) for line in lines)

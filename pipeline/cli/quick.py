@@ -135,14 +135,16 @@ def _runs(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], li
 
 
 def _issue_ready(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:
-    from pipeline.cli.issue_lists import ready_text  # noqa: PLC0415  (the same)
+    from pipeline.cli.issue_lists import left_out_text, ready_text  # noqa: PLC0415  (the same)
     from pipeline.service.issue_records import FOLDER, claims_of  # noqa: PLC0415  (the same)
     from pipeline.service.text_cache import below  # noqa: PLC0415  (the same)
     from todo import FolderSource, Tracker  # noqa: PLC0415  (the same)
 
     top = repository.worktree
-    told = ready_text(Tracker(FolderSource(top / FOLDER)).ready(), claims_of(top), as_json=as_json)
-    return told, below(str(top / FOLDER)), float("inf")
+    tracker = Tracker(FolderSource(top / FOLDER))
+    listed, held = ready_text(tracker.ready(), claims_of(top), as_json=as_json)
+    left_out = left_out_text(tracker.unreadable())
+    return (listed, "\n".join(filter(None, (held, left_out)))), below(str(top / FOLDER)), float("inf")
 
 
 def _show(repository: Repository, name: str | None) -> tuple[tuple[str, str], list[str], float]:

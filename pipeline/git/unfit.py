@@ -72,3 +72,8 @@ class UnfitDoor(ReadDoor):
             argv = ("--literal-pathspecs", "diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--")
             changed = self._git(*whole, *argv, *there, env=env)
         return tuple(path.decode(errors="surrogateescape") for path in changed.split(b"\0") if path)
+
+    def ignored_by(self, path: str) -> str | None:
+        """Return the rule by which git ignores a path that it does not track: FILE:LINE:PATTERN; None if it is none."""
+        found = self._answers("check-ignore", "-v", "--", path)
+        return found.decode(errors="replace").split("\t")[0] if found else None

@@ -21,7 +21,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, claim_on, runs_folder, worktree_key
 from pipeline.runs.tracker import FOLDER, as_user_errors, in_tree, in_worktree, shown_files
 from pipeline.runs.uncommitted import listed, uncommitted
-from pipeline.runs.unfit import refuse_hidden, refuse_unusable
+from pipeline.runs.unfit import refuse_hidden, refuse_ignored, refuse_unusable
 from pipeline.safe_names import is_branch_name
 from todo import Status
 
@@ -67,6 +67,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
         partial(_check_alone, repository, issue, f"redfirst run {issue} --worktree"),
         partial(_check_clean, repository),
         partial(refuse_hidden, repository),
+        partial(refuse_ignored, repository, f"{FOLDER}/{issue}.md"),
     )
     refuse_claimed(repository, issue, ours=ours)
     return start
@@ -229,7 +230,8 @@ def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None
 def _check_filing(repository: Repository, tree: str) -> None:
     """Refuse a tracker that nothing can be filed in, before anybody is asked what to file."""
     with as_user_errors():
-        in_tree(repository, tree).issues()
+        for broken in in_tree(repository, tree).unreadable():
+            raise broken
 
 
 def _check_clean_tracker(repository: Repository) -> None:

@@ -104,3 +104,20 @@ def refuse_hidden(repository: Repository) -> None:
         details={"paths": list(hidden)},
         actions=(shown, "git ls-files -v"),
     )
+
+
+def refuse_ignored(repository: Repository, path: str) -> None:
+    """Refuse an issue, by its file's path, that no commit could ever hold.
+
+    Raises:
+        UserError: git ignores it.
+    """
+    rule = repository.ignored_by(path)
+    if rule is not None:
+        raise UserError(
+            f"git ignores {visible(path)} ({visible(rule)}), and a run starts from issues that are committed. Take "
+            "that line out, then commit the folder.",
+            Reason.TRACKER_INVALID,
+            path=path,
+            actions=(f"git check-ignore -v -- {shlex.quote(path)}",),
+        )

@@ -19,7 +19,7 @@ from pipeline.git import Repository
 from pipeline.progress import counted
 from pipeline.runs.preconditions import shown_by_live_runs
 from pipeline.runs.uncommitted import listed, uncommitted
-from pipeline.runs.unfit import refuse_hidden, refuse_unusable
+from pipeline.runs.unfit import refuse_hidden, refuse_ignored, refuse_unusable
 from pipeline.service.doctor_agents import asked_roles, check_agents
 from pipeline.service.doctor_collection import check_collection
 from pipeline.service.doctor_document import Check, DoctorDocument
@@ -185,7 +185,16 @@ def _tracker(repository: Repository) -> Check:
         if error.kind is ErrorKind.TRACKER_MISSING:
             message = "there is no folder TODO/ yet: the first issue makes it"
             return _warned("tracker", message, "redfirst issue new --title TITLE")
-        return Check(id="tracker", status="fail", message=f"TODO: {error.message}", advice="redfirst issue lint")
+        advice = "git mv TODO NAME" if (repository.worktree / "TODO").is_file() else "redfirst issue lint"
+        return Check(id="tracker", status="fail", message=f"TODO: {error.message}", advice=advice)
+    issues = tracker.issues()
+    try:
+        for issue in issues[:1]:
+            refuse_ignored(repository, f"TODO/{issue.id}.md")
+    except UserError as error:
+        return _failed("tracker", error)
+    if problems and not issues:
+        return _failed_with("tracker", f"TODO: no issue can be read; {problems[0].message}", "redfirst issue lint")
     if problems:
         message = f"TODO has {counted(len(problems), 'problem')}; the first: {problems[0].message}"
         return _warned("tracker", message, "redfirst issue lint")

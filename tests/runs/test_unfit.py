@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -161,3 +162,31 @@ def test_a_private_file_where_a_plan_writes_is_told_with_the_draft(tmp_path: Pat
     assert "H021" in refused[0]["event"]["note"]
     assert "git check-ignore -v -- names.py" in refused[0]["event"]["note"]
     assert (project.root / "names.py").read_text() == "SECRET = 1\n"
+
+
+@pytest.mark.parametrize("kind", ["ignored", "a file", "with files of other tools"])
+def test_what_is_wrong_with_the_tracker_is_told_by_all_three(tmp_path: Path, kind: str) -> None:
+    project = _project(tmp_path)
+    if kind == "with files of other tools":
+        project.write({"TODO/a b.md": "text\n", "TODO/notes.md": "text\n", "TODO/T-1.md": "---\nid: T-1\n---\n"})
+        project.commit()
+        listed = project.redfirst("issue", "list")
+        assert (listed.returncode, "GAL-1" in listed.stdout) == (0, True)
+        assert "TODO/a b.md is not listed" in listed.stderr
+        assert "TODO/a b.md is not listed" in project.redfirst("issue", "ready").stderr
+        assert "It would not begin" not in project.redfirst("run", "GAL-1", "--dry-run").stdout
+        assert project.run()["outcome"] == "completed"
+        return
+    project.git("rm", "-r", "--quiet", "--cached", "TODO")
+    if kind == "ignored":
+        project.write({".gitignore": "TODO/\n"})
+        said, shown = "git ignores TODO/GAL-1.md (.gitignore:1:TODO/)", "git ignores"
+    else:
+        shutil.rmtree(project.root / "TODO")
+        project.write({"TODO": "* a list\n"})
+        said, shown = "TODO is a file", "TODO is a file"
+    project.commit()
+    assert said in project.redfirst("run", "GAL-1", "--dry-run").stdout
+    refused = project.redfirst("run", "GAL-1")
+    assert (refused.returncode, said in refused.stderr) == (2, True)
+    assert shown in project.redfirst("doctor").stdout

@@ -206,13 +206,16 @@ def test_nothing_is_added_inside_a_fence_that_is_never_closed(folder: Path) -> N
     assert (caught.value.path, caught.value.line) == ("A-1.md", 7)
 
 
-def test_a_list_names_the_file_that_is_no_issue(folder: Path) -> None:
+def test_a_file_that_is_no_issue_does_not_stop_the_list(folder: Path) -> None:
     (folder / "A-1.md").write_text(GOOD)
     (folder / "my notes.md").write_text("text\n")
-    with pytest.raises(TrackerError, match="Rename it") as caught:
-        Tracker(FolderSource(folder)).ready()
-    assert caught.value.path == "my notes.md"
-    assert Tracker(FolderSource(folder)).read("A-1").id == "A-1"
+    (folder / "notes.md").write_text("text\n")
+    tracker = Tracker(FolderSource(folder))
+    assert [issue.id for issue in tracker.issues()] == [issue.id for issue in tracker.ready()] == ["A-1"]
+    assert [(error.path, "Rename it" in error.message) for error in tracker.unreadable()] == [
+        ("my notes.md", True),
+        ("notes.md", False),
+    ]
 
 
 def test_an_error_is_printed_with_its_place() -> None:
