@@ -118,5 +118,5 @@ def require_runner(repository: Repository, config: Config) -> None:
         f'that has nothing yet: [toolchains] use = ["{DEFAULT.name}"]',
         Reason.BASELINE_IMPOSSIBLE,
         details={"supported": list(LANGUAGES)},
-        actions=("redfirst doctor", "redfirst config"),
+        actions=("redfirst doctor",),
     )

@@ -41,10 +41,10 @@ def worker_of(
         UserError: this is one of our own agents, or the orders are damaged.
     """
     refuse_recursion(environ)
-    work = RepositoryWork(repository, environ, jobs)
-    return Worker(
-        log_of(repository, environ), work.machine, work, Place(repository.worktree, environ), told, waits, say
-    )
+    work, log = RepositoryWork(repository, environ, jobs), log_of(repository, environ)
+    if not log.path.exists():  # somebody may have ordered with other variables than a timer has
+        say(f"no order was ever placed in {log.path}: HOME and XDG_STATE_HOME of who orders have to be the worker's")
+    return Worker(log, work.machine, work, Place(repository.worktree, environ), told, waits, say)
 
 
 def verdicts(repository: Repository, environ: Mapping[str, str], jobs: int | None) -> list[tuple[Order, Verdict]]:

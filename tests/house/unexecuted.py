@@ -118,6 +118,9 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git does not know who commits.": SENTENCE,
     },
     "git/values.py": {
+        "git fetch --refetch --no-filter": "a partial clone: tests/runs/test_unfit.py types it",
+        "git fsck": "git itself fails, and nobody knows why",
+        "git status": "git itself fails, and nobody knows why",
         "git {} ended with {}: {}": SENTENCE,
     },
     "languages/javascript/environment.py": {

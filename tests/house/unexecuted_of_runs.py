@@ -15,7 +15,41 @@ OF_ANSWERS: Final = "a run that waits for a person: tests/people types it"
 OF_GONE_WORKTREES: Final = "a run whose worktree is gone: tests/cli/test_worktrees_cli.py executes it"
 OF_LANDING: Final = "a finished run that is landed: tests/landing/test_landing.py types it"
 
+OF_UNFIT: Final = "a repository that no run can work with: tests/runs/test_unfit.py makes it"
+
 UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
+    "runs/unfit.py": {
+        **dict.fromkeys(
+            (
+                "git am --abort",
+                "git am --continue",
+                "git bisect reset",
+                "git check-ignore -v -- {}",
+                "git cherry-pick --abort",
+                "git cherry-pick --continue",
+                "git config --get-regexp '^filter\\.{}\\.'",
+                "git lfs install",
+                "git ls-files -v",
+                "git merge --abort",
+                "git merge --continue",
+                "git rebase --abort",
+                "git rebase --continue",
+                "git remote --verbose",
+                "git revert --abort",
+                "git revert --continue",
+                "git status",
+                "git update-index --no-skip-worktree --no-assume-unchanged {}",
+                "redfirst run ISSUE --worktree",
+            ),
+            OF_UNFIT,
+        ),
+        "git ignores {} ({}), and a run starts from issues that are committed. Take that line out, then commit the "
+        "folder.": SENTENCE,
+    },
+    "git/publishing.py": {"git check-ignore -v -- {}": OF_UNFIT},
+    "steps/asking/task_drafts.py": {"git check-ignore -v -- {}": OF_UNFIT},
+    "service/ports.py": {"redfirst doctor": OF_UNFIT},
+    "cli/issue_lists.py": {"redfirst issue lint": OF_UNFIT},
     "service/land.py": {
         "git -C {} status": OF_LANDING,
         "redfirst diff {}": OF_LANDING,
@@ -143,6 +177,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "git add --all && git commit": DOCTOR,
         "git commit --all": DOCTOR,
         "git commits as {} <{}>": SENTENCE,
+        "git mv TODO NAME": OF_UNFIT,
         "git is not on PATH": SENTENCE,
         "git switch -c NAME, or redfirst run ISSUE --worktree": (
             'two commands: the situations "doctor: detached" and "configured" type them'
