@@ -77,8 +77,8 @@ AgentFlags = Annotated[
     list[str] | None,
     typer.Option(
         "--agent",
-        metavar="ROLE=NAME",
-        help="Backend of one role; repeatable.",
+        metavar="[ROLE=]NAME",
+        help="Backend of one role, or without ROLE= of all; repeatable.",
         autocompletion=completion.roles_with_backends,
     ),
 ]

@@ -43,12 +43,15 @@ class Flags:
 
     @classmethod
     def parse(cls, assignments: Sequence[str] = (), agents: Sequence[str] = ()) -> Flags:
-        """Return the flags of `--set KEY=VALUE` and `--agent ROLE=NAME`.
+        """Return the flags of `--set KEY=VALUE` and `--agent ROLE=NAME`; `--agent NAME` is each role that has none.
 
         Raises:
-            UserError: one of them has no `=`.
+            UserError: one of them has no `=`, and is no backend.
         """
-        return cls(_pairs("--set KEY=VALUE", assignments), _pairs("--agent ROLE=NAME", agents))
+        everywhere = [item for item in agents if "=" not in item and item not in keys.ROLES]
+        named = _pairs("--agent ROLE=NAME", [item for item in agents if item not in everywhere])
+        all_roles = {role.value: name for name in everywhere for role in Role}
+        return cls(_pairs("--set KEY=VALUE", assignments), {**all_roles, **named})
 
     def over(self, earlier: Flags) -> Flags:
         """Return these flags merged over *earlier* ones; for each key the later flag wins, however it is spelled."""

@@ -366,3 +366,16 @@ def test_values_repeat_nothing_that_a_role_inherits(tmp_path: Path) -> None:
         "agents.pm.backend",
     }
     assert values["budget.cost_usd"] is None
+
+
+def test_a_backend_without_a_role_is_all_roles_but_those_that_are_named(tmp_path: Path) -> None:
+    config = read(tmp_path, flags=Flags.parse(agents=["check=claude", "human"])).config
+    assert {role: config.agent(role).backend for role in Role} == {
+        **dict.fromkeys(Role, Backend.HUMAN),
+        Role.CHECK: Backend.CLAUDE,
+    }
+
+
+def test_a_word_without_a_role_that_is_no_backend_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="humen"):
+        read(tmp_path, flags=Flags.parse(agents=["humen"]))
