@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import ValidationError
@@ -12,7 +14,7 @@ from pipeline.reports.kinds import report_schema, report_type
 from pipeline.reports.schema_errors import explain, place_of, step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
@@ -22,15 +24,20 @@ if TYPE_CHECKING:
     from pipeline.routing.vocabulary import Question, Role
 
 _MOST_FAULTS: Final = 5
+_BEGIN: Final = re.compile(r"^(?:[ \t\ufeff]|\x1b\[[0-9;]*m)*\{", re.MULTILINE)
+_JSON: Final = json.JSONDecoder()
+_INSIDE: Final = 400
+"""How many characters an object surely has that is given up for its depth, or for the length of a number."""
 
 
 def extract_report(
     file_bytes: bytes | None, stdout: bytes, counts: Callable[[JsonObject], bool]
 ) -> JsonObject | Missing | Malformed:
-    """Return an agent's report: the report file, or else the last line of stdout that is a JSON object.
+    """Return an agent's report: the report file, or else the last JSON object that begins a line of stdout.
 
+    The object may span lines, stand in a fence and have a BOM or colour codes before it; what is behind it is a log.
     An empty report file counts as none. A file that is there and not a JSON object is Malformed: the agent meant it.
-    On stdout stands what the agent read, too. So that nothing quoted can pass for the answer, two lines that would
+    On stdout stands what the agent read, too. So that nothing quoted can pass for the answer, two objects that would
     both count and differ are Malformed: which of them the agent means, only the agent knows.
 
     Args:
@@ -40,16 +47,38 @@ def extract_report(
     """
     if file_bytes is not None and file_bytes.strip():
         return decode_object(file_bytes)
-    lines = (line.strip() for line in reversed(stdout.split(b"\n")))
-    objects = ((text, decode_object(text)) for text in lines if text.startswith(b"{") and text.endswith(b"}"))
-    found = next((value for text, value in objects if not isinstance(value, Malformed) or _is_json(text)), Missing())
-    others = (value for _, value in objects if not isinstance(value, Malformed) and value != found)
-    if not isinstance(found, Malformed | Missing) and any(counts(value) for value in others):
+    objects = [decode_object(text) for text in _objects(stdout)]
+    if not objects:
+        return Missing()
+    found = objects.pop()
+    others = (value for value in objects if not isinstance(value, Malformed) and value != found)
+    if not isinstance(found, Malformed) and any(counts(value) for value in others):
         return Malformed(
             "There were two different reports on stdout; write the one that counts to the file $REDFIRST_REPORT, or "
-            "print no other line that could be taken for it."
+            "print nothing else that could be taken for it."
         )
     return found
+
+
+def _objects(stdout: bytes) -> Iterator[bytes]:
+    """Yield each JSON object that begins a line and is in no other, in the order of stdout.
+
+    What is inside an object that breaks off is no object of its own: reading goes on where the fault is. So nothing is
+    read twice, however much was printed.
+    """
+    text = stdout.decode(errors="surrogateescape")
+    at = 0
+    while (begin := _BEGIN.search(text, at)) is not None:
+        start = begin.end() - 1
+        try:
+            _, at = _JSON.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            at = max(error.pos, begin.end())
+        except (ValueError, RecursionError):  # a number of thousands of digits, thousands of levels
+            at = begin.end() + _INSIDE
+        else:
+            with contextlib.suppress(UnicodeEncodeError):  # bytes that are not UTF-8 are no JSON
+                yield text[start:at].encode()
 
 
 def parse_report(
@@ -135,14 +164,6 @@ def _validate(adapter: TypeAdapter[Report], document: JsonObject) -> Report | Va
 
 def _is_null(fault: ErrorDetails) -> bool:
     return fault["input"] is None and fault["type"] not in {"missing", "extra_forbidden"}
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _drop(document: JsonObject, place: tuple[str | int, ...]) -> None:

@@ -46,9 +46,16 @@ def is_alive(pid: int) -> bool:
     return False
 
 
-def ends(pid: int) -> bool:
+def record_in(path: Path) -> Recorded:
+    """Return the record that a driver writes a moment after its command has started."""
+    wait_until(lambda: Recorded.read(path) is not None, "nothing was written down")
+    supervisor = Recorded.read(path)
+    assert supervisor is not None
+    return supervisor
+
+
+def wait_for_end(pid: int) -> None:
     wait_until(lambda: not is_alive(pid), f"{pid} is still there")
-    return True
 
 
 def test_a_box_without_its_driver_is_killed_and_nothing_else_is() -> None:
@@ -60,7 +67,7 @@ def test_a_box_without_its_driver_is_killed_and_nothing_else_is() -> None:
         parent = Path(f"/proc/{lost}/stat").read_text().rpartition(")")[2].split()[1]
         assert parent == "1", "this machine has a reaper of its own: the test cannot make an orphan"
         clear_orphans()  # a driver of another test may have done it already
-        assert ends(lost)
+        wait_for_end(lost)
         assert is_alive(foreign)
         assert is_alive(living.pid)
     finally:
@@ -93,12 +100,19 @@ def with_word(word: str) -> list[int]:
 
 
 def appears(word: str, driver: subprocess.Popen[str] | None = None) -> int:
+    """Return the process with this word in its arguments, as the look that found it saw it.
+
+    A second look may find none: between two programs of one process its arguments are empty for an instant.
+    """
+    found: list[int] = []
+
     def started() -> bool:
         assert driver is None or driver.poll() is None, "the driver ended before"
-        return bool(with_word(word))
+        found[:] = with_word(word)
+        return bool(found)
 
     wait_until(started, "it never started")
-    return with_word(word)[0]
+    return found[0]
 
 
 @pytest.fixture
@@ -145,7 +159,7 @@ def test_it_ends_when_the_driver_is_killed(word: str, tmp_path: Path) -> None:
     pid = appears(word, killed)
     killed.kill()
     killed.wait()
-    assert ends(pid)
+    wait_for_end(pid)
 
 
 def test_a_process_tree_that_forks_and_leaves_all_the_time_is_caught_up_with(word: str) -> None:
@@ -225,13 +239,12 @@ def test_a_dispatch_that_outlived_driver_and_supervisor_is_ended_before_anything
     path = tmp_path / "process.json"
     killed = driver(f"setsid {sys.executable} -c {shlex.quote(HIDER)} {word} & sleep 60", path)
     pid = appears(word, killed)
-    supervisor = Recorded.read(path)
-    assert supervisor is not None
+    supervisor = record_in(path)
     os.kill(supervisor.pid, signal.SIGSTOP)  # else it would do its work
     killed.kill()
     killed.wait()
     os.kill(supervisor.pid, signal.SIGKILL)
-    assert ends(supervisor.pid)
+    wait_for_end(supervisor.pid)
     assert is_alive(pid)
     assert end_lost([path]) >= 1
     assert not is_alive(pid)
@@ -243,6 +256,7 @@ def test_a_supervisor_that_is_still_there_ends_all_of_it(word: str, tmp_path: Pa
     killed = driver(f"{hidden(word)}; sleep 60", path)
     try:
         pid = appears(word, killed)
+        record_in(path)
         assert end_lost([path]) >= 2
         assert not is_alive(pid)
     finally:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipeline.reports.decode import MAX_BYTES, JsonObject, Malformed, Missing, decode_object
@@ -363,9 +363,62 @@ def test_without_a_file_the_last_json_line_of_stdout_counts(file: bytes | None) 
     assert extract_report(file, stdout, lambda value: value == {"n": 2}) == {"n": 2}
 
 
-@pytest.mark.parametrize("stdout", [b"", b"## Verdict: ACCEPTABLE\n", b"{\n}\n", b'"ACCEPTABLE"\n', b"{bad}\n"])
+@pytest.mark.parametrize("stdout", [b"", b"## Verdict: ACCEPTABLE\n", b"[{}]\n", b'"ACCEPTABLE"\n', b"{bad}\n"])
 def test_a_verdict_in_prose_is_no_report(stdout: bytes) -> None:
     assert extract_report(None, stdout, anything) == Missing()
+
+
+BLOCKED: Final = {"verdict": "BLOCK", "summary": "no"}
+LINE: Final = json.dumps(BLOCKED)
+PRETTY: Final = json.dumps(BLOCKED, indent=2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Done.\n```json\n{PRETTY}\n```\nBye.\n",
+        f"~~~\n{LINE}\n~~~\n",
+        f"Here:\n{PRETTY.replace(chr(10), chr(13) + chr(10))}",
+        f"\ufeff{LINE}\r\n",
+        f"\x1b[1m\x1b[32m{LINE}\x1b[0m\nall done\n",
+        f'<think>{{maybe}} {{"a": 1}}</think>\n{LINE} and that is it',
+        f"{{\n{LINE}\n",
+    ],
+)
+def test_the_last_object_counts_wherever_its_lines_stand(text: str) -> None:
+    assert extract_report(None, text.encode(), review) == BLOCKED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{LINE}]\n",
+        json.dumps(LINE),
+        LINE[:-1] + ",}\n",
+        LINE.replace('"', "'"),
+        f'{{"verdict": "NEEDS WORK",\n"findings": [\n{LINE}\n,]}}\n',  # what a broken object holds is not the answer
+        f'{{"said":\n{LINE}',
+        "verdict: BLOCK\n",
+    ],
+)
+def test_nothing_is_repaired(text: str) -> None:
+    assert extract_report(None, text.encode(), review) == Missing()
+
+
+@given(st.lists(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.none())), min_size=1), st.data())
+def test_the_last_of_several_objects_is_found_however_each_is_written(
+    objects: list[JsonObject], data: st.DataObject
+) -> None:
+    forms = [data.draw(st.sampled_from([(None, ""), (2, ""), (1, "```\n"), (None, "\x1b[0m ")])) for _ in objects]
+    texts = [before + json.dumps(value, indent=indent) for value, (indent, before) in zip(objects, forms, strict=True)]
+    assume(not any("\\ud" in text or "\\u0000" in text for text in texts))
+    assert extract_report(None, "\nlog\n".join(texts).encode(), lambda _: False) == objects[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ['{"a": ', '{"a": [', "{", '{"a": "', "log line"])
+def test_megabytes_that_are_no_report_are_looked_through_quickly(line: str) -> None:
+    assert extract_report(None, f"{line}\n".encode() * 200_000 + LINE.encode(), review) in (BLOCKED, Missing())
 
 
 def test_a_report_file_that_is_no_object_is_not_replaced_by_stdout() -> None:
