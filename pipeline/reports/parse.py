@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _MOST_FAULTS: Final = 5
 _BEGIN: Final = re.compile(r"^(?:[ \t\ufeff]|\x1b\[[0-9;]*m)*\{", re.MULTILINE)
 _JSON: Final = json.JSONDecoder()
+_WINDOW: Final = 4096
+_LONGEST_WORD: Final = 16
+"""No word of JSON that the end of a window can cut, texts apart, has more characters: `\\ud83d\\ude00` has twelve."""
 _INSIDE: Final = 400
 """How many characters an object surely has that is given up for its depth, or for the length of a number."""
 
@@ -70,15 +73,30 @@ def _objects(stdout: bytes) -> Iterator[bytes]:
     at = 0
     while (begin := _BEGIN.search(text, at)) is not None:
         start = begin.end() - 1
-        try:
-            _, at = _JSON.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            at = max(error.pos, begin.end())
-        except (ValueError, RecursionError):  # a number of thousands of digits, thousands of levels
-            at = begin.end() + _INSIDE
-        else:
+        at, whole = _read(text, start)
+        if whole:
             with contextlib.suppress(UnicodeEncodeError):  # bytes that are not UTF-8 are no JSON
                 yield text[start:at].encode()
+
+
+def _read(text: str, start: int) -> tuple[int, bool]:
+    """Return where the JSON object that begins at *start* ends, or where it breaks off, and whether it is whole.
+
+    It is read out of a window that grows, since an error counts all lines before it.
+    """
+    size = _WINDOW
+    while True:
+        window = text[start : start + size]
+        is_cut = start + size < len(text)
+        try:
+            return start + _JSON.raw_decode(window)[1], True
+        except json.JSONDecodeError as error:
+            if is_cut and (error.msg.startswith("Unterminated") or error.pos > size - _LONGEST_WORD):
+                size *= 2
+                continue
+            return start + max(error.pos, 1), False
+        except (ValueError, RecursionError):  # a number of thousands of digits, thousands of levels
+            return start + _INSIDE, False
 
 
 def parse_report(

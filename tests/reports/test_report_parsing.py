@@ -405,7 +405,10 @@ def test_nothing_is_repaired(text: str) -> None:
     assert extract_report(None, text.encode(), review) == Missing()
 
 
-@given(st.lists(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.none())), min_size=1), st.data())
+VALUES: Final = st.integers() | st.text(max_size=9) | st.lists(st.none(), max_size=2)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=3), VALUES, max_size=3), min_size=1, max_size=4), st.data())
 def test_the_last_of_several_objects_is_found_however_each_is_written(
     objects: list[JsonObject], data: st.DataObject
 ) -> None:
@@ -419,6 +422,12 @@ def test_the_last_of_several_objects_is_found_however_each_is_written(
 @pytest.mark.parametrize("line", ['{"a": ', '{"a": [', "{", '{"a": "', "log line"])
 def test_megabytes_that_are_no_report_are_looked_through_quickly(line: str) -> None:
     assert extract_report(None, f"{line}\n".encode() * 200_000 + LINE.encode(), review) in (BLOCKED, Missing())
+
+
+@pytest.mark.parametrize("length", range(4070, 4110))
+def test_an_object_is_whole_wherever_a_window_ends(length: int) -> None:
+    value = {"verdict": "BLOCK", "summary": "x" * length, "n": [True, -12345, "\U0001f600", None]}
+    assert extract_report(None, json.dumps(value).encode() + b"\nbye\n" * 4000, lambda _: True) == value
 
 
 def test_a_report_file_that_is_no_object_is_not_replaced_by_stdout() -> None:
