@@ -263,7 +263,10 @@ def _to_run(repository: Repository) -> list[str]:
     folder = repository.worktree / FOLDER
     try:
         with user_errors():
-            ready = Tracker(FolderSource(folder)).ready() if folder.exists() else []
+            tracker = Tracker(FolderSource(folder))
+            ready = tracker.ready() if folder.exists() else []
+            if folder.exists() and not tracker.issues() and tracker.unreadable():
+                return ["redfirst issue lint"]  # nothing of it can be read: another issue would not mend that
         free = [issue.id for issue in ready if issue.id not in claims_of(repository.worktree)]
         if free:
             return [f"redfirst run {free[0]} --worktree"]
