@@ -28,7 +28,7 @@ from pipeline.dispatch.folders import new_folder, set_aside
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.outage import Circuits
-from pipeline.dispatch.prompt import INSTRUCTIONS, continued_prompt
+from pipeline.dispatch.prompt import continued_prompt, instruction_files
 from pipeline.dispatch.redaction import redacted_answer
 from pipeline.dispatch.request import Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
@@ -156,7 +156,9 @@ class Dispatcher:
         """Ask one agent in a fresh view and judge its work; the use of all of *uses* counts against its share."""
         spec = self.roles[request.role]
         view = self.views.open(record.base_tree, writable=spec.writes is not Writes.NOTHING)
-        there = {entry.path for entry in self.repository.entries(record.base_tree, *INSTRUCTIONS)}
+        named = (*request.grants, *(request.tests.files if request.tests is not None else ()))
+        instructions = instruction_files([*request.about, *(grant.path for grant in named)])
+        there = {entry.path for entry in self.repository.entries(record.base_tree, *instructions)}
         try:
             document = document_of(
                 record,
@@ -169,7 +171,7 @@ class Dispatcher:
                 template=self.templates[request.kind, request.question],
                 phase=place.phase,
                 why=place.why,
-                instructions=[name for name in INSTRUCTIONS if name in there],  # not what is in folders of the name
+                instructions=[name for name in instructions if name in there],  # not what is in folders of the name
             )
             (folder / "prompt.md").write_text(document.prompt, encoding="utf-8")
             before = Fingerprint.take(self.repository, self.written)
@@ -206,6 +208,7 @@ class Dispatcher:
             protected=paths_git_uses(self.repository),
             area=request.area,
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
+            ignored=lambda paths: self.repository.ignored_paths(self.checkout.tree, paths),
         )
 
     def _gateway(self, record: DispatchRecord, choice: Choice, log: Path, taken: Spent) -> ModelGateway | None:

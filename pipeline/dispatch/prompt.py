@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from pipeline.policy.paths import folders_above
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_contract
 from pipeline.policy.scope import Action
 from pipeline.reports.fields import RelPath
@@ -23,12 +24,15 @@ from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 DISPATCH_SCHEMA: Final = "redfirst.dispatch/1"
 
 INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md")
 """The projects' instruction files for agents. Products do not read them by themselves here: our rules come first."""
+
+_IN_FOLDERS: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+"""Those that a folder may have for itself; what a nearer one says counts more."""
 
 _ARTIFACTS: Final = "\n## Artifacts\n"
 _OF_ROLE: Final = re.compile(r"^## @(\w+)\n", re.MULTILINE)
@@ -254,6 +258,12 @@ Your last answer to this request did not count: {_told(document.reask or "")}
 about the request still holds. Do what is missing, then give the whole report once more, in the form that
 was asked for.
 """
+
+
+def instruction_files(paths: Iterable[str]) -> list[str]:
+    """Return where instructions for work on *paths* may stand: those of the project, then on the way to each path."""
+    folders = {folder for path in paths for folder in folders_above(path) if folder}
+    return [*INSTRUCTIONS, *(f"{folder}/{name}" for folder in sorted(folders) for name in _IN_FOLDERS)]
 
 
 def _instructions(workspace: str, files: Sequence[str]) -> list[str]:

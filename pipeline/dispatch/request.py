@@ -68,6 +68,7 @@ class Request:
         grants: Production paths that the dispatch may change.
         area: Patterns that it is held to instead; None where it has a task.
         tests: What counts as a test; for @test also which ones it may change.
+        about: Paths that the dispatch is about and may not change; instructions of their folders are named, too.
         accept: Says what is wrong with a well-formed report that cannot be true here.
         extra: Short context that only this dispatch has.
         tools: What the project's own tools need in the box, given the view's mount.
@@ -83,6 +84,7 @@ class Request:
     grants: tuple[Grant, ...] = ()
     area: tuple[Pattern, ...] | None = None
     tests: TestScope | None = None
+    about: tuple[str, ...] = ()
     accept: Callable[[Report], Malformed | None] | None = None
     extra: str = ""
     tools: Callable[[Mount], Tools] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from typing import TYPE_CHECKING, Final
@@ -132,13 +133,19 @@ class ReadDoor(SettingsDoor):
 
         On a file system that takes upper and lower case for the same, each spelling is the same folder.
         """
-        argv = ("--icase-pathspecs", "ls-files", "-z", "--full-name", "--", f":/{name}")
-        staged = self._kept.get((argv, self._index_state()), lambda: self._git(*argv)).split(b"\0")
+        folder = os.fsencode(name).lower()
+        staged = [path for _, path in self._index() if path.lower() == folder or path.lower().startswith(folder + b"/")]
         tree = self.resolve("HEAD^{tree}")
         argv = ("ls-tree", "-z", "--full-tree", "--name-only", tree or "")
         committed = self._of_objects(*argv, of=(tree,)).split(b"\0") if tree is not None else []
         found = [*staged, *(entry for entry in committed if entry.decode(errors="replace").lower() == name.lower())]
         return next((path.decode(errors="surrogateescape") for path in found if path), None)
+
+    def _index(self) -> list[tuple[str, bytes]]:
+        """Return the paths of the user's index, each with the letter by which git says how it is marked."""
+        argv = ("ls-files", "-v", "-z", "--full-name", "--", ":/")
+        listed = self._kept.get((argv, self._index_state()), lambda: self._git(*argv)).split(b"\0")
+        return [(line[:1].decode(), line[2:]) for line in listed if line]
 
     def _index_state(self) -> tuple[int, ...]:
         """Return numbers that change whenever git writes the index: it puts a new file in its place."""
@@ -219,6 +226,24 @@ class ReadDoor(SettingsDoor):
             path: f"goes through the git filter {name!r}; {told}"
             for path, name in self.filters(checkout, paths).items()
             if name != "lfs" or not has_lfs
+        }
+
+    def ignored_paths(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
+        """Return those *paths* that a `.gitignore` of *checkout* matches, each with the file and pattern that does.
+
+        The user's own ignore rules are not asked: they say nothing of the project. Where git cannot tell, it is none.
+        """
+        stdin = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
+        argv = ("check-ignore", "--no-index", "--verbose", "-z", "--stdin")
+        done = self._start(argv, self._at(checkout), checkout, stdin)
+        if done.returncode:
+            return {}
+        parts = done.stdout.decode(errors="surrogateescape").split("\0")
+        found = zip(parts[0::4], parts[2::4], parts[3::4], strict=False)
+        return {
+            path: f"{source}: {pattern}"
+            for source, pattern, path in found
+            if source.rpartition("/")[2] == ".gitignore" and not source.startswith("/") and not pattern.startswith("!")
         }
 
     def tracked_in(self, folder: Path) -> frozenset[str]:

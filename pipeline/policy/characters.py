@@ -25,6 +25,7 @@ HIDDEN: Final = re.compile(
 )
 """Every control, format and surrogate character, and characters drawn as nothing."""
 
+_ORDINARY: Final = frozenset("\t\r\f\v")
 _WIDE: Final = frozenset("WF")
 _WITHOUT_WIDTH: Final = frozenset({"Mn", "Me", "Cf"})
 _BYTE: Final = 0x100
@@ -36,6 +37,18 @@ def visible(text: str, *, keep: str = "") -> str:
     if text.isprintable() and text.isascii():
         return text
     return HIDDEN.sub(lambda found: found[0] if found[0] in keep else escaped(found[0]), text)
+
+
+def hidden_places(before: str, after: str) -> tuple[str, ...]:
+    """Return the hidden characters on lines that *after* has and *before* has not, as `LINE:COLUMN U+202E`."""
+    known = frozenset(before.split("\n"))
+    return tuple(
+        f"{number}:{found.start() + 1} U+{ord(found[0]):04X}"
+        for number, line in enumerate(after.split("\n"), 1)
+        if line not in known
+        for found in HIDDEN.finditer(line)
+        if found[0] not in _ORDINARY and (number, found.start(), found[0]) != (1, 0, "\ufeff")
+    )
 
 
 def columns(text: str) -> int:

@@ -62,6 +62,7 @@ async def run(ctx: Context) -> Event:
         artifacts=artifacts,
         grants=scope.files,
         tests=scope,
+        about=tuple(file.path for file in task.files),
         tools=tools,
         accept=partial(criteria.unshown, task),
     )

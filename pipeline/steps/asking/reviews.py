@@ -173,11 +173,13 @@ async def ask_reviewers(
 ) -> list[Answer] | Event:
     """Ask @check, whose report *accept* may refuse, and @simplify unless it is off, left out, or not in the recipe."""
     ctx = review.ctx
-    asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, accept=both(review.forgotten, accept))]
+    about = tuple(file.path for task in ctx.state.done_tasks for file in ctx.task(task.id).files)
+    accepts = both(review.forgotten, accept)
+    asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, about=about, accept=accepts)]
     wanted = Role.SIMPLIFY in ctx.state.phases.slots(ctx.lane.step)
     if wanted and not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.lane.left_out:
         fewer = {name: paths for name, paths in artifacts.items() if name in _FOR_ADVICE}
-        asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=fewer))
+        asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=fewer, about=about))
     return await ask_all(ctx, asks)
 
 

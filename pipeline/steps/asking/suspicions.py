@@ -8,16 +8,18 @@ from pipeline.languages import readers
 from pipeline.measure.composed_trees import both
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.suspicions import added_lines_by_side, means_of_forgery
+from pipeline.policy.characters import hidden_places, visible
 from pipeline.reports.markdown import bullets
 from pipeline.routing.vocabulary import Step
 from pipeline.steps.evidence.records import baseline_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipeline.steps.context import Context
 
 
+_MOST_PLACES: Final = 5
 _BULLET: Final = "- "
 
 
@@ -25,8 +27,8 @@ def suspicions_md(ctx: Context) -> str:
     """Return the document for the final review, empty where there is nothing to say."""
     lines = suspicions(ctx, ctx.state.start, ctx.state.head)
     head = (
-        "# What the change brings that can recognise or forge tests, what they show by one example only or not at all, "
-        "and examples that were tests and are gone\n\n"
+        "# What the change brings that can recognise or forge tests, or hide what a text says, what they show by one "
+        "example only or not at all, and examples that were tests and are gone\n\n"
         "Honest code has reasons for some of these."
     )
     return f"{head}\n\n{bullets(lines)}\n" if lines else ""
@@ -59,10 +61,23 @@ def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
     run = {record.path for record in baseline_of(ctx).records.values()}
     return (
         *means_of_forgery(ctx, old, new, layout),
+        *_hidden(texts),
         *readers.answers_known(production, tests, known),
         *readers.unused_values(_criteria(ctx), tests),
         *readers.examples_lost([one for one in texts if not layout.is_test_side(one[0])], run),
     )
+
+
+def _hidden(texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> Iterator[str]:
+    """Yield a sentence for each file that gets characters that are not seen, or that turn the text around them."""
+    for path, before, after in texts:
+        if after is None or b"\0" in after:
+            continue
+        places = hidden_places((before or b"").decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+        more = f", and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+        if places:
+            listed = ", ".join(places[:_MOST_PLACES])
+            yield f"{visible(path)} gets characters that are not seen or turn the text around them: {listed}{more}"
 
 
 def _criteria(ctx: Context) -> dict[str, str]:
