@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from typing import TYPE_CHECKING, Final
@@ -60,8 +61,7 @@ class UnfitDoor(ReadDoor):
 
     def hidden_changes(self) -> tuple[str, ...]:
         """Return the files whose changes `git status` does not show: marked skip-worktree or assume-unchanged."""
-        out = self._git("ls-files", "-v", "-z").decode(errors="surrogateescape").split("\0")
-        marked = [line[2:] for line in out if line and (line[0] == "S" or line[0].islower())]
+        marked = [os.fsdecode(path) for mark, path in self._index() if mark == "S" or mark.islower()]
         there = [path for path in marked if (self.worktree / path).is_symlink() or (self.worktree / path).exists()]
         if not there:
             return ()

@@ -112,7 +112,7 @@ def refuse_ignored(repository: Repository, path: str) -> None:
     Raises:
         UserError: git ignores it.
     """
-    rule = repository.ignored_by(path)
+    rule = repository.ignored_by(path) if repository.blob(f"HEAD:{path}") is None else None
     if rule is not None:
         raise UserError(
             f"git ignores {visible(path)} ({visible(rule)}), and a run starts from issues that are committed. Take "

@@ -107,7 +107,8 @@ def require_runner(repository: Repository, config: Config) -> None:
     Raises:
         UserError: no language recognises the project.
     """
-    tracked = [entry.path for entry in repository.entries("HEAD")] if repository.resolve("HEAD") is not None else []
+    tree = repository.resolve("HEAD^{tree}")
+    tracked = [entry.path for entry in repository.entries(tree)] if tree is not None else []
     if choose(repository.worktree, config.toolchains, tracked) is not None:
         return
     if any(path.endswith(DEFAULT.sources) for path in tracked):

@@ -108,10 +108,10 @@ def test_one_that_is_asked_for_must_be_there(place: Place, config: str) -> None:
     assert place.checks()["tests-cargo"].status == "fail"
 
 
-def test_a_project_that_nothing_recognises_is_a_warning_with_what_was_looked_for(place: Place) -> None:
+def test_a_project_that_nothing_recognises_fails_with_what_was_looked_for(place: Place) -> None:
     place.has({"main.c": "int main(void) { return 0; }\n"})
     check = place.checks()["tests"]
-    assert check.status == "warn"
+    assert check.status == "fail"
     assert "Cargo.toml" in check.message
     assert "[toolchains.NAME] folder" in check.advice
 
