@@ -46,7 +46,6 @@ class Policy:
         test_regions: For a role that may change tests inside production files: whether a path's old and new content
             differ only in such regions.
         filters: Returns, of some paths, those whose content git would store through a foreign filter, and why not.
-        ignored: Returns, of some paths, those that a `.gitignore` of the project matches, each with its pattern.
         protected: Folders and files of the tree that the user's git obeys: nobody changes them.
         area: The patterns that the dispatch is held to.
     """
@@ -56,7 +55,6 @@ class Policy:
     tests: TestScope | None = None
     test_regions: Callable[[str, bytes, bytes], bool] | None = None
     filters: Callable[[Sequence[str]], Mapping[str, str]] | None = None
-    ignored: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     protected: tuple[str, ...] = ()
     area: tuple[Covering, ...] | None = None
 
@@ -148,9 +146,6 @@ class _Inspection:
                 notes += self._forged(made)
         for violation in (*self._half_renames({change.path for change in changes}), *self._filtered(changes)):
             violations.setdefault(violation.path, violation)
-        for path, why in self._ignored(violations).items():
-            dropped[why] = None
-            del violations[path]
         summarised = tuple(self._summarise(violations))
         return GateResult(
             changes=tuple(change for change in changes if change.path not in violations),
@@ -170,26 +165,6 @@ class _Inspection:
         parts = change.path.split("/")
         end = next((end for end in range(1, len(parts) + 1) if scratch_pattern(parts[end - 1])), len(parts))
         return _printable(f"{'/'.join(parts[:end])} ({pattern})")
-
-    def _ignored(self, violations: Mapping[str, Violation]) -> dict[str, str]:
-        """Return the refused paths that are new and that the project ignores, each with a line: tools left them."""
-        if self.policy.ignored is None or self.policy.writes is Writes.NOTHING:
-            return {}
-        new = [
-            path
-            for path in violations
-            if path in self.survey.after
-            and path not in self.survey.base
-            and protected(path) is None
-            and not self.policy.names(path)
-        ]
-        # git says nothing of a folder that holds nothing, and a pattern may name a folder: it is asked as one
-        asked = {f"{path}/" if self.survey.after[path].kind is EntryKind.FOLDER else path: path for path in new}
-        found: Mapping[str, str] = self.policy.ignored(list(asked)) if asked else {}
-        return {
-            asked[name]: _printable(f"{self._new_folder(asked[name]) or asked[name]} ({pattern})")
-            for name, pattern in found.items()
-        }
 
     def _ignored_lock(self, change: Change) -> str | None:
         """Return why a new lock file is dropped: the project's earlier `.gitignore` ignores it; None if not."""
