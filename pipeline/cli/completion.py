@@ -62,14 +62,13 @@ def branches(incomplete: str) -> Iterable[str]:
 
 @_silent
 def roles_with_backends(incomplete: str) -> Iterable[str]:
-    """Offer `ROLE=`, and behind it the backends that can play the role; a backend alone plays all roles."""
+    """Offer `ROLE=`, and behind it the backends that can play the role."""
     from pipeline.config.agents import PLAYS  # noqa: PLC0415  (only here)
     from pipeline.routing.vocabulary import Role  # noqa: PLC0415  (the same)
 
     role, equals, _ = incomplete.partition("=")
     if not equals:
-        everybody = [backend.value for backend, plays in PLAYS.items() if len(plays) > 1]
-        return [*(f"{each.value}=" for each in Role), *everybody]
+        return [f"{each.value}=" for each in Role]
     return [f"{role}={backend.value}" for backend, plays in PLAYS.items() if role in plays]
 
 
