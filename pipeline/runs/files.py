@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.pids import ProcessId
 from pipeline.policy.characters import HIDDEN
 
 if TYPE_CHECKING:
@@ -99,6 +100,14 @@ def write_atomic(
             raise
         if durable:
             os.fsync(folder)
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove the temporary files that `write_atomic` of processes that are gone left beside *path*."""
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        writer = left.name.removesuffix(".tmp").rpartition(".")[2]
+        if writer.isdecimal() and ProcessId.of(int(writer)) is None:
+            left.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.git import NO_OBJECT
 from pipeline.outcomes import Reason
-from pipeline.runs.files import write_atomic
+from pipeline.runs.files import remove_abandoned, write_atomic
 from pipeline.runs.worktree_keys import WORKFLOW, keep_key, key_of_worktree
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ def workflow_folder(repository: Repository) -> Path:
     folder = repository.worktree / WORKFLOW
     ignore = folder / ".gitignore"
     if ignore.is_symlink() or not ignore.is_file() or ignore.stat().st_size != len(_IGNORE_ALL):
+        # A driver that was killed here had no run yet whose folder would be cleared. First, since the next one that
+        # is killed may have written the file.
+        remove_abandoned(ignore)
         write_atomic(ignore, _IGNORE_ALL, below=repository.worktree)
     keep_key(repository.worktree)
     return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from itertools import cycle
 from typing import TYPE_CHECKING
@@ -91,6 +92,17 @@ def test_kills_at_random_instants_change_nothing(number: int, tmp_path: Path, un
     project, kills = chain(tmp_path / f"chain-{number}", number)
     assert kills >= LEAST_KILLS, "hardly any driver lives long enough to be killed"
     check_end(project, undisturbed)
+
+
+def test_what_a_driver_leaves_that_dies_before_the_folder_of_runs_is_made_is_cleared(tmp_path: Path) -> None:
+    project = make_story(tmp_path)
+    folder = project.root / ".workflow"
+    assert die_at(project, r"before replace \.gitignore", 1, *going_on(project)) == KILLED
+    assert len(list(folder.glob(".*.tmp"))) == 1
+    living = folder / f"..gitignore.{os.getpid()}.tmp"
+    living.touch()
+    assert die_at(project, r"after replace \.gitignore", 1, *going_on(project)) == KILLED
+    assert list(folder.glob(".*.tmp")) == [living], "what a living process writes is its own"
 
 
 @pytest.mark.broad
