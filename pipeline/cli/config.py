@@ -47,7 +47,7 @@ Key = Annotated[
 @app.command()
 def show(
     assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As if set.")] = None,
-    agents: Annotated[list[str] | None, typer.Option("--agent", metavar="ROLE=NAME", help="As if chosen.")] = None,
+    agents: Annotated[list[str] | None, typer.Option("--agent", metavar="[ROLE=]NAME", help="As if chosen.")] = None,
     as_document: AsDocument = False,
 ) -> None:
     """Show every value and where it comes from.

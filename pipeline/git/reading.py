@@ -133,19 +133,20 @@ class ReadDoor(SettingsDoor):
 
         On a file system that takes upper and lower case for the same, each spelling is the same folder.
         """
-        folder = os.fsencode(name).lower()
-        staged = [path for _, path in self._index() if path.lower() == folder or path.lower().startswith(folder + b"/")]
+        listed, folder = self._index(), os.fsencode(name)
+        at_or_below = rb"(?is)(?:\A|\0). (%s(?:/[^\0]*)?)(?=\0)" % re.escape(folder)
+        # every command asks this, of an index that may be large
+        staged = re.findall(at_or_below, listed) if b" " + folder.lower() in listed.lower() else []
         tree = self.resolve("HEAD^{tree}")
         argv = ("ls-tree", "-z", "--full-tree", "--name-only", tree or "")
         committed = self._of_objects(*argv, of=(tree,)).split(b"\0") if tree is not None else []
         found = [*staged, *(entry for entry in committed if entry.decode(errors="replace").lower() == name.lower())]
         return next((path.decode(errors="surrogateescape") for path in found if path), None)
 
-    def _index(self) -> list[tuple[str, bytes]]:
-        """Return the paths of the user's index, each with the letter by which git says how it is marked."""
+    def _index(self) -> bytes:
+        """Return the paths of the user's index, each ended by NUL and behind the letter of how it is marked."""
         argv = ("ls-files", "-v", "-z", "--full-name", "--", ":/")
-        listed = self._kept.get((argv, self._index_state()), lambda: self._git(*argv)).split(b"\0")
-        return [(line[:1].decode(), line[2:]) for line in listed if line]
+        return self._kept.get((argv, self._index_state()), lambda: self._git(*argv))
 
     def _index_state(self) -> tuple[int, ...]:
         """Return numbers that change whenever git writes the index: it puts a new file in its place."""

@@ -61,7 +61,8 @@ class UnfitDoor(ReadDoor):
 
     def hidden_changes(self) -> tuple[str, ...]:
         """Return the files whose changes `git status` does not show: marked skip-worktree or assume-unchanged."""
-        marked = [os.fsdecode(path) for mark, path in self._index() if mark == "S" or mark.islower()]
+        lines = os.fsdecode(self._index()).split("\0")
+        marked = [line[2:] for line in lines if line and (line[0] == "S" or line[0].islower())]
         there = [path for path in marked if (self.worktree / path).is_symlink() or (self.worktree / path).exists()]
         if not there:
             return ()

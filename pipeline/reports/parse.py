@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _MOST_FAULTS: Final = 5
 _BEGIN: Final = re.compile(r"^(?:[ \t\ufeff]|\x1b\[[0-9;]*m)*\{", re.MULTILINE)
 _JSON: Final = json.JSONDecoder()
+_TEXT: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*')
 _WINDOW: Final = 4096
 _LONGEST_WORD: Final = 16
 """No word of JSON that the end of a window can cut, texts apart, has more characters: `\\ud83d\\ude00` has twelve."""
@@ -91,7 +92,8 @@ def _read(text: str, start: int) -> tuple[int, bool]:
         try:
             return start + _JSON.raw_decode(window)[1], True
         except json.JSONDecodeError as error:
-            if is_cut and (error.msg.startswith("Unterminated") or error.pos > size - _LONGEST_WORD):
+            text_ends = found.end() if (found := _TEXT.match(window, error.pos)) is not None else error.pos
+            if is_cut and text_ends > size - _LONGEST_WORD:
                 size *= 2
                 continue
             return start + max(error.pos, 1), False

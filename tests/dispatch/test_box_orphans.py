@@ -48,10 +48,15 @@ def is_alive(pid: int) -> bool:
 
 def record_in(path: Path) -> Recorded:
     """Return the record that a driver writes a moment after its command has started."""
-    wait_until(lambda: Recorded.read(path) is not None, "nothing was written down")
-    supervisor = Recorded.read(path)
-    assert supervisor is not None
-    return supervisor
+    found: list[Recorded] = []
+
+    def written() -> bool:
+        record = Recorded.read(path)
+        found.extend([record] if record is not None else [])
+        return bool(found)
+
+    wait_until(written, "nothing was written down")
+    return found[0]
 
 
 def wait_for_end(pid: int) -> None:

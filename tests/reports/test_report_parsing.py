@@ -419,9 +419,31 @@ def test_the_last_of_several_objects_is_found_however_each_is_written(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ['{"a": ', '{"a": [', "{", '{"a": "', "log line"])
-def test_megabytes_that_are_no_report_are_looked_through_quickly(line: str) -> None:
-    assert extract_report(None, f"{line}\n".encode() * 200_000 + LINE.encode(), review) in (BLOCKED, Missing())
+@pytest.mark.timeout(60)  # two seconds where nothing is read twice, minutes where an error counts all lines before it
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('{"a": ', Missing()),  # the report would be inside of them
+        ('{"a": [', Missing()),
+        ("{", BLOCKED),
+        ('{"a": "', BLOCKED),
+        ('{"a": 1 "b"', BLOCKED),
+        ("log line", BLOCKED),
+    ],
+)
+def test_megabytes_that_are_no_report_are_read_once(line: str, found: object) -> None:
+    assert extract_report(None, f"{line}\n".encode() * 400_000 + LINE.encode(), review) == found
+
+
+def test_a_text_that_is_longer_than_a_window_and_breaks_off_hides_what_is_behind_it_on_its_line() -> None:
+    torn = '{"a": "' + "x" * 20_000
+    assert extract_report(None, f"{torn}\n{LINE}".encode(), review) == BLOCKED
+    assert extract_report(None, f"{torn} {LINE[1:]}".encode(), review) == Missing()
+
+
+def test_an_empty_object_on_two_lines_is_an_object_and_no_report() -> None:
+    assert extract_report(None, b"{\n}\n", review) == {}
+    assert isinstance(parse_report("review-plan", Role.CHECK, None, {}), Malformed)
 
 
 @pytest.mark.parametrize("length", range(4070, 4110))
