@@ -11,6 +11,7 @@ from kit import AFTER_MAKE, GREET_DONE, HONEST, MAKE, PLAN, PLAN_ACCEPTED, PLAN_
 
 from pipeline.git import Repository
 from pipeline.runs.store import publish_ref
+from pipeline.runs.worktree_keys import keep_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -257,6 +258,7 @@ def test_without_a_box_an_agent_that_plants_something_in_the_repository_ends_the
     (it.project.root / ".git" / "hooks").mkdir(exist_ok=True)
     plant = ESCAPES[what].replace("ROOT", str(it.project.root)).replace("HOST", str(it.host))
     plant = plant.replace("HOME_", str(it.project.home))
+    keep_key(it.project.root)  # refs of the run go by this name: made later, it would be another one
     plant = plant.replace("REF", publish_ref(Repository.find(it.project.root), "run-GAL-1"))
     planned = {**PLAN, "run": shell(f"unset GIT_DIR; {plant}")}
     it.project.use_script([planned, *HONEST], 'sandbox = "none"')
