@@ -18,7 +18,7 @@ from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from pipeline.reports.reviews import PriorAnswer
 
@@ -100,18 +100,12 @@ class StageFindings(StrictModel):
 
     @property
     def blockers(self) -> tuple[Finding, ...]:
-        """Return the open findings that count as blockers when the loop ends (matrix 3)."""
+        """Return the open findings that keep a result from being acceptable (matrix 3)."""
         return tuple(finding for finding in self.open if finding.severity in _BLOCKING)
 
-    @property
-    def advisory(self) -> tuple[Finding, ...]:
-        """Return the open findings that are recorded and not filed when the loop ends (matrix 3)."""
-        return tuple(finding for finding in self.open if finding.severity not in _BLOCKING)
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """Return the findings and advice that are recorded but not filed, one line each."""
-        said = [f"{finding.id}: {finding.headline}" for finding in self.advisory]
+    def advice(self, on_record: Collection[str]) -> tuple[str, ...]:
+        """Return the open findings that are not *on_record* as blockers, and the advice; one line each."""
+        said = [f"{finding.id}: {finding.headline}" for finding in self.open if finding.id not in on_record]
         for advisory in self.advisories:
             against = " (against @check, who wins)" if advisory.conflicts else ""
             said.append(f"{advisory.id}: {one_line(advisory.title or advisory.simpler)}{against}")
@@ -136,12 +130,14 @@ class ReviewOutcome:
         must_fix: Ids of the open findings at or above the floor; none where the review is ACCEPTABLE.
         new: Ids raised by this review.
         notes: Where the reviewer was overruled, and why; for the journal and the rendered review.
+        on_record: Ids of the findings that are blockers if the loop ends with this review (matrix 3).
     """
 
     signal: Signal
     must_fix: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    on_record: tuple[str, ...] = ()
 
 
 def floor(review_number: int) -> Severity:
@@ -181,7 +177,7 @@ def apply_review(
         notes.append("nothing new must be fixed and no finding changed its status: converged")
         signal = Signal.CONVERGED
     ids = () if signal is Signal.ACCEPTABLE else tuple(finding.id for finding in must_fix)
-    return after, ReviewOutcome(signal, ids, new, tuple(notes))
+    return after, ReviewOutcome(signal, ids, new, tuple(notes), _on_record(report, after, signal))
 
 
 def apply_advice(ledger: StageFindings, report: SimplifyReview) -> StageFindings:
@@ -253,6 +249,21 @@ def _signal(
         notes.append("BLOCK without an open BLOCK finding: counted as NEEDS WORK")
         return Signal.NEEDS_WORK
     return Signal.BLOCK if verdict is Verdict.BLOCK else Signal.NEEDS_WORK
+
+
+def _on_record(report: CheckReview | SuiteJudgement, ledger: StageFindings, signal: Signal) -> tuple[str, ...]:
+    """Return what the reviewer's last word leaves open (matrix 3).
+
+    Whoever comes after a plan or a split reads what its reviews left open, and only what is BLOCK or HIGH is a blocker.
+    Nobody comes after the final review: all that it holds open is one.
+    """
+    if ledger.stage is not Stage.FINAL:
+        return () if signal is Signal.ACCEPTABLE else tuple(finding.id for finding in ledger.blockers)
+    if report.verdict is not Verdict.ACCEPTABLE:
+        return tuple(finding.id for finding in ledger.open)
+    prior = report.prior if isinstance(report, CheckReview) else ()
+    held = {answer.id for answer in prior if answer.status == Status.OPEN} | {one.id for one in ledger.blockers}
+    return tuple(finding.id for finding in ledger.open if finding.id in held)
 
 
 def _moved(before: Finding, after: Finding) -> bool:

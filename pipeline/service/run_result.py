@@ -113,7 +113,7 @@ def run_document(ctx: Context) -> RunDocument:
         ),
         follow_ups=intended[-1].data.follow_ups if published and intended else (),
         blockers=state.open_blockers,
-        advisory=tuple(line for ledger in ledgers for line in ledger.advice),
+        advisory=tuple(line for ledger in ledgers for line in ledger.advice(state.open_blockers)),
         safe_next_actions=next_lines(ctx.repository, ctx.run),
         run_dir=str(ctx.run.folder),
         sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),

@@ -203,7 +203,7 @@ def _blockers(run: Run) -> tuple[FindingLine, ...]:
         count = sum(d.decision.step is step and not d.decision.row.startswith("any/") for d in run.history)
         record = read_review(run.folder, stage, count) if count else None
         if record is not None:
-            found |= {finding.id: finding_line(finding) for finding in record.ledger.blockers}
+            found |= {finding.id: finding_line(finding) for finding in record.ledger.open}
     on_record = [found[id_] for id_ in run.state.open_blockers if id_ in found]
     return tuple(sorted(on_record, key=lambda finding: finding.severity.rank))
 

@@ -29,7 +29,6 @@ from pipeline.steps.asking.judgements import already_name
 from pipeline.steps.asking.reviews import (
     Review,
     ask_reviewers,
-    blockers,
     check_of,
     last_review,
     review_artifacts,
@@ -91,7 +90,7 @@ async def run(ctx: Context) -> Event:
     return Event(
         signal=reviewed.signal,
         tree=tree,
-        blockers=blockers(reviewed),
+        blockers=reviewed.outcome.on_record,
         note=summarise(reviewed),
         evidence=tuple(names),
     )

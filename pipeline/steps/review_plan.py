@@ -13,7 +13,6 @@ from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.reviews import (
     Review,
     ask_reviewers,
-    blockers,
     check_of,
     review_artifacts,
     simplify_of,
@@ -45,7 +44,7 @@ async def run(ctx: Context) -> Event:
     names = review.record(reviewed, check, simplify, ctx.state.start)
     return Event(
         signal=reviewed.signal,
-        blockers=blockers(reviewed),
+        blockers=reviewed.outcome.on_record,
         note=summarise(reviewed),
         evidence=names,
     )

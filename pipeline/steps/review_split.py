@@ -10,7 +10,7 @@ from pipeline.reports import reduce
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking.dispatches import ask
-from pipeline.steps.asking.reviews import Review, blockers, both, check_of, review_artifacts, summarise
+from pipeline.steps.asking.reviews import Review, both, check_of, review_artifacts, summarise
 from pipeline.steps.asking.task_reviews import task_artifacts, unfounded
 
 if TYPE_CHECKING:
@@ -33,4 +33,5 @@ async def run(ctx: Context) -> Event:
     check = check_of([answer])
     reviewed = reduce.review_split(review.ledger, review.number, check)
     written = review.record(reviewed, check, None, ctx.state.head)
-    return Event(signal=reviewed.signal, blockers=blockers(reviewed), note=summarise(reviewed), evidence=written)
+    left = reviewed.outcome.on_record
+    return Event(signal=reviewed.signal, blockers=left, note=summarise(reviewed), evidence=written)

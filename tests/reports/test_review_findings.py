@@ -199,8 +199,34 @@ def test_a_resolved_finding_that_comes_back_is_a_change() -> None:
 def test_at_the_end_block_and_high_are_blockers_and_the_rest_is_advisory() -> None:
     ledger, _ = first(review("NEEDS WORK", *(finding(severity, severity) for severity in Severity)))
     assert [item.severity for item in ledger.blockers] == ["BLOCK", "HIGH"]
-    assert [item.severity for item in ledger.advisory] == ["MEDIUM", "LOW"]
-    assert ledger.advice == ("plan-1-03: MEDIUM", "plan-1-04: LOW")
+    assert ledger.advice(("plan-1-01", "plan-1-02")) == ("plan-1-03: MEDIUM", "plan-1-04: LOW")
+
+
+def final(*reports: CheckReview) -> ReviewOutcome:
+    ledger, outcome = StageFindings(stage=Stage.FINAL), ReviewOutcome(Signal.OK)
+    for number, report in enumerate(reports, start=1):
+        ledger, outcome = apply_review(ledger, number, report)
+    return outcome
+
+
+def test_what_the_last_word_of_the_final_review_leaves_open_is_on_record() -> None:
+    asked = review("NEEDS WORK", finding("MEDIUM", "a"), finding("LOW", "b"))
+    held = {"final-1-01": "open", "final-1-02": "resolved"}
+    converged = final(asked, review("NEEDS WORK", prior={"final-1-01": "open"}))
+    assert (converged.signal, converged.on_record) == (Signal.CONVERGED, ("final-1-01", "final-1-02"))
+    # under the floor of the second review
+    low = final(asked, review("NEEDS WORK", finding("LOW", "c"), prior={**held, "final-1-01": "resolved"}))
+    assert (low.signal, low.on_record) == (Signal.ACCEPTABLE, ("final-2-01",))
+    # what is held open beside an acceptance is no advice
+    assert final(asked, review("ACCEPTABLE", prior=held)).on_record == ("final-1-01",)
+
+
+def test_what_a_final_review_accepts_is_not_on_record() -> None:
+    asked = review("NEEDS WORK", finding("MEDIUM", "a"))
+    assert final(review("ACCEPTABLE", finding("MEDIUM", "a"))).on_record == ()
+    for status in ("resolved", "withdrawn"):
+        assert final(asked, review("ACCEPTABLE", prior={"final-1-01": status})).on_record == ()
+    assert final(asked, review("ACCEPTABLE")).on_record == (), "not answered, and accepted"
 
 
 def advice(**fields: Any) -> SimplifyReview:

@@ -12,7 +12,7 @@ from pipeline.reports.fields import Verdict
 from pipeline.reports.findings import Stage, StageFindings
 from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.lookup import counter_key
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.routing.vocabulary import Loop, Role, Step
 from pipeline.steps.asking.dispatches import ask_all
 from pipeline.steps.asking.review_record import ReviewRecord
 
@@ -200,13 +200,6 @@ def simplify_of(answers: list[Answer]) -> SimplifyReview | None:
     """Return @simplify's review, None where it was not asked."""
     report = answers[1].report if len(answers) > 1 else None
     return report if isinstance(report, SimplifyReview) else None
-
-
-def blockers(reviewed: reduce.Reviewed) -> tuple[str, ...]:
-    """Return the ids of the open BLOCK and HIGH findings; none when the review is satisfied."""
-    if reviewed.signal is Signal.ACCEPTABLE:
-        return ()
-    return tuple(finding.id for finding in reviewed.ledger.blockers)
 
 
 def summarise(reviewed: reduce.Reviewed) -> str:

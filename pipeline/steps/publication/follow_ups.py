@@ -74,7 +74,7 @@ def _bugs(ctx: Context, *, by_pm: bool) -> Iterator[Item]:
 def _blockers(ctx: Context) -> Iterator[Item]:
     on_record = set(ctx.state.open_blockers)
     for review in all_last_reviews(ctx).values():
-        for finding in review.ledger.blockers:
+        for finding in review.ledger.open:
             if finding.id in on_record:
                 said = (finding.problem, finding.risk, finding.suggestion)
                 body = "\n\n".join(block(text) for text in said if text.strip())

@@ -158,11 +158,12 @@ def _reviews(ctx: Context) -> list[str]:
 def _blockers(ctx: Context) -> list[str]:
     on_record = set(ctx.state.open_blockers)
     ledgers = [record.ledger for record in all_last_reviews(ctx).values()]
-    return [f"{f.id} [{f.severity}] {f.headline}" for led in ledgers for f in led.blockers if f.id in on_record]
+    return [f"{f.id} [{f.severity}] {f.headline}" for led in ledgers for f in led.open if f.id in on_record]
 
 
 def _advisory(ctx: Context) -> list[str]:
-    return [line for record in all_last_reviews(ctx).values() for line in record.ledger.advice]
+    on_record = ctx.state.open_blockers
+    return [line for record in all_last_reviews(ctx).values() for line in record.ledger.advice(on_record)]
 
 
 def _decisions(ctx: Context) -> list[str]:
