@@ -73,3 +73,24 @@ LAZY_COMMANDS: Final = (
     LazyCommand("schema", "pipeline.cli.schema:schema", "Print a JSON Schema; without a name, list what there is."),
 )
 """The commands that `main` does not define; each module is imported when its command is asked for."""
+
+PANELS: Final[dict[str, tuple[str, ...]]] = {
+    "Run": ("issue", "run", "resume", "stop", "abandon", "queue", "work"),
+    "Look": ("runs", "show", "explain", "diff", "watch", "events", "console"),
+    "Answer": ("approve", "reject", "answer", "desk", "hand-in"),
+    "Land and check": ("land", "verify", "tdd", "gc"),
+    "Set up": (
+        "init",
+        "doctor",
+        "trust",
+        "config",
+        "demo",
+        "agents",
+        "recipes",
+        "routes",
+        "simulate",
+        "schema",
+        "mcp",
+    ),
+}
+"""The commands as the help shows them: by what somebody wants, the most used first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import partial
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import typer
@@ -17,9 +18,11 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from pipeline.interrupts import StoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _TYPE: Final = re.compile(r" <[^|]*>$|[{}]")
+_WHOLE: Final = 1000
+"""Letters of a line of help that are never reached: no sentence is cut."""
 _SENTENCE_END: Final = re.compile(r"(?<=\.) ")
 
 
@@ -66,7 +69,16 @@ class LazyCommand(TyperCommand):
 
 
 class Program(TyperGroup):
-    """The whole command line."""
+    """The whole command line; `panels` names the commands of each panel of its help."""
+
+    panels: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, a panel each for what somebody wants."""
+        del ctx
+        for panel, names in self.panels.items():
+            with formatter.section(panel):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit=_WHOLE)) for name in names])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.

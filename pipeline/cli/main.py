@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path  # noqa: TC003  (typer reads it)
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from pipeline import VERSION, interrupts
 from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, Approve, AsDocumentBesideProgress, Base, Plain, RecipeFlag, ValueFlags
-from pipeline.cli.command_table import LAZY_COMMANDS
+from pipeline.cli.command_table import LAZY_COMMANDS, PANELS
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.gate_answers import answer_question, approve, reject
 from pipeline.cli.going_on import abandon, resume
@@ -23,8 +23,6 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
-    from typer.core import TyperGroup
-
     from pipeline.service.progress import Display
     from pipeline.steps.context import Context
 
@@ -32,12 +30,13 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="redfirst",
     cls=Program,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.",
+    help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.\n\n"
+    "Without a command redfirst says where you stand and what comes next.",
 )
 
 
@@ -49,12 +48,17 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def top(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Drive an issue from TODO/ to tested git commits, unattended."""
+    """Drive an issue from TODO/ to tested git commits, unattended. Without a command it says where you stand."""
     del version
+    if ctx.invoked_subcommand is None:
+        from pipeline.cli.standing import print_standing  # noqa: PLC0415  (heavy; not on the path of --help)
+
+        print_standing()
 
 
 @app.command(name="run")
@@ -219,11 +223,12 @@ def _gates(given: list[str]) -> tuple[str, ...]:
     return gates
 
 
-def program() -> TyperGroup:
+def program() -> Program:
     """Return the whole command line."""
-    group = group_of(app)
+    group = cast("Program", group_of(app))
     for command in LAZY_COMMANDS:
         group.add_command(command)
+    group.panels = PANELS
     return group
 
 

@@ -154,7 +154,7 @@ def _row(line: RunLine) -> tuple[str, ...]:
         "*" if line.live else "",
         visible(line.name),
         line.status,
-        _where(line),
+        where_words(line),
         f"{line.tasks_done}/{line.tasks_total}",
         time_words(line.driven_s),
         cost_words(line.cost_known_usd, whole=line.cost_usd is not None),
@@ -162,7 +162,8 @@ def _row(line: RunLine) -> tuple[str, ...]:
     )
 
 
-def _where(line: RunLine) -> str:
+def where_words(line: RunLine) -> str:
+    """Return where a run stands, or why it ended."""
     if line.problem is not None:
         return "-"
     task = f", task {line.task}" if line.task else ""

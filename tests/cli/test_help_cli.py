@@ -10,6 +10,8 @@ import pytest
 from house.documents import command_of, every_command, whole_program
 from typer.core import TyperGroup
 
+from pipeline.cli.command_table import PANELS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -70,8 +72,21 @@ def test_every_command_has_examples_that_parse(
 def test_no_list_of_commands_cuts_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     groups = {names[:at] for names, _ in every_command() for at in range(len(names))}
     for names in sorted(groups):
-        _, _, commands = help_of(capsys, *names, "-h").partition("\nCommands:\n")
+        text = help_of(capsys, *names, "-h")
+        _, _, commands = text.partition("\nCommands:\n" if names else "\nRun:\n")
         rows = [line for line in commands.splitlines() if line[2:3].strip()]
         assert rows, names
         sentences = " ".join(commands.split())
         assert "..." not in sentences.replace(sentences.partition("Examples:")[2], ""), names
+
+
+def test_the_help_of_the_program_has_five_panels_with_each_command_once(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(capsys, "--help")
+    assert len(PANELS) == 5
+    assert [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and line[0] != " "] == [
+        "Options",
+        *PANELS,
+    ]
+    shown = [name for names in PANELS.values() for name in names]
+    assert sorted(shown) == sorted(name for name, command in whole_program().commands.items() if not command.hidden)
+    assert [name for name in shown if f"\n  {name} " not in text] == []
