@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  (of constants)
+from collections.abc import Collection, Mapping  # noqa: TC003  (of constants)
 from dataclasses import dataclass
 from typing import Final
 
@@ -130,8 +130,8 @@ def inputs_of(
     return values, tuple(found)
 
 
-def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Problem, ...]:
-    """Return how a sound recipe would run with these inputs, or what of it they make unsound."""
+def preview(recipe: Recipe, values: Mapping[str, str], gates: Collection[str] = ()) -> Preview | tuple[Problem, ...]:
+    """Return how a sound recipe would run with these inputs and gates, or what of it they make unsound."""
     problems = [
         Problem("bad_pattern", f"/steps/{number}/{key}/{place}", f"{text!r} with these inputs: {why}")
         for number, step in enumerate(recipe.steps)
@@ -150,7 +150,7 @@ def preview(recipe: Recipe, values: Mapping[str, str]) -> Preview | tuple[Proble
     phases = phases_of(recipe)
     in_order = tuple(sorted(steps, key=lambda step: step.wave))
     if phases is not None:
-        return Preview(in_order, (BOUNDS[Loop.DISPATCHES].limit or 0) + DISPATCHES_PER_TASK, phases.least)
+        return Preview(in_order, (BOUNDS[Loop.DISPATCHES].limit or 0) + DISPATCHES_PER_TASK, phases.least(gates))
     return Preview(in_order, most_dispatches(len(steps)))
 
 

@@ -55,9 +55,18 @@ def explain(faults: Sequence[ErrorDetails], document: JsonObject, schema: dict[s
     """Return one fault for each place, in pydantic's order, with what is accepted there."""
     texts: dict[str, list[str]] = {}
     for fault in faults:
+        if _counts_sound_ones(fault):
+            continue
         place = place_of(fault, document)
         texts.setdefault(pointer_of(place), []).append(_fault_text(fault, place, document, schema))
     return [Fault(pointer, " or ".join(dict.fromkeys(found))) for pointer, found in texts.items()]
+
+
+def _counts_sound_ones(fault: ErrorDetails) -> bool:
+    """Return whether a list is called too short only since pydantic counts its sound entries; these are told."""
+    entries: object = fault["input"]
+    least: int = fault.get("ctx", {}).get("min_length", 0)
+    return fault["type"] == "too_short" and isinstance(entries, list) and len(cast("list[object]", entries)) >= least
 
 
 def _fault_text(fault: ErrorDetails, place: tuple[str | int, ...], document: JsonObject, schema: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pipeline.routing.matrix import ASKS
 from pipeline.routing.vocabulary import Role, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,15 @@ class Phases:
         """Return whether a review is passed, since nobody is asked."""
         return step in self._reviewers and not self._reviewers[step]
 
-    @property
-    def least(self) -> int:
+    def least(self, gates: Collection[str] = ()) -> int:
         """Return how many dispatches a run takes whose issue is one task where nothing goes wrong.
 
-        A plan that is reviewed brings its one task along, which is reviewed with it.
+        A plan that is reviewed brings its one task along, which is reviewed with it. Where a person looks at the plan
+        or the split, the split is asked for by itself (`RunState.plan_brings_tasks`).
         """
         draft = 0 if self.given else 1
-        split = draft + len(self.split) if self.own_split and not self.plan else 0
+        apart = (self.own_split and not self.plan) or bool({"plan", "split"}.intersection(gates) and not self.given)
+        split = draft + len(self.split) if apart else 0
         tasks = len((Step.WRITE_TESTS, Step.IMPLEMENT))
         return draft + len(self.plan) + split + tasks + len(self.own) + len(self.result)
 

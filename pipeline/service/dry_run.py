@@ -93,7 +93,8 @@ def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = Fal
     found = chosen(library, options.recipe, repository)
     values = with_issues(repository, found.recipe, values_of(found, options.recipe, options.given(found.recipe)))
     config = read_config(repository, tip, options.flags, options.environ).config
-    whole, shown = (preview(one, values) for one in (found.recipe, _without_idle(found.recipe, config)))
+    gates = tuple(gate for gate in WAYS_BACK if gate in options.gates)
+    whole, shown = (preview(one, values, gates) for one in (found.recipe, _without_idle(found.recipe, config)))
     if not isinstance(whole, Preview):
         raise unsound(options.recipe, found.file, whole)
     shown = shown if isinstance(shown, Preview) else whole
@@ -109,7 +110,7 @@ def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = Fal
         branch=repository.branch() if publishes and not worktree else None,
         refused=why_not(found.recipe),
         trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
-        asked_gates=tuple(gate for gate in WAYS_BACK if gate in options.gates),
+        asked_gates=gates,
         in_the_way=_branch_in_the_way(repository, options, config) if publishes and not worktree else None,
     )
 

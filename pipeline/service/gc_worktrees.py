@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -17,6 +18,7 @@ from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from pipeline.git import Repository, Worktree
     from pipeline.service.gc import Sweep
@@ -75,11 +77,16 @@ def _stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequen
         if stays:
             return stays if known.place.name in stays else f"{known.place.name}: {stays}"
         if not sweep.is_old(known):
-            return f"{known.place.name} ended a short while ago"
+            left = max(sweep.older_than_s - known.age_s(sweep.now), 1)
+            return f"{known.place.name} ended a short while ago: it stays until {_moment(sweep.now, left)}"
     try:
         return _unsaved(here.at(worktree), owner, runs)
     except GitError as error:
         return f"what is in it cannot be told: {error.stderr.strip()}"
+
+
+def _moment(now: datetime, seconds: float) -> str:
+    return (now + timedelta(seconds=seconds)).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 OWNER: Final = "redfirst.json"
 """The file in the git folder of a worktree that says who made it, and what for."""
 _SLUG_LIMIT: Final = 40
+_SHOWN: Final = 3
 _GOES_ON: Final = re.compile(
     r"(-(a|an|and|are|as|at|be|by|for|from|if|in|into|is|not?|of|on|or|than|that|the|to|when|where|which|with|without))+$"
 )
@@ -113,7 +114,14 @@ def _left(repository: Repository, options: RunOptions) -> Repository | None:
 
 
 def left_behind(here: Repository, made: Repository) -> tuple[str, ...]:
-    """Return a note where the repository's configuration says something else here than in the new worktree."""
+    """Return what of the checkout here is not in the new worktree: files, and words of the configuration."""
+    changed = sorted(line[3:] for line in here.status(WORKFLOW))
+    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    files = f"not committed, so not in that worktree: {', '.join(changed[:_SHOWN])}{more}"
+    return (*([files] if changed else []), *_other_words(here, made))
+
+
+def _other_words(here: Repository, made: Repository) -> tuple[str, ...]:
     with suppress(UserError):  # two files: who uses this checkout is told
         found = repository_file(here.worktree, lambda name: made.blob(f"HEAD:{name}", LARGEST))
         if found is not None and not found.tracked:

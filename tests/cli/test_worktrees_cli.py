@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from kit import HONEST, ISSUE, REDFIRST, Project, make_project
+from runs.real import git, make_repository
 
-from pipeline.service.worktrees import slug_of
+from pipeline.git import Repository
+from pipeline.service.worktrees import left_behind, slug_of
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +61,16 @@ def all_work(project: Project, actions: list[str]) -> None:
 
 def listed(project: Project, *argv: str) -> list[dict[str, Any]]:
     return project.document("issue", *argv)["issues"]
+
+
+def test_what_is_not_committed_is_said_not_to_be_in_the_new_worktree(tmp_path: Path) -> None:
+    here = make_repository(tmp_path / "here", {"app.py": "one\n"})
+    git(tmp_path / "here", "worktree", "add", "-q", str(tmp_path / "there"), "HEAD", "-b", "new")
+    made = Repository.find(tmp_path / "there")
+    assert left_behind(here, made) == ()
+    (tmp_path / "here" / "app.py").write_text("two\n")
+    (tmp_path / "here" / "note.txt").write_text("new\n")
+    assert left_behind(here, made) == ("not committed, so not in that worktree: app.py, note.txt",)
 
 
 @pytest.mark.broad

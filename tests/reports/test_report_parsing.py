@@ -305,6 +305,7 @@ def test_a_title_of_two_lines_and_an_empty_split_are_refused() -> None:
     found = parse_report("split", Role.ORCHESTRATOR, None, {"tasks": [task]})
     assert isinstance(found, Malformed)
     assert found.pointer == "/tasks/0/title"
+    assert "must not be empty" not in found.sentence, "it has an entry, and what is wrong with that is told"
     for number in (0, 101):
         honest = {**task, "title": "t"}
         assert isinstance(parse_report("split", Role.ORCHESTRATOR, None, {"tasks": [honest] * number}), Malformed)
