@@ -115,7 +115,7 @@ def test_check_02_a_dry_run_asks_nobody_and_writes_nothing(tmp_path: Path) -> No
     gated = project.redfirst("run", "GAL-1", "--dry-run", "--approve", "plan", "--json")
     free = project.redfirst("run", "GAL-1", "--dry-run", "--json")
     least = [json.loads(one.stdout)["dispatches"]["least"] for one in (free, gated)]
-    assert least == [6, 8], "a person looks at the plan: the split and its review are asked for apart"
+    assert least == [7, 9], "a person looks at the plan: the split and its review are asked for apart"
     document = json.loads(project.redfirst("run", "fix-failing-tests", "code=src", "--dry-run", "--json").stdout)
     steps = {step["id"]: step for step in document["steps"]}
     assert [step["wave"] for step in steps.values()] == [1, 2, 3, 4, 5]
