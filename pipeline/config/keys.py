@@ -27,7 +27,7 @@ PREFIX: Final = "REDFIRST_"
 NEST: Final = "__"
 ANY: Final = "*"
 
-_WITH_ENV: Final = frozenset({"agents", "spares"})
+_WITH_ENV: Final = frozenset({"agents", "spares", "toolchains"})
 
 ROLES: Final = frozenset(role.value for role in Role)
 

@@ -17,6 +17,8 @@ from pipeline.config.problems import pointer
 from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
 from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
+from pipeline.languages.environments.variables import fault_of, set_by
+from pipeline.languages.table import LANGUAGES
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 
@@ -170,6 +172,33 @@ def _refuse_contradictions(loaded: Loaded) -> None:
         for agent in config.candidates(role):
             if role not in PLAYS[agent.backend]:
                 raise _not_its_part(loaded, role, agent.backend)
+    for name in LANGUAGES:
+        _refuse_variables(loaded, name)
+
+
+def _refuse_variables(loaded: Loaded, name: str) -> None:
+    """Refuse variables of tests that would be lost or do harm: only the environment behind a command is taken over."""
+    table = loaded.config.toolchains.settings_of(name)
+    for variable in table.env:
+        if why := fault_of(variable):
+            raise _unfit(loaded, f"toolchains.{name}.env.{variable}", f"{variable!r} {why}.", name)
+    if dropped := set_by(table.command or ("",)):
+        what = (
+            f"the variables of this command ({', '.join(dropped)}) would not reach the tests. Leave them out of it, "
+            f"and set each in [toolchains.{name}] env, a table of names and values."
+        )
+        raise _unfit(loaded, f"toolchains.{name}.command", what, name)
+
+
+def _unfit(loaded: Loaded, key: str, what: str, toolchain: str) -> UserError:
+    origin = _origin(loaded, key)
+    return UserError(
+        f"{origin}: {key}: {what}",
+        Reason.CONFIG,
+        path=origin.source,
+        pointer=pointer(keys.from_dotted(key)),
+        actions=(f"redfirst config set toolchains.{toolchain}.env.NAME VALUE",),
+    )
 
 
 def _without_user_keys(layer: layers.FlatLayer, *more: tuple[KeyPath, str]) -> layers.FlatLayer:

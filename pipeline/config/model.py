@@ -141,6 +141,7 @@ class Toolchain(Table):
     )
     command: Annotated[Argv | None, Field(description="None: found by the toolchain")] = None
     setup: Annotated[Argv | None, Field(description="Runs once, in the private checkout")] = None
+    env: Annotated[Mapping[str, str], Field(description="Variables of the tests, and of agents who run them")] = {}
     timeout_s: Annotated[Seconds, Field(description="One whole test run, in seconds")] = 900
     test_timeout_s: Annotated[Seconds, Field(description="One test, in seconds")] = 60
     workers: Annotated[int, Field(ge=1, le=64, description="Parts of a whole test run side by side")] = 1
@@ -174,7 +175,7 @@ class _Toolchains(Table):
             KeyError: there is none of that name.
         """
         table = self._one(name)
-        said = any(value is not None for value in (table.folder, table.command, table.setup))
+        said = bool(table.env) or any(value is not None for value in (table.folder, table.command, table.setup))
         return said or (self.use is not None and name in self.use)
 
     def _one(self, name: str) -> Toolchain:

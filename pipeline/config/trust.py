@@ -177,6 +177,8 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "a price that is too low voids your budget"
         case ("agents" | "spares", *_):
             return _why_of_agent(path, value)
+        case ("toolchains", _, "env", _):
+            return "this variable is handed to tests and agents"
         case ("toolchains", _, "setup") if value:
             return "this command prepares the checkout, outside the judged box"
         case ("toolchains", _, "command") if _names_a_host_path(value):

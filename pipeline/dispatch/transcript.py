@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.backends.logins import login_values
 from pipeline.config.folders import home
 from pipeline.dispatch.redaction import dotenv, redact, secrets_of
+from pipeline.languages.table import LANGUAGES
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import disk, to_json, write_atomic
 
@@ -28,7 +29,7 @@ _COPY_LIMIT: Final = 1_000_000
 
 
 def secrets_of_run(worktree: Path, environ: Mapping[str, str], config: Config) -> frozenset[str]:
-    """Return the secrets that must not be written: credentials, logins, values of the user's and agents' variables.
+    """Return the secrets that must not be written: credentials, logins, values of the user's and others' variables.
 
     Args:
         worktree: The user's; its `.env` files are read.
@@ -37,7 +38,8 @@ def secrets_of_run(worktree: Path, environ: Mapping[str, str], config: Config) -
     """
     agents = [agent for role in Role for agent in config.candidates(role)]
     credentials = {environ.get(table.credential_env or "", "") for table in config.providers.values()} - {""}
-    found = [secrets_of(each) for each in (environ, dotenv(worktree), *(agent.env for agent in agents))]
+    of_tests = [config.toolchains.settings_of(name).env for name in LANGUAGES]
+    found = [secrets_of(each) for each in (environ, dotenv(worktree), *(agent.env for agent in agents), *of_tests)]
     logins = [login_values(agent, home(environ)) for agent in agents]
     return frozenset(credentials).union(*found, *logins)
 

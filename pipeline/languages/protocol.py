@@ -159,6 +159,7 @@ class Lookup:
         configured: `[toolchains.NAME] command`, if any: the words before the test runner make the environment.
         state: A private folder for an environment that is made.
         search_path: PATH of the user.
+        variables: `[toolchains.NAME] env`: what the tests get beside what the environment sets.
     """
 
     worktree: Path
@@ -166,6 +167,7 @@ class Lookup:
     configured: tuple[str, ...] | None
     state: Path
     search_path: str
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class Toolchain(Protocol):
@@ -250,6 +252,8 @@ class Settings(Protocol):
     def folder(self) -> str | None: ...  # noqa: D102
     @property
     def command(self) -> tuple[str, ...] | None: ...  # noqa: D102
+    @property
+    def env(self) -> Mapping[str, str]: ...  # noqa: D102
     @property
     def timeout_s(self) -> float: ...  # noqa: D102
     @property

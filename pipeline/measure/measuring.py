@@ -118,7 +118,8 @@ async def _look_for_environment(ctx: MeasurementContext) -> Environment | Missin
         """Return where to look for a toolchain's environment: if it has a setup, in the private checkout."""
         table = ctx.config.toolchains.settings_of(name)
         worktree = ctx.checkout.tree if table.setup is not None else ctx.repository.worktree
-        return Lookup(worktree, ctx.repository.main_checkout, table.command, ctx.checkout.root, ctx.search_path)
+        main, root = ctx.repository.main_checkout, ctx.checkout.root
+        return Lookup(worktree, main, table.command, root, ctx.search_path, table.env)
 
     return await find_environment(ctx.toolchain, lookup_of)
 

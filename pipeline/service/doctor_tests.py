@@ -83,7 +83,7 @@ async def _one(
         command = known.first_run(found[0])
     try:
         state = state_folder(environ)
-        lookup = Lookup(repository.worktree, repository.main_checkout, command, state, search_path)
+        lookup = Lookup(repository.worktree, repository.main_checkout, command, state, search_path, table.env)
         env = await project.find_environment(lookup)
     except UserError as error:
         return _check(id_, "fail", error.message, "; ".join(error.actions)), False

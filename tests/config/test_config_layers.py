@@ -178,6 +178,44 @@ def test_variables_for_agents_are_merged_one_by_one(tmp_path: Path) -> None:
     assert config.agent(Role.MAKE).env == {"A": "repo", "B": "user"}
 
 
+def test_variables_for_tests_are_merged_one_by_one(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        repository='[toolchains.pytest.env]\nA = "repo"\nB = "repo"\n',
+        user='[toolchains.pytest]\nenv = { B = "user" }\n',
+        environ={"REDFIRST_TOOLCHAINS__PYTEST__ENV__My_Key__2": "x"},
+    ).config
+    assert config.toolchains.settings_of("pytest").env == {"A": "repo", "B": "user", "My_Key__2": "x"}
+    assert not config.toolchains.settings_of("cargo").env
+
+
+@pytest.mark.parametrize("name", ["PATH", "HOME", "PYTHONPATH", "LD_PRELOAD", "REDFIRST_X", "GIT_DIR", "a b", ""])
+def test_a_variable_that_a_measurement_sets_itself_is_refused_without_its_value(tmp_path: Path, name: str) -> None:
+    error = refused(tmp_path, user=f'[toolchains.pytest.env]\n"{name}" = "opaque-31337"\n')
+    assert error.pointer == f"/toolchains/pytest/env/{name}"
+    assert name in error.message
+    assert "31337" not in error.message + str(error.details)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ('["env", "TZ=31337", "A=1", "python", "-m", "pytest"]', "TZ, A"),
+        ('["FOO=31337", "pytest"]', "FOO"),
+        ('["FOO=31337 pytest"]', "FOO"),
+        ('["dotenv", "run", "--", "pytest"]', "dotenv"),
+    ],
+)
+def test_a_command_whose_variables_would_be_lost_is_refused_with_their_own_table(
+    tmp_path: Path, command: str, names: str
+) -> None:
+    error = refused(tmp_path, user=f"[toolchains.pytest]\ncommand = {command}\n")
+    assert error.pointer == "/toolchains/pytest/command"
+    assert f"({names})" in error.message
+    assert "[toolchains.pytest] env" in error.message
+    assert "31337" not in error.message + str(error.details)
+
+
 def test_an_unknown_key_names_its_place_the_accepted_words_and_the_likely_one(tmp_path: Path) -> None:
     error = refused(tmp_path, repository='sandbox = "auto"\n\n[limits]\nplan_reviews = 3\n')
     assert (error.path, error.pointer) == ("redfirst.toml", "/limits/plan_reviews")

@@ -53,6 +53,10 @@ def test_the_variables_of_a_spare_are_known(tmp_path: Path) -> None:
     assert secrets(tmp_path, text) == {"opaque-value-0123"}
 
 
+def test_the_variables_of_tests_are_known(tmp_path: Path) -> None:
+    assert secrets(tmp_path, '[toolchains.cargo.env]\nSERVICE_TOKEN = "opaque-value-0123"\n') == {"opaque-value-0123"}
+
+
 def test_a_call_that_was_refused_is_written_down_without_them() -> None:
     answer = AgentResult(Ended.OK, 0, None, None, b"", b"", False, 1.0, None, denials=(f"Bash: echo {TOKEN}",))
     assert TOKEN not in str(redacted_answer(answer, {TOKEN}).denials)

@@ -66,8 +66,13 @@ class Projects:
 
     async def find_environment(self, lookup: Lookup) -> Environment | Missing:
         """Return the environments of the projects, each found with its own command; see `find_environments`."""
-        commands = {one.name: one.table.command if one.table else lookup.configured for one in self.projects}
-        return await self.find_environments(lambda name: replace(lookup, configured=commands[name]))
+        tables = {one.name: one.table for one in self.projects}
+
+        def own(name: str) -> Lookup:
+            table = tables[name]
+            return lookup if table is None else replace(lookup, configured=table.command, variables=table.env)
+
+        return await self.find_environments(own)
 
     async def find_environments(self, lookup_of: Callable[[str], Lookup]) -> Environment | Missing:
         """Return the environments of the projects, looked for where *lookup_of* says for each.
@@ -217,7 +222,7 @@ async def find_environment(toolchain: Toolchain, lookup_of: Callable[[str], Look
     """Return the environment of a repository's tests; `lookup_of` gives the folders to search, by toolchain name."""
     if isinstance(toolchain, Projects):
         return await toolchain.find_environments(lookup_of)
-    return await toolchain.find_environment(lookup_of(toolchain.name))
+    return await Project(toolchain).find_environment(lookup_of(toolchain.name))
 
 
 def projects_in(toolchain: Toolchain) -> tuple[Project, ...]:

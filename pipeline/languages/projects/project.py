@@ -88,7 +88,17 @@ class Project:
         return posixpath.relpath(path, self.folder) if self.folder and path else path
 
     async def find_environment(self, lookup: Lookup) -> Environment | Missing:
-        """Return the environment of the project's tests, looked for in its folder of the worktree and main checkout."""
+        """Return the environment of the project's tests, looked for in its folder of the worktree and main checkout.
+
+        What the user sets for the tests (`Lookup.variables`) counts more than what was found.
+        """
+        found = await self._found(lookup)
+        if isinstance(found, Missing) or not lookup.variables:
+            return found
+        variables, of_tests = ({**known, **lookup.variables} for known in (found.variables, found.test_variables))
+        return replace(found, variables=variables, test_variables=of_tests)
+
+    async def _found(self, lookup: Lookup) -> Environment | Missing:
         if not self.folder:
             return await self.toolchain.find_environment(lookup)
         worktree, main = lookup.worktree / self.folder, lookup.main / self.folder
