@@ -31,13 +31,17 @@ SYSTEM_FOLDERS: Final = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "
 SYSTEM_SETTINGS: Final = tuple(
     Path("/etc", name)
     for name in (
-        "alternatives", "ca-certificates", "crypto-policies", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime",
-        "mime.types", "nsswitch.conf", "pki/ca-trust", "pki/tls/certs", "protocols", "services", "ssl/cert.pem",
-        "ssl/certs", "ssl/openssl.cnf",
+        "alpine-release", "alternatives", "arch-release", "ca-certificates", "crypto-policies", "debian_version",
+        "ethertypes", "fedora-release", "fonts", "gai.conf", "host.conf", "inputrc", "ld.so.cache", "ld.so.conf",
+        "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "lsb-release", "magic", "mime.types", "networks",
+        "nsswitch.conf", "os-release", "pki/ca-trust", "pki/tls/certs", "protocols", "redhat-release", "rpc", "services", "shells",
+        "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "system-release", "terminfo", "timezone",
     )
 )  # fmt: skip
-"""The files of `/etc` that every box shows. `/etc/profile` stays out: a login shell would reset PATH. `/etc/ssl` as a
-whole stays out: it has private keys."""
+"""The files of `/etc` that every box shows: what says which system this is, and what libraries read of it.
+
+`/etc/profile` stays out: a login shell would reset PATH. `/etc/ssl` as a whole stays out: it has private keys. What
+tells this machine or its users from others is made up, or stays out."""
 
 _PYTHON: Final = re.compile(r"(python|pypy)\d*(\.\d+)?t?")
 _NIX_STORE: Final = Path("/nix/store")

@@ -24,11 +24,17 @@ ENV: Final = {
     "SHELL": "/bin/sh",
 }
 _UID: Final = "1000"
+_HOST: Final = "box"
+_RESOLVER: Final = "/etc/resolv.conf"
 MADE_UP: Final = {
     "/etc/passwd": f"root:x:0:0::/nonexistent:/bin/false\nagent:x:{_UID}:{_UID}::{HOME}:/bin/sh\n",
     "/etc/group": f"root:x:0:\nagent:x:{_UID}:\n",
     "/etc/hosts": "127.0.0.1 localhost box\n::1 localhost\n",
+    "/etc/hostname": f"{_HOST}\n",
+    "/etc/machine-id": f"{'b0' * 16}\n",
+    _RESOLVER: "nameserver 127.0.0.1\n",
 }
+"""Files that say who and where a command is, the same in every box; with an open network the resolver is the host's."""
 
 
 def options(command: Command, sources: Sequence[str], files: Mapping[str, int]) -> Iterator[str]:
@@ -40,10 +46,12 @@ def options(command: Command, sources: Sequence[str], files: Mapping[str, int]) 
         files: Descriptors of the files that are made up.
     """
     yield from ("--unshare-all", "--unshare-user", "--uid", _UID, "--gid", _UID, "--disable-userns")
-    yield from ("--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--hostname", "box")
+    yield from ("--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--hostname", _HOST)
     yield from _network(command.network)
     yield from _system()
     for path, descriptor in files.items():
+        if path == _RESOLVER and command.network == "open":
+            continue
         yield from ("--ro-bind-data", str(descriptor), path)
     yield from ("--proc", "/proc", "--dev", "/dev", "--size", _mib(64), "--tmpfs", "/dev/shm")  # noqa: S108  (inside)
     yield from ("--size", _mib(512), "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108  (inside)
@@ -64,8 +72,8 @@ def _network(network: str) -> Iterator[str]:
             yield "--share-net"  # with the namespace that the helper has made, not with the host's
         case "open":
             yield "--share-net"
-            if Path("/etc/resolv.conf").exists():
-                yield from ("--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf")
+            if Path(_RESOLVER).exists():
+                yield from ("--ro-bind", str(Path(_RESOLVER).resolve()), _RESOLVER)
         case _:
             raise BoxError(f"this box has no network {network!r}")
 

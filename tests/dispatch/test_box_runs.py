@@ -288,6 +288,24 @@ def test_home_and_processes_of_the_host_are_hidden(bwrap: Bubblewrap) -> None:
     assert ended.stdout.count(b":x:") == 2
 
 
+@pytest.mark.parametrize("owner", OWNERS)
+def test_what_says_which_system_this_is_can_be_read_and_not_written(bwrap: Bubblewrap, owner: int | None) -> None:
+    names = ("os-release", "debian_version", "alpine-release", "redhat-release", "timezone", "shells", "localtime")
+    there = [name for name in names if Path("/etc", name).exists()]
+    assert "os-release" in there
+    read = sh(
+        Bubblewrap(bwrap.program, owner), f"cd /etc; cat {' '.join(there)}; for f in *; do echo x >> $f; done 2>&1"
+    )
+    contents = b"".join(Path("/etc", name).read_bytes() for name in there)
+    assert read.stdout.startswith(contents)
+    assert sh(bwrap, "cd /etc; cat os-release").stdout == Path("/etc/os-release").read_bytes()
+
+
+def test_what_tells_this_machine_from_others_is_made_up(bwrap: Bubblewrap) -> None:
+    said = sh(bwrap, "cd /etc; cat hostname machine-id resolv.conf; hostname; ls shadow ssh ssl/private 2>/dev/null")
+    assert said.stdout.decode().splitlines() == ["box", "b0" * 16, "nameserver 127.0.0.1", "box"]
+
+
 def test_the_boxs_own_arguments_do_not_show_paths_of_the_host(bwrap: Bubblewrap, tmp_path: Path) -> None:
     ended = sh(bwrap, "cat /proc/1/cmdline", Mount(tmp_path, WORK), cwd=WORK)
     assert str(tmp_path).encode() not in ended.stdout
