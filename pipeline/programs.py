@@ -34,8 +34,8 @@ SYSTEM_SETTINGS: Final = tuple(
         "alpine-release", "alternatives", "arch-release", "ca-certificates", "crypto-policies", "debian_version",
         "ethertypes", "fedora-release", "fonts", "gai.conf", "host.conf", "inputrc", "ld.so.cache", "ld.so.conf",
         "ld.so.conf.d", "locale.alias", "locale.conf", "localtime", "lsb-release", "magic", "mime.types", "networks",
-        "nsswitch.conf", "os-release", "pki/ca-trust", "pki/tls/certs", "protocols", "redhat-release", "rpc", "services", "shells",
-        "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "system-release", "terminfo", "timezone",
+        "nsswitch.conf", "os-release", "pki/ca-trust", "pki/tls/certs", "protocols", "redhat-release", "rpc",
+        "services", "shells", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "system-release", "terminfo", "timezone",
     )
 )  # fmt: skip
 """The files of `/etc` that every box shows: what says which system this is, and what libraries read of it.

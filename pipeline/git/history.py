@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pipeline.git.reading import OBJECT_NAME
+from pipeline.git.ref_files import refs_in_files
 from pipeline.git.unfit import UnfitDoor
 from pipeline.git.values import Signature
 from pipeline.scratch import scratch_folder
@@ -66,6 +67,16 @@ class HistoryDoor(UnfitDoor):
         """
         grep = ("--fixed-strings", f"--grep={saying}") if saying else ()
         return tuple(self._git("rev-list", "--topo-order", "--reverse", *grep, *revisions, "--").decode().split())
+
+    def tags(self, commit: str, most: int) -> tuple[tuple[str, bool, int], ...]:
+        """Return the newest tags of *commit* and of those before it: name, whether annotated, seconds since 1970."""
+        if refs_in_files(self.common_dir, ("refs/tags/",)) == {} or self.resolve(commit) is None:
+            return ()
+        form = "--format=%(refname:strip=2)%00%(objecttype)%00%(creatordate:unix)"
+        asked = ("for-each-ref", f"--merged={commit}", "--sort=-creatordate", f"--count={most}", form, "refs/tags/")
+        lines = self._git(*asked).decode(errors="surrogateescape").split("\n")
+        parts = (line.split("\0") for line in lines if line)
+        return tuple((name, kind == "tag", int(when or 0)) for name, kind, when in parts)
 
     def merged(self, base: bytes, one: bytes, other: bytes) -> bytes | None:
         """Return a file with the changes of both sides merged, None where they conflict."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dispatch.redaction import redact
 from pipeline.measure.measuring import UnmeasurableError, working_box
+from pipeline.measure.repository_shown import with_repository
 from pipeline.process import WORKSPACE, Command, Mount
 from pipeline.programs import locate
 
@@ -69,7 +70,7 @@ async def run_in_copy(
         timeout_s=timeout_s,
     )
     with working_box():
-        completed = await ctx.box.run(command)
+        completed = await with_repository(ctx.box, folder).run(command)
     said = (redact(each, ctx.secrets, shapes=shapes) for each in (completed.stdout, completed.stderr))
     output, errors = (each.decode(errors="replace").replace(f"{workspace}/", "") for each in said)
     return completed, output, errors

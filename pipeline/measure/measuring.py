@@ -15,6 +15,7 @@ from pipeline.dispatch.redaction import redacted_observation
 from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for, projects_in
 from pipeline.languages.protocol import Cache, Lookup, Measurement, Missing, View
 from pipeline.measure import kept_runs
+from pipeline.measure.repository_shown import with_repository
 from pipeline.measure.sharding import measure_in_parts, remember
 from pipeline.policy.characters import as_utf8
 from pipeline.process import WORKSPACE, BoxError, Mount
@@ -180,7 +181,8 @@ async def measure(
         with ctx.copies.lent(tree, traces.append) as folder:
             view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
             seconds, each = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
-            return await ctx.toolchain.run_tests(Measurement(ctx.box, view, env, chosen, trace, seconds, each, cache))
+            box = with_repository(ctx.box, folder)
+            return await ctx.toolchain.run_tests(Measurement(box, view, env, chosen, trace, seconds, each, cache))
 
     async def of_all_or_chosen() -> Observation:
         if whole and limits.workers > 1 and not (again or warm):
@@ -260,7 +262,8 @@ async def measure_types(ctx: MeasurementContext, tree: str) -> Observation:
     async with ctx.copies.one_at_a_time:
         with working_box(), ctx.copies.lent(tree) as folder, ctx.progress.doing(what) as took:
             view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
-            seen = await ctx.toolchain.check_types(Measurement(ctx.box, view, env, timeout_s=limits.timeout_s))
+            box = with_repository(ctx.box, folder)
+            seen = await ctx.toolchain.check_types(Measurement(box, view, env, timeout_s=limits.timeout_s))
     seen = redacted_observation(seen, ctx.secrets)
     failed = f"{len(seen.collection_errors)} file(s) do not" if seen.collection_errors else "all do"
     ctx.say(f"    {what}: {failed} ({took})")

@@ -15,14 +15,15 @@ import anyio
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.git import GitError
-from pipeline.process import BoxError
+from pipeline.process import BoxError, Mount
 from pipeline.runs.files import disk
 from pipeline.runs.ignored import ignored_names, put_ignored
 from pipeline.trees import remove_tree
 from pipeline.views.decoy import Source
+from pipeline.views.history_shown import history_shown
 from pipeline.views.manifest import Limits
 from pipeline.views.renames import Traces, watched_folders
-from pipeline.views.shadow import Shadow, stamps_hold
+from pipeline.views.shadow import DECOY, Shadow, stamps_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -92,6 +93,16 @@ class Copy:
             self.shadow.lay_over(ignored_names(place), lambda files: put_ignored(place, files))
 
 
+def shown_repository(files: Path, workspace: Path) -> Mount:
+    """Return the mount of a repository of one commit for a folder that is lent out: the copy's decoy, read-only.
+
+    Args:
+        files: The folder.
+        workspace: Where the box shows it.
+    """
+    return Mount(files.with_name(DECOY), workspace / ".git")
+
+
 @dataclass
 class Copies:
     """A pool of copies of trees.
@@ -145,7 +156,9 @@ class Copies:
 
     @contextlib.contextmanager
     def lent(self, tree: str, told: Callable[[Traces], None] | None = None) -> Generator[Path]:
-        """Yield a folder with `tree` and the ignored files, without a repository, in which anything may be done.
+        """Yield a folder with `tree` and the ignored files, in which anything may be done.
+
+        A box that maps paths shows a repository in it (`shown_repository`); elsewhere it has one of its own.
 
         Args:
             tree: What it is to hold.
@@ -157,7 +170,7 @@ class Copies:
         """
         copy = self.lend(tree)
         try:
-            copy.hand_over(self.checkout.root, with_decoy=False)
+            copy.hand_over(self.checkout.root, with_decoy=not self.box.maps_paths)
             with self.watch(), watched_folders(copy.files, copy.shadow.folders if told else ()) as renames:
                 yield copy.files
             after = copy.shadow.scan(Limits())
@@ -194,6 +207,7 @@ class Copies:
             lambda files: self.checkout.fill(tree, files),
             trusting=self._trusting,
             source=Source(self.checkout.repository, tree),
+            shown=history_shown(self.checkout.repository, self.checkout.root),
         )
 
     def _can_trust(self, folder: Path) -> bool:

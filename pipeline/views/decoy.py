@@ -21,6 +21,7 @@ from pipeline.git import GITLINK, NO_OBJECT
 from pipeline.git.process import refuse_disk
 from pipeline.process import BoxError
 from pipeline.runs.files import disk
+from pipeline.views.history_shown import NOTHING, ShownHistory
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -83,10 +84,12 @@ class Decoy:
     Args:
         folder: The `.git`; it may lie outside of `tree`, to be shown there.
         tree: The files.
+        shown: What it tells beside the files.
     """
 
     folder: Path
     tree: Path
+    shown: ShownHistory = NOTHING
 
     def make(self, source: Source | None = None) -> None:
         """Create the repository with a commit of all files.
@@ -99,7 +102,7 @@ class Decoy:
             UserError: the disk does not take it.
         """
         with _told(self.folder):
-            _lay_out(self.folder)
+            _lay_out(self.folder, self.shown)
             if source is None or len(source.tree) != _SHA1:
                 self._import(_COMMIT, _files(self.tree))
                 self._git("reset", "--quiet")
@@ -183,6 +186,7 @@ class Decoy:
             ordered = [(os.fsencode(path.relative_to(self.tree)), path) for path in sorted(paths, key=os.path.lexists)]
             entries = [_write_entry(stream, name, path) for name, path in ordered]
             stream.write(_WHICH_TREE)
+            stream.write(self.shown.commands(b":1"))
             stream.seek(0)
             said = self._git(*_FAST, "fast-import", "--quiet", "--force", stdin=stream)
         (self.folder / _TREE).write_bytes(said.split()[2])  # "040000 tree <name>"
@@ -223,11 +227,11 @@ def _told(folder: Path) -> Generator[None]:
         raise BoxError(f"the decoy repository could not be made: {error}") from error
 
 
-def _lay_out(folder: Path) -> None:
+def _lay_out(folder: Path, shown: ShownHistory) -> None:
     for name in ("objects", "refs/heads", "info"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/base\n")
-    (folder / "config").write_text(_CONFIG)
+    (folder / "config").write_text(_CONFIG + shown.settings())
     (folder / "info" / "attributes").write_text(_ATTRIBUTES)
 
 

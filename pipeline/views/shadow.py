@@ -18,6 +18,7 @@ from pipeline.runs.files import disk
 from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
 from pipeline.views.decoy import Decoy
 from pipeline.views.decoy_copy import DecoyCopy
+from pipeline.views.history_shown import NOTHING, ShownHistory
 from pipeline.views.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from pipeline.views.decoy import Source
 
+DECOY: Final = "decoy"
+"""The folder of the decoy beside the files."""
 TOP: Final = "."
 """The path of the folder itself in a scan."""
 _NEVER: Final = -1
@@ -46,6 +49,7 @@ class Shadow:
         top: The stamp of the folder itself.
         base: What is in the folder before an agent has it, but for `over`.
         over: Files that were laid over it: they belong to no tree.
+        shown: What its decoy tells beside the files.
     """
 
     files: Path
@@ -54,10 +58,11 @@ class Shadow:
     top: Stamp
     base: Manifest
     over: Manifest = field(default_factory=dict[str, Entry])
+    shown: ShownHistory = NOTHING
     _unsettled: Manifest = field(default_factory=dict[str, Entry])
 
     def __post_init__(self) -> None:
-        self.decoy = Decoy(self.beside / "decoy", self.files)
+        self.decoy = Decoy(self.beside / DECOY, self.files, self.shown)
         self._shown = DecoyCopy(self.decoy, self.files, trusting=self.trusting)
 
     @classmethod
@@ -69,6 +74,7 @@ class Shadow:
         *,
         trusting: bool,
         source: Source | None = None,
+        shown: ShownHistory = NOTHING,
     ) -> Shadow:
         """Return a copy of what `fill` writes into the empty folder `files`; it may be the tree of a `source`.
 
@@ -77,7 +83,7 @@ class Shadow:
         """
         fill(files)
         base = scan(files)
-        shadow = cls(files, beside, trusting, Stamp.of(files.lstat()), base, _unsettled=dict(base))
+        shadow = cls(files, beside, trusting, Stamp.of(files.lstat()), base, shown=shown, _unsettled=dict(base))
         shadow.decoy.make(source)
         return shadow
 

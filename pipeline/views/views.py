@@ -15,6 +15,7 @@ from pipeline.runs.ignored import ignored_names, kept_ignored
 from pipeline.trees import remove_tree
 from pipeline.views.copies import Copies, move
 from pipeline.views.decoy import Decoy, Source
+from pipeline.views.history_shown import ShownHistory, history_shown
 from pipeline.views.overlay import OverlayView, overlay_works
 from pipeline.views.view import ShadowView
 
@@ -33,6 +34,7 @@ class _Lower:
 
     folder: Path
     tree: str
+    shown: ShownHistory
     users: int = 0
 
     @property
@@ -41,7 +43,7 @@ class _Lower:
 
     @property
     def decoy(self) -> Decoy:
-        return Decoy(self.folder / "decoy" / ".git", self.files)
+        return Decoy(self.folder / "decoy" / ".git", self.files, self.shown)
 
     def moved(self, paths: tuple[str, ...]) -> None:
         self.decoy.advance(paths)
@@ -128,7 +130,8 @@ class Views:
         if not self._made:
             remove_tree(top)
         self._made += 1
-        lower = _Lower(top / str(self._made), tree)
+        shown = history_shown(self.checkout.repository, self.checkout.root)
+        lower = _Lower(top / str(self._made), tree, shown)
         lower.files.mkdir(parents=True)
         self.checkout.fill(tree, lower.files)
         lower.decoy.make(Source(self.checkout.repository, tree))
