@@ -178,3 +178,11 @@ def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int) -
         return limited(faults.mutants)(path, source, frozenset(lines), at_most=at_most)
     except UnreadableError:
         return ()
+
+
+def stopped(path: str, source: bytes, place: int) -> bytes | None:
+    """Return the source with what no compiler takes at a place, None where that says nothing."""
+    try:
+        return limited(faults.stopped)(path, source, place)
+    except UnreadableError:
+        return None

@@ -200,3 +200,37 @@ def test_rust_is_compiled_with_each_fault(tmp_path: Path) -> None:
     assert found.killed >= 3
     assert ("src/lib.rs", 2) in {(survivor.path, survivor.line) for survivor in found.survivors}
     assert any(survivor.what == "`>=` becomes `>`" for survivor in found.survivors)
+
+
+FEATURES = """#[cfg(feature = "more")]
+pub fn more(total: u32) -> u32 {
+    if total > 2 {
+        return total - 10;
+    }
+    total + 1
+}
+
+#[cfg(windows)]
+mod imp;
+
+pub fn price(total: u32, member: bool) -> u32 {
+    if member && total >= 100 {
+        return total - 10;
+    }
+    total
+}
+"""
+IMP = "pub fn handle(total: u32) -> u32 {\n    if total > 2 {\n        return total - 10;\n    }\n    total + 1\n}\n"
+
+
+@needs_cargo
+def test_what_the_build_leaves_out_is_not_called_unnoticed(tmp_path: Path) -> None:
+    """A feature that is off, and a module of another platform: neither is seen in the file that the fault is in."""
+    manifest = MANIFEST + "\n[features]\nmore = []\n"
+    before = {"Cargo.toml": manifest, "src/lib.rs": "pub fn old() -> u32 {\n    1\n}\n"}
+    after = {"src/lib.rs": FEATURES, "src/imp.rs": IMP, "tests/price.rs": RUST_TEST}
+    found = probed(repository(tmp_path, before, after), mutants=9, toolchain="cargo", seconds=300)
+    assert found.uncompiled == 6
+    assert found.unnoticed == ()
+    assert {(survivor.path, survivor.line > 10) for survivor in found.survivors} <= {("src/lib.rs", True)}
+    assert "6 in code that this build does not compile" in probes_md("1", ProbeEvidence(mutation=found))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language
 from tree_sitter_go import language
 
+from pipeline.languages.go.conditions import CONDITIONS
 from pipeline.languages.sources.faults.mutant import Rank, quoted
 from pipeline.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
 
@@ -90,4 +91,5 @@ _GRAMMAR: Final = Grammar(
         "not done": b"{ if false NODE }",
     },
     own={"values": _returned},
+    conditions=CONDITIONS,
 )

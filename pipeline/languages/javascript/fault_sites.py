@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from pipeline.languages.javascript.conditions import conditions
 from pipeline.languages.javascript.project import TYPED
 from pipeline.languages.javascript.syntax import language_of
 from pipeline.languages.sources.faults.mutant import Rank
@@ -79,6 +80,7 @@ def _grammar(suffix: str) -> Grammar:
             "left out": b";",
         },
         own={"thrown": _thrown_again},
+        conditions=conditions(language, is_typed=is_typed),
     )
 
 

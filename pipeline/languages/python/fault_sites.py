@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language, Query, QueryCursor
 from tree_sitter_python import language
 
+from pipeline.languages.python.conditions import CONDITIONS
 from pipeline.languages.sources.faults.mutant import Rank, quoted
 from pipeline.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
 
@@ -116,4 +117,5 @@ _GRAMMAR: Final = Grammar(
         "raised again": b"raise",
     },
     own={"assigned": _assigned},
+    conditions=CONDITIONS,
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language
 from tree_sitter_rust import language
 
+from pipeline.languages.rust.conditions import CONDITIONS
 from pipeline.languages.sources.faults.mutant import Rank
 from pipeline.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
 
@@ -81,4 +82,5 @@ _GRAMMAR: Final = Grammar(
         "not done": b"{ if false NODE }",
     },
     own={"value": _returned},
+    conditions=CONDITIONS,
 )

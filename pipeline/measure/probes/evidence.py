@@ -38,9 +38,10 @@ class Survivor(_Value):
 class MutationEvidence(_Value):
     """The results of faults put into the changed lines, one at a time.
 
-    `unfit` are those that did not compile, or could not be imported: they say nothing. `not_tried` is what the time was
-    not enough for. `trouble` says why nothing was tried. `asked` is how many tests were run over each survivor.
-    `unnoticed` are the changed functions of which no test notices anything, where enough was tried. `engine` is what
+    `unfit` are those that did not compile, or could not be imported: they say nothing. `uncompiled` are those in
+    code that the build leaves out. `not_tried` is what the time was not enough for. `trouble` says why nothing was
+    tried. `asked` is how many tests were run over each survivor. `unnoticed` are the changed functions of which no
+    test notices anything, where enough was tried. `engine` is what
     older runs could choose.
     """
 
@@ -48,6 +49,7 @@ class MutationEvidence(_Value):
     killed: int = 0
     survivors: tuple[Survivor, ...] = ()
     unfit: int = 0
+    uncompiled: int = 0
     not_tried: int | None = 0  # None in runs with another engine
     seconds: float = 0.0
     trouble: str = ""

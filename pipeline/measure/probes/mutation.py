@@ -1,5 +1,8 @@
 """The mutation probe: puts small faults into changed lines, and reports those that no test detects to @check.
 
+None is put where this platform runs nothing. What the text does not decide (a feature, a module of another platform) is
+measured: what survives is code of the build only if the build breaks over it.
+
 Bounded twice, in number and in time. A fault is tried with the task's own tests; what survives them is tried with all
 tests that touch the same files, and is told only if none of them noticed it. A run that does not end counts as noticed,
 if it had the time that it usually takes.
@@ -19,7 +22,7 @@ from pipeline.evidence.compare import passed, passes
 from pipeline.evidence.observation import RunState
 from pipeline.git import Entry, TreeChange
 from pipeline.languages.protocol import Selection
-from pipeline.languages.readers import mutants
+from pipeline.languages.readers import mutants, stopped
 from pipeline.languages.sources.faults import Rank, spread
 from pipeline.languages.table import has_part
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
@@ -68,6 +71,7 @@ class Fate(Enum):
     KILLED = auto()
     SURVIVED = auto()
     UNFIT = auto()
+    UNCOMPILED = auto()
     NOT_TRIED = auto()
 
 
@@ -107,6 +111,7 @@ async def mutation_probe(
         killed=told.count(Fate.KILLED),
         survivors=tuple(_survivor(ctx, mutant, sources[mutant.path].content) for mutant in survivors),
         unfit=told.count(Fate.UNFIT),
+        uncompiled=told.count(Fate.UNCOMPILED),
         not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
@@ -198,7 +203,23 @@ class _Trial:
 
         async with self.ctx.copies.one_at_a_time:
             await side_by_side([work] * jobs)
-        return fates
+            return {**fates, **await self._uncompiled([m for m, fate in fates.items() if fate is Fate.SURVIVED])}
+
+    async def _uncompiled(self, survivors: Iterable[Mutant]) -> dict[Mutant, Fate]:
+        """Return those whose place is not compiled: the tests pass over what no compiler takes.
+
+        It is asked last, with the time that is left. Without an answer, the fault counts as one that nobody notices.
+        """
+        seen: dict[str, Fate] = {}
+        found: dict[Mutant, Fate] = {}
+        for mutant in survivors:
+            text = stopped(mutant.path, self._content(mutant)[1], mutant.start)
+            if text is not None and (tree := self._with(mutant, text)) and self.left > self._usual[self.judges.own]:
+                if tree not in seen:
+                    seen[tree] = await self._judged(tree, self.judges.own)
+                if seen[tree] is Fate.SURVIVED:
+                    found[mutant] = Fate.UNCOMPILED
+        return found
 
     async def _timed(self, ids: frozenset[str], limit_s: float) -> Observation:
         begun = anyio.current_time()
@@ -207,7 +228,7 @@ class _Trial:
         return seen
 
     async def _fate(self, mutant: Mutant) -> Fate:
-        tree = self._mutated(mutant)
+        tree = self._with(mutant, mutant.apply(self._content(mutant)[1]))
         fate = await self._judged(tree, self.judges.own)
         if fate is Fate.SURVIVED and (others := await self._others()):
             fate = await self._judged(tree, others)
@@ -244,11 +265,16 @@ class _Trial:
             return Fate.NOT_TRIED
         return fate_of(seen, ids)
 
-    def _mutated(self, mutant: Mutant) -> str:
+    def _content(self, mutant: Mutant) -> tuple[Entry, bytes]:
         repository = self.ctx.repository
         (entry,) = (each for each in repository.entries(self.tree, mutant.path) if each.path == mutant.path)
-        content = repository.blobs([entry.oid])[entry.oid]
-        changed = Entry(mutant.path, entry.mode, repository.write_blob(mutant.apply(content)))
+        return entry, repository.blobs([entry.oid])[entry.oid]
+
+    def _with(self, mutant: Mutant, content: bytes) -> str:
+        """Return the tree with other content in the file of a fault."""
+        repository = self.ctx.repository
+        entry, _ = self._content(mutant)
+        changed = Entry(mutant.path, entry.mode, repository.write_blob(content))
         return repository.build_tree(self.tree, [TreeChange(mutant.path, changed)])
 
 

@@ -105,6 +105,8 @@ def _mutated(found: MutationEvidence) -> str:
     counted = [f"{found.killed} noticed", f"{len(found.survivors)} not noticed by any test that was run"]
     if found.unfit:
         counted.append(f"{found.unfit} did not compile or could not be imported")
+    if found.uncompiled:
+        counted.append(f"{found.uncompiled} in code that this build does not compile")
     if found.not_tried:
         counted.append(f"{found.not_tried} not tried, the time was over")
     head = f"{found.seconds:.0f} s: {', '.join(counted)}."

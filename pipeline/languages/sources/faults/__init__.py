@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from pipeline.languages.sources.faults.mutant import Mutant, Rank
+from pipeline.languages.sources.faults.platforms import here
 from pipeline.languages.sources.faults.ranking import spread
 from pipeline.languages.table import part_for
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pipeline.languages.sources.faults.operators import Grammar
+    from pipeline.languages.sources.faults.platforms import Platform
 
-__all__ = ["AT_MOST", "Mutant", "Rank", "mutants", "spread"]
+__all__ = ["AT_MOST", "Mutant", "Rank", "mutants", "spread", "stopped"]
 
 AT_MOST: Final = 200
 _LARGEST: Final = 1_000_000
@@ -30,7 +32,9 @@ class _Language(Protocol):
         ...
 
 
-def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = AT_MOST) -> tuple[Mutant, ...]:
+def mutants(
+    path: str, source: bytes, lines: Collection[int], *, at_most: int = AT_MOST, platform: Platform | None = None
+) -> tuple[Mutant, ...]:
     """Return faults of *source* that its tests should detect, the most significant first, spread over its definitions.
 
     Each can be parsed, differs from the source and from every other one in more than blanks. The same
@@ -41,6 +45,7 @@ def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = 
         source: Its content. Of what cannot be parsed, or is larger than a megabyte, nothing is returned.
         lines: The lines that may be changed, from 1.
         at_most: How many are wanted.
+        platform: What the tests run on; by default this machine. Where it runs nothing, there is no fault.
     """
     part = part_for(path, "fault_sites") if lines and len(source) <= _LARGEST else None
     if part is None:
@@ -48,7 +53,7 @@ def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = 
     grammar = cast("_Language", part).grammar(path)
     seen = {_form(source)}
     kept: list[Mutant] = []
-    for mutant in spread(grammar.candidates(path, source, lines)):
+    for mutant in spread(grammar.candidates(path, source, lines, platform or here())):
         if len(kept) >= at_most:
             break
         changed = mutant.apply(source)
@@ -56,6 +61,15 @@ def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int = 
             seen.add(_form(changed))
             kept.append(mutant)
     return tuple(kept)
+
+
+def stopped(path: str, source: bytes, place: int) -> bytes | None:
+    """Return the source with what no compiler takes where a fault is put, None where nothing is compiled first.
+
+    Tests that pass over it show that their build leaves that code out: a feature, a module of another platform.
+    """
+    part = part_for(path, "fault_sites")
+    return cast("_Language", part).grammar(path).stopped(source, place) if part is not None else None
 
 
 def _form(source: bytes) -> bytes:

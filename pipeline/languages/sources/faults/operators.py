@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tree_sitter import Language, Node
 
+    from pipeline.languages.sources.faults.platforms import Conditions, Platform
+
 _ROWS: Final = (
     # role, the word that takes its place, what that is called
     ("branch", "false", "the branch is never taken: {node} is {new}", Rank.DECISION),
@@ -91,6 +93,7 @@ class Grammar:
         language: What reads it.
         roles: The query that gives nodes their roles.
         words: What the words of the table are in it, `NODE` being what was there; without a word there is no fault.
+        conditions: What decides which code a platform does not run.
         own: The roles that only this language has: a node, and what returns its value, to what can be changed.
     """
 
@@ -98,6 +101,7 @@ class Grammar:
     roles: str
     words: Mapping[str, bytes]
     own: Mapping[str, Callable[[Node, Node], Iterable[Edit]]]
+    conditions: Conditions
 
     @cached_property
     def _query(self) -> Query:
@@ -107,13 +111,20 @@ class Grammar:
         """Return whether a source parses without errors."""
         return not self._parsed(source).has_error
 
-    def candidates(self, path: str, source: bytes, lines: Collection[int]) -> Iterator[Mutant]:
-        """Yield the faults that are possible on some lines; none if the file has a syntax error."""
+    def stopped(self, source: bytes, place: int) -> bytes | None:
+        """Return a source that does not compile if what stands at a place of it is compiled; None: nobody can tell."""
+        return self.conditions.stopped(self._parsed(source), place)
+
+    def candidates(self, path: str, source: bytes, lines: Collection[int], on: Platform) -> Iterator[Mutant]:
+        """Yield the faults that are possible on some lines; none if the file has a syntax error.
+
+        None is where the platform runs nothing: no test could notice it.
+        """
         top = self._parsed(source)
         if top.has_error:
             return
         wanted = sorted(lines)
-        for place in self._places(top):
+        for place in self._places(top, self.conditions.off(path, top, on)):
             node = place.node
             first = bisect_left(wanted, node.start_point.row + 1)
             if not place.roles or first == len(wanted) or wanted[first] > node.end_point.row + 1:
@@ -127,7 +138,7 @@ class Grammar:
     def _parsed(self, source: bytes) -> Node:
         return Parser(self.language).parse(source).root_node
 
-    def _places(self, top: Node) -> Iterator[_Place]:
+    def _places(self, top: Node, off: frozenset[int]) -> Iterator[_Place]:
         roles: dict[int, set[str]] = {}
         names: dict[int, str] = {}
         for role, nodes in QueryCursor(self._query).captures(top).items():
@@ -135,13 +146,13 @@ class Grammar:
                 roles.setdefault(node.id, set()).add(role)
                 if role == "name" and node.parent is not None:
                     names[node.parent.id] = source_of(node).decode("utf-8", "replace")
-        stack = [_Place(top, frozenset(), "", top)]
+        stack = [_Place(top, frozenset(), "", top)] if top.id not in off else []
         while stack:
             above = stack.pop()
             yield above
             for child in above.node.children:
                 own = frozenset(roles.get(child.id, ()))
-                if "skipped" not in own:
+                if "skipped" not in own and child.id not in off:
                     name = f"{above.name}.{names[child.id]}".strip(".") if child.id in names else above.name
                     function = child if "function" in own else above.function
                     stack.append(_Place(child, own, name, function, above.is_message or "message" in own))
