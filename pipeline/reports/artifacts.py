@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.reports.drafts import Plan, PlannedFile
-    from pipeline.reports.fields import Verdict
+    from pipeline.reports.fields import OutOfScope, Verdict
     from pipeline.reports.findings import Advisory, Finding, ReviewOutcome, StageFindings
     from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitAnswers
     from pipeline.routing.vocabulary import Signal
@@ -24,13 +24,14 @@ APPROACH = "Approach"
 FILES = "Files"
 RISKS = "Risks"
 TEST_DESIGN = "Test Design"
-PLAN_SECTIONS = (PROBLEM, APPROACH, FILES, RISKS, TEST_DESIGN)
+OUT_OF_SCOPE = "Out of Scope"
+PLAN_SECTIONS = (PROBLEM, APPROACH, FILES, RISKS, TEST_DESIGN, OUT_OF_SCOPE)
 BEHAVIOURS = "Behaviours"
 TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
 
 
 def plan_md(report: Plan, issue_id: str, title: str, revision: int) -> str:
-    """Return the text of plan.md: problem, approach, files, risks, test design."""
+    """Return the text of plan.md: problem, approach, files, risks, test design, what is filed and not done."""
     design = report.test_design
     parts = (
         bullets(f"ACTION: {b.action} OUTCOME: {b.outcome}" for b in design.behaviours),
@@ -47,9 +48,14 @@ def plan_md(report: Plan, issue_id: str, title: str, revision: int) -> str:
         bullets(_file(file) for file in report.files),
         bullets(report.risks),
         tests,
+        bullets(_bug(bug) for bug in report.out_of_scope),
     )
     head = f"# Plan for {issue_id}: {one_line(title)}\n\nRevision {revision}.\n"
     return head + sections(*zip(PLAN_SECTIONS, bodies, strict=True))
+
+
+def _bug(bug: OutOfScope) -> str:
+    return f"{bug.title}: {bug.description}" if bug.description.strip() else bug.title
 
 
 def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, ledger: StageFindings) -> str:
@@ -71,7 +77,7 @@ def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, l
         ("Answers", _answers(report.answers) if isinstance(report, SplitReview) else ""),
         ("Findings", "\n\n".join(finding_md(finding) for finding in new)),
         ("Earlier Findings", bullets(_standing(finding) for finding in earlier)),
-        ("Out of Scope", bullets(f"{bug.title}: {bug.description}" for bug in report.out_of_scope)),
+        (OUT_OF_SCOPE, bullets(_bug(bug) for bug in report.out_of_scope)),
     )
 
 
@@ -92,7 +98,7 @@ def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings)
             "Conflicts with @check",
             bullets(f"{advice.id}: {advice.check_conflict}" for advice in mine if advice.conflicts),
         ),
-        ("Out of Scope", bullets(f"{bug.title}: {bug.description}" for bug in report.out_of_scope)),
+        (OUT_OF_SCOPE, bullets(_bug(bug) for bug in report.out_of_scope)),
     )
 
 

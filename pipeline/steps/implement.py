@@ -21,6 +21,7 @@ from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.words import folded, functions_of, red_md
+from pipeline.steps.asking.work_notes import notes_of_tests
 from pipeline.steps.evidence.green import Measured, measure_candidate, not_green_md, record_green
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
@@ -96,7 +97,7 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
     artifacts |= handed_on(ctx, judged=True)
     evidence = read_evidence(ctx, task.id)
     if evidence is not None and evidence.ledger is not None and state.testable:
-        words = red_md(evidence.ledger, evidence.command)
+        words = red_md(evidence.ledger, evidence.command, notes_of_tests(ctx, task.id))
         artifacts["red"] = [ctx.path(ctx.write(f"evidence/red-{task.id}.md", words))]
     impacted = impacted_tests(ctx, task, base)[:HANDED]
     if impacted:

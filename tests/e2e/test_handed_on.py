@@ -50,15 +50,18 @@ def judged(number: int, *findings: dict[str, Any]) -> Entry:
 DOUBLED = "import m1\n\n\ndef test_double_1():\n    assert m1.double_1(2) == 4\n"
 STUB = "raise NotImplementedError"
 
+SEEN: dict[str, Any] = {"out_of_scope": [{"title": "m2 rounds wrongly", "description": "also below zero"}]}
+PLANNED = plan_for("m1.py", "m2.py")
+
 STORY: list[Entry] = [
-    plan_for("m1.py", "m2.py"),
+    {**PLANNED, "report": {**PLANNED["report"], **SEEN}},
     review("review-plan", "ACCEPTABLE", finding("Name the overflow", "LOW")),
     split_into(module_task(1, symbols=symbol(1)), module_task(2)),
     review("review-split", "ACCEPTABLE", finding("Say the unit", "MEDIUM")),
     # 1: a stub that is more than a stub, then a stub
     stub(1, "return 2 * value"),
     stub(1, STUB),
-    writes(1, DOUBLED, escalate_to_check=True, escalation_reason="is that all?"),
+    writes(1, DOUBLED, escalate_to_check=True, escalation_reason="is that all?", notes="the clock of m1 is left alone"),
     judged(1, finding("One example only", "LOW", concern="test")),
     {**makes(1), "files": {"m1.py": module(1) + "\n\ndef double_1(value):\n    return 2 * value\n"}},
     # 2: @test says that there is nothing to test, and leaves a file; it is sent back
@@ -101,6 +104,18 @@ def test_remarks_beside_acceptable_reach_the_splitter_tests_and_make(told: Playe
 
 def test_what_check_remarked_on_accepted_tests_reaches_make(told: Played) -> None:
     assert "One example only" in told.asked("implement", task="1").text("remarks")
+
+
+@pytest.mark.parametrize("kind", ["review-plan", "review-split", "judge", "review-result"])
+def test_what_the_plan_leaves_out_reaches_who_reviews(told: Played, kind: str) -> None:
+    step = {"judge": "check-tests", "review-result": "final-review"}.get(kind, kind)
+    asked = told.asked(step, role="check")
+    assert "m2 rounds wrongly: also below zero" in asked.text("plan")
+    assert "out of scope" in asked.document["prompt"]
+
+
+def test_what_test_says_of_its_tests_reaches_make(told: Played) -> None:
+    assert "the clock of m1 is left alone" in told.asked("implement", task="1").text("red")
 
 
 def test_a_stub_that_came_back_is_on_the_desk(told: Played) -> None:

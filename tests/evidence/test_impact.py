@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.evidence.impact import Graph, distances, impacted
+from pipeline.evidence.impact import Graph, Subject, distances, impacted
 from pipeline.evidence.observation import Reach, TestRecord
 from pipeline.languages.sources.import_graph import import_graph, is_read
 
@@ -358,3 +358,74 @@ def test_whatever_the_interpreter_loads_is_in_the_graph(
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+CARTS = """from shop import Cart
+
+
+def test_adds():
+    assert Cart().add(1).total == 1
+
+
+def test_empty():
+    assert Cart().total == 0
+
+
+class TestDiscounts:
+    def test_of_ten(self):
+        cart = Cart().add(10)
+        assert cart.apply_discount(5) == 5
+
+    def test_of_none(self):
+        assert Cart().add(10).total == 10
+"""
+
+
+def test_what_a_test_says_of_the_subject_brings_it_to_the_front() -> None:
+    """All of them import the file; only one calls what is changed, and one more has it in its name."""
+    graph = {"shop.py": frozenset[str](), **{f"tests/test_{n}.py": frozenset({"shop.py"}) for n in ("a", "b", "z")}}
+    ids = [f"tests/test_a.py::test_{n}" for n in range(40)] + [
+        "tests/test_b.py::test_adds", "tests/test_b.py::test_empty", "tests/test_b.py::TestDiscounts::test_of_ten",
+        "tests/test_b.py::TestDiscounts::test_of_none", "tests/test_z.py::test_apply_discount_rounds[1]",
+    ]  # fmt: skip
+    records = [TestRecord(id=i, function=i.split("[")[0], path=i.split("::")[0], region_sha256="") for i in ids]
+    texts = {"tests/test_a.py": "import shop\n", "tests/test_b.py": CARTS}
+    found = impacted({"shop.py"}, graph, records, {}, Subject(frozenset({"apply_discount"}), texts))
+    assert set(found[:2]) == {ids[42], ids[44]}
+    assert found[2:] == tuple(entry for entry in ids if entry not in found[:2])
+    assert impacted({"shop.py"}, graph, records, {}) == tuple(ids)
+
+
+def test_a_rare_name_says_more_than_a_common_one() -> None:
+    text = "def test_a():\n    load(); save()\n\ndef test_b():\n    load()\n\ndef test_c():\n    load(); rare()\n"
+    records = [
+        TestRecord(id=f"t.py::{n}", function=f"t.py::{n}", path="t.py", region_sha256="")
+        for n in ("test_a", "test_b", "test_c")
+    ]
+    subject = Subject(frozenset({"load", "rare"}), {"t.py": text})
+    assert impacted({"x.py"}, {"t.py": frozenset({"x.py"})}, records, {}, subject)[0] == "t.py::test_c"
+
+
+def test_a_file_that_is_called_like_the_changed_one_comes_before_its_equals() -> None:
+    graph: Graph = {path: frozenset({"src/cart.py"}) for path in ("tests/test_a.py", "tests/test_cart.py")}
+    assert ids_of({"src/cart.py"}, graph, *graph)[0] == "tests/test_cart.py::it"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "function"),
+    [
+        ("a.test.js", "it('adds', () => { f(); });\nit('applies discount', () => { discount(); });\n",
+         "a.test.js::applies discount"),
+        ("src/lib.rs", "fn discount() {}\nmod t {\n fn adds() { f() }\n fn ten() { discount() }\n}\n",
+         "src/lib.rs::t::ten"),
+        ("a_test.go", "func TestAdds(t *testing.T) { f() }\nfunc TestTen(t *testing.T) { discount() }\n",
+         "a_test.go::TestTen"),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_test_is_found_in_any_language(path: str, text: str, function: str) -> None:
+    other = {"a.test.js": "adds", "src/lib.rs": "t::adds", "a_test.go": "TestAdds"}[path]
+    records = [
+        TestRecord(id=name, function=name, path=path, region_sha256="") for name in (f"{path}::{other}", function)
+    ]
+    found = impacted({path}, {}, records, {}, Subject(frozenset({"discount"}), {path: text}))
+    assert found[0] == function

@@ -26,6 +26,7 @@ REPORT = parse_report(
             {"path": "b c.py", "action": "rename", "from": "b.py"},
         ],
         "risks": ["None."],
+        "out_of_scope": [{"title": "b rounds wrongly", "description": "also below zero"}],
         "test_design": {
             "behaviours": [{"action": "call it", "outcome": "it answers"}],
             "edge_cases": ["nothing"],

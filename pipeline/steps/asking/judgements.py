@@ -47,6 +47,8 @@ async def judge(
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
     if question is Question.DIAGNOSE:  # it may find that these are wrong
         artifacts |= {"issue": [ctx.path("issue.md")], "plan": [ctx.path("plan.md")], **questions.answers(ctx)}
+    elif question is Question.TESTS:  # what it says of tests, and what is no part of the issue
+        artifacts["plan"] = [ctx.path("plan.md")]
     visit = ctx.lane.visit
     if task.tests and task.tests != start:
         name = ctx.write(f"judgements/{visit:03}-tests.patch", ctx.repository.patch(start, task.tests))

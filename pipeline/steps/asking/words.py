@@ -54,12 +54,13 @@ def baseline_md(ctx: Context) -> str:
     )
 
 
-def red_md(ledger: RedTests, command: Iterable[str]) -> str:
-    """Return what must turn green, and how it failed."""
+def red_md(ledger: RedTests, command: Iterable[str], notes: Iterable[str] = ()) -> str:
+    """Return what must turn green, how it failed, and what @test says of it."""
     return f"# RED of task {ledger.task}\n" + sections(
         ("Command", f"`{' '.join(command)}`"),
         ("Must Turn Green", bullets(_failed(ledger.red))),
         ("Pass and Must Still Pass", bullets(ledger.guards)),
+        ("What @test Says", bullets(notes)),
     )
 
 

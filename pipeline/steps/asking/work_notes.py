@@ -51,6 +51,13 @@ def work_notes(ctx: Context) -> tuple[str, ...]:
     )
 
 
+def notes_of_tests(ctx: Context, task: str) -> tuple[str, ...]:
+    """Return what the last answer of @test says of its tests of a task: whoever makes them pass is to know it."""
+    asked = [r.dispatch for _, r in sorted(ctx.run.records.items()) if r.kind == "write-tests" and r.task == task]
+    found = [result.report for name in asked if (result := ctx.run.results.get(name)) is not None and result.report]
+    return tuple(_said(found[-1])) if found else ()
+
+
 def work_notes_md(ctx: Context) -> str:
     """Return the document for the final review, empty where nobody said anything."""
     lines = work_notes(ctx)

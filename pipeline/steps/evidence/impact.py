@@ -5,6 +5,7 @@ The rule is `evidence.impact`. It never says that a test need not be run.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,7 @@ from pydantic import TypeAdapter
 
 from pipeline.evidence.compare import passed
 from pipeline.evidence.early_results import first_stage, is_long
-from pipeline.evidence.impact import Graph, impacted
+from pipeline.evidence.impact import Graph, Subject, impacted
 from pipeline.git import TooLargeError
 from pipeline.languages.readers import import_graph
 from pipeline.languages.runners import durations
@@ -36,6 +37,10 @@ HANDED: Final = 40
 """So many of them, the nearest, are for @make to run: a list that nobody reads helps nobody. Probes run all."""
 _LIMIT: Final = 8 << 20
 """Of more code than this, in bytes, the imports are not read: a megabyte takes about half a second."""
+_CODE: Final = re.compile(r"`([^`\n]+)`|\b(\w+(?=\()|\w*[^\W_]_[^\W_]\w*|[^\W\d_]*[a-z][A-Z]\w*)")
+_NAME: Final = re.compile(r"[^\W\d]\w{2,}")
+_LONGEST: Final = 80
+"""A longer span of code is an example, and no name."""
 _STORED: Final = TypeAdapter(dict[str, frozenset[str]])
 
 
@@ -53,7 +58,26 @@ def impacted_tests(ctx: Context, task: Task, tree: str, *, since: str | None = N
     changed.update(changed_paths(ctx, since or start, tree))
     graph = graph_of(ctx.repository, start, ctx.checkout.root / "imports")
     tests = {**baseline_of(ctx).records, **kept_tests(ctx)}
-    return impacted(changed, graph, tests.values(), kept_runs.reach(ctx.checkout.root))
+    paths = frozenset(record.path for record in tests.values())
+    about = Subject(names_of(task), _texts(ctx.repository, start, paths))
+    return impacted(changed, graph, tests.values(), kept_runs.reach(ctx.checkout.root), about)
+
+
+def names_of(task: Task) -> frozenset[str]:
+    """Return the names of code that a task speaks of: its symbols, and what its text writes as code does."""
+    said = [symbol.name for symbol in task.symbols]
+    text = f"{task.title}\n{task.body}"
+    said += [span for pair in _CODE.findall(text) for span in pair if span]
+    return frozenset(word for span in said if len(span) <= _LONGEST for word in _NAME.findall(span))
+
+
+def _texts(repository: Repository, tree: str, paths: frozenset[str]) -> dict[str, str]:
+    """Return the sources of the tests; none where there is too much of them."""
+    entries = [entry for entry in repository.entries(tree) if entry.path in paths and entry.mode.startswith("100")]
+    with suppress(TooLargeError):
+        texts = repository.blobs((entry.oid for entry in entries), _LIMIT)
+        return {entry.path: texts[entry.oid].decode("utf-8", "replace") for entry in entries}
+    return {}
 
 
 def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedTests) -> frozenset[str]:
