@@ -34,10 +34,11 @@ ROLES: Final = frozenset(role.value for role in Role)
 
 @dataclass(frozen=True)
 class Leaf:
-    """A key that holds a value. `is_text`: typed text is the value itself, without quotes."""
+    """A key that holds a value. `is_text`: typed text is the value itself, unquoted; `is_list`: it may be a list."""
 
     path: KeyPath
     is_text: bool
+    is_list: bool = False
 
 
 def _members(annotation: Any) -> Iterator[Any]:
@@ -53,14 +54,14 @@ def _members(annotation: Any) -> Iterator[Any]:
 def _walk(model: type[BaseModel], above: KeyPath) -> Iterator[Leaf]:
     for name, info in model.model_fields.items():
         path = (*above, name)
-        (kind,) = _members(info.annotation)
+        kind, *others = _members(info.annotation)
         if get_origin(kind) is Mapping:
             value = get_args(kind)[1]
             yield from _walk(value, (*path, ANY)) if value is not str else (Leaf((*path, ANY), is_text=True),)
         elif isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _walk(kind, path)
         else:
-            yield Leaf(path, is_text=isinstance(kind, type) and issubclass(kind, str | StrEnum))
+            yield Leaf(path, is_text=isinstance(kind, type) and issubclass(kind, str | StrEnum), is_list=bool(others))
 
 
 LEAVES: Final[Mapping[KeyPath, Leaf]] = {leaf.path: leaf for leaf in _walk(Config, ())}
@@ -120,7 +121,7 @@ def parse_text(path: KeyPath, text: str) -> object:
     leaf = find(path)
     if leaf is None:
         raise LookupError(dotted(path))
-    if leaf.is_text:
+    if leaf.is_text and not (leaf.is_list and text.lstrip().startswith("[")):
         return text
     hint = f'{text!r} is not a TOML value such as 3, true or ["uv", "sync"]'
     try:

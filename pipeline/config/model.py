@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
@@ -133,12 +133,17 @@ class _StubFirst(Table):
         return getattr(self, name)
 
 
+Folders = Annotated[tuple[Literal["."] | RelPath, ...], Field(min_length=1)]
+"""The folders of several projects; `.` is the top of the repository."""
+
+
 class Toolchain(Table):
     """`[toolchains.NAME]`: how the tests of a language are run."""
 
-    folder: Annotated[RelPath | None, Field(description="Where its project is; None: the top, else found below it")] = (
-        None
-    )
+    folder: Annotated[
+        RelPath | Folders | None,
+        Field(description="Where its project is, or a list of them; None: the top and what is found below it"),
+    ] = None
     command: Annotated[Argv | None, Field(description="None: found by the toolchain")] = None
     setup: Annotated[Argv | None, Field(description="Runs once, in the private checkout")] = None
     env: Annotated[Mapping[str, str], Field(description="Variables of the tests, and of agents who run them")] = {}

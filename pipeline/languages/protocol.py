@@ -133,6 +133,7 @@ class Measurement:
         timeout_s: For everything together.
         per_test_timeout_s: A limit for each test.
         cache: Compiled code to share between measurements; None compiles everything again.
+        elsewhere: Folders of the view that other projects of the same toolchain measure; their tests are left out.
     """
 
     box: Box
@@ -143,6 +144,7 @@ class Measurement:
     timeout_s: float = 900.0
     per_test_timeout_s: float | None = None
     cache: Cache | None = None
+    elsewhere: tuple[str, ...] = ()
 
     def selects(self, entry: str, path: str) -> bool:
         """Return whether a test is to be run, by its id and its file."""
@@ -160,6 +162,8 @@ class Lookup:
         state: A private folder for an environment that is made.
         search_path: PATH of the user.
         variables: `[toolchains.NAME] env`: what the tests get beside what the environment sets.
+        outer: The folders around that of a project below the top, in both checkouts: what is installed there serves
+            the project, too, as one `.venv` or `node_modules` does for all members of a workspace.
     """
 
     worktree: Path
@@ -168,6 +172,7 @@ class Lookup:
     state: Path
     search_path: str
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    outer: tuple[Path, ...] = ()
 
 
 class Toolchain(Protocol):
@@ -249,7 +254,7 @@ class Settings(Protocol):
     """The settings of a language in `[toolchains.NAME]`; times are in seconds."""
 
     @property
-    def folder(self) -> str | None: ...  # noqa: D102
+    def folder(self) -> str | Sequence[str] | None: ...  # noqa: D102
     @property
     def command(self) -> tuple[str, ...] | None: ...  # noqa: D102
     @property

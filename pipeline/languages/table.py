@@ -56,6 +56,7 @@ class Language:
         package_file: The name of a file that stands for its folder.
         lock: The name of a file that its runner itself brings up to date.
         root_option: How a runner is told the root, where it takes our ids as they are.
+        ignore_option: How a runner is told a folder whose tests are another project's.
         ids_by_path: Whether an id begins with the path of the test file, or of its folder.
         stub_first: Whether new symbols are scaffolded before their tests, unless the user says otherwise.
     """
@@ -77,6 +78,7 @@ class Language:
     package_file: str = ""
     lock: str = ""
     root_option: str = ""
+    ignore_option: str = ""
     ids_by_path: bool = True
     stub_first: bool = False
 
@@ -129,6 +131,7 @@ PYTHON: Final = Language(
     helper="conftest.py",
     package_file="__init__.py",
     root_option="--rootdir",
+    ignore_option="--ignore",
 )
 RUST: Final = Language(
     "cargo",

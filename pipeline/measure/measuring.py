@@ -200,8 +200,10 @@ async def measure(
     observation = redacted_observation(observation, ctx.secrets)
     projects = projects_in(ctx.toolchain)
     if warm and len(projects) > 1:
-        for name in (one.name for one in projects if ctx.config.toolchains.settings_of(one.name).workers > 1):
-            ctx.say(f"    [toolchains.{name}] workers does not count where several languages are measured")
+        for name in dict.fromkeys(
+            one.name for one in projects if ctx.config.toolchains.settings_of(one.name).workers > 1
+        ):
+            ctx.say(f"    [toolchains.{name}] workers does not count where several projects are measured")
     if warm and limits.workers > 1:
         remember(ctx.checkout.root, observation)
     if limit_s is None:

@@ -126,8 +126,11 @@ class Kit:
 
 def _command(project: Project, env: Environment, mount: Mount) -> tuple[str, ...]:
     """Return the test command; it names the root for runners that would choose another one for single files."""
-    option = _root_option(project)
-    return (*env.command, f"{option}={project.view(View(mount)).workspace}") if option else env.command
+    option, workspace = _root_option(project), project.view(View(mount)).workspace
+    language = LANGUAGES.get(project.name)
+    ignored = project.nested if language is not None and language.ignore_option else ()
+    without = (f"{language.ignore_option}={mount.target / folder}" for folder in ignored if language is not None)
+    return (*env.command, *((f"{option}={workspace}",) if option else ()), *without)
 
 
 def _root_option(project: Project) -> str:

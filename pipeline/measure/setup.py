@@ -10,7 +10,9 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections import Counter
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 import anyio
 
@@ -20,7 +22,7 @@ from pipeline.measure.measuring import UnmeasurableError
 from pipeline.runs.files import write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.languages.projects.project import Project
@@ -43,27 +45,35 @@ async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object]
     Raises:
         UnmeasurableError: one failed, or took longer than half an hour.
     """
-    for project in projects_in(ctx.toolchain):
+    for project, name in _prepared(projects_in(ctx.toolchain)):
         argv = ctx.config.toolchains.settings_of(project.name).setup
-        done = ctx.checkout.root / f"setup-{project.name}.done"
+        done = ctx.checkout.root / f"setup-{quote(name, safe=' ')}.done"
         if argv is None or done.exists():
             continue
-        what = f"setup of {project.name}: {' '.join(argv)}"
+        what = f"setup of {name}: {' '.join(argv)}"
         ctx.say(f"    {what} ...")
         with ctx.progress.doing(what) as took:
             try:
-                await _run(ctx, project, argv, keep)
+                await _run(ctx, project.prepared_in, quote(name, safe=" "), argv, keep)
             finally:
                 ctx.checkout.seal()  # half an environment is not an agent's work either
         write_atomic(done, f"{' '.join(argv)}\n")
-        ctx.say(f"    setup of {project.name}: done ({took})")
+        ctx.say(f"    setup of {name}: done ({took})")
+
+
+def _prepared(projects: Iterable[Project]) -> Iterator[tuple[Project, str]]:
+    """Yield a project for each folder in which something is prepared, and a name; members of a workspace share one."""
+    places = {(one.name, one.prepared_in): one for one in projects}
+    several = Counter(name for name, _ in places)
+    for (name, folder), project in places.items():
+        yield project, name if several[name] == 1 or not folder else f"{name} in {folder}"
 
 
 async def _run(
-    ctx: MeasurementContext, project: Project, argv: Sequence[str], keep: Callable[[str, bytes], object] | None
+    ctx: MeasurementContext, inside: str, name: str, argv: Sequence[str], keep: Callable[[str, bytes], object] | None
 ) -> None:
-    shown, log = " ".join(argv), ctx.checkout.root / f"setup-{project.name}.log"
-    folder = ctx.checkout.tree / project.folder
+    shown, log = " ".join(argv), ctx.checkout.root / f"setup-{name}.log"
+    folder = ctx.checkout.tree / inside
     code: int | None = None
     try:
         with log.open("wb") as output:
@@ -75,7 +85,7 @@ async def _run(
     finally:
         said = redact(_end_of(log), ctx.secrets)
         if keep is not None:
-            keep(f"evidence/setup-{project.name}.log", said)
+            keep(f"evidence/setup-{name}.log", said)
     if code:
         raise UnmeasurableError(f"setup {shown} ended with {code}: {said.decode(errors='replace')[-_TAIL:].strip()}")
 

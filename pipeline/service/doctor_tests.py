@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.languages.projects.combined import projects_in
-from pipeline.languages.projects.detection import choose, looked_for
+from pipeline.languages.projects.detection import TOP, choose, looked_for
 from pipeline.languages.protocol import Lookup, Missing
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.service.doctor_document import Check
@@ -53,7 +53,7 @@ async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[s
     if len(several) == 1:
         check, ready = await _one("tests", several[0], repository, loaded, environ)
         return [check], ready
-    found = [(each, *await _one(f"tests-{each.name}", each, repository, loaded, environ)) for each in several]
+    found = [(each, *await _one(_id(each), each, repository, loaded, environ)) for each in several]
     checks = [check for _, check, _ in found]
     if all(check.status == "fail" for check in checks):
         return checks, False
@@ -102,6 +102,10 @@ async def _one(
     return _check(id_, "fail", env.sentence, remedy), False
 
 
+def _id(project: Project) -> str:
+    return f"tests-{project.name}" if project.alone else f"tests-{project.name}-{project.folder or TOP}"
+
+
 def _passed_over(known: Checkouts, folders: tuple[Path, ...], env: Environment) -> tuple[Path, ...]:
     """Return the environments of the checkouts that come before the one that is used, so that they lack the runner."""
     places = [folder / name for folder in folders for name in known.PLACES]
@@ -119,7 +123,7 @@ def _left_out(check: Check, loaded: Loaded, project: Project) -> Check:
     tables = loaded.config.toolchains
     if tables.is_configured(project.name):
         return check
-    message = f"{project.name} is left out, and a task in its files would be refused: {check.message}"
+    message = f"{project.key} is left out, and a task in its files would be refused: {check.message}"
     rest = "or name the others in [toolchains] use"
     return check.model_copy(update={"status": "warn", "message": message, "advice": f"{check.advice}; {rest}"})
 

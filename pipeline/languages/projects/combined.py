@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeveralEnvironment(Environment):
-    """The environments of projects by name, and why others are missing; `command` and `prefix` are the first's."""
+    """The environments of projects by key, and why others are missing; `command` and `prefix` are the first's."""
 
     parts: Mapping[str, Environment] = field(default_factory=dict[str, Environment])
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -42,16 +42,17 @@ class Projects:
 
     def __init__(self, projects: Sequence[Project]) -> None:
         """Combine the projects; they run and are named in this order."""
-        self.projects = tuple(projects)
+        self.projects = tuple(_beside_others(one, projects) for one in projects)
         self.name = SEVERAL.join(one.name for one in projects)
         self.sources = tuple(dict.fromkeys(end for one in projects for end in one.toolchain.sources))
         if len(projects) == 1:
             only = projects[0].toolchain
             self.stub, self.stub_like, self.install_hint = only.stub, only.stub_like, only.install_hint
         else:
-            self.stub = "; ".join(f"{one.name}: `{one.toolchain.stub}`" for one in projects)
-            self.install_hint = "; ".join(f"{one.name}: {one.toolchain.install_hint}" for one in projects)
-            self.stub_like = re.compile("|".join(f"(?:{one.toolchain.stub_like.pattern})" for one in projects))
+            languages = tuple({one.name: one.toolchain for one in projects}.values())
+            self.stub = "; ".join(f"{one.name}: `{one.stub}`" for one in languages)
+            self.install_hint = "; ".join(f"{one.name}: {one.install_hint}" for one in languages)
+            self.stub_like = re.compile("|".join(f"(?:{one.stub_like.pattern})" for one in languages))
         self._memory = Memory()
         self._first_tree: str | None = None
 
@@ -83,17 +84,17 @@ class Projects:
             lookup_of: Where the environment of a toolchain is looked for, by its name.
         """
         if self._is_single:
-            return await self.projects[0].find_environment(lookup_of(self.name))
+            return await self.projects[0].find_environment(lookup_of(self.projects[0].name))
         parts: dict[str, Environment] = {}
         left_out: dict[str, str] = {}
         for project in self.projects:
             answer = await project.find_environment(lookup_of(project.name))
             if isinstance(answer, Environment):
-                parts[project.name] = answer
+                parts[project.key] = answer
             elif project.asked:
-                return Missing(f"{project.name}, which the configuration asks for: {answer.sentence}")
+                return Missing(f"{project.key}, which the configuration asks for: {answer.sentence}")
             else:
-                left_out[project.name] = answer.sentence
+                left_out[project.key] = answer.sentence
         if not parts:
             return Missing(" ".join(f"{name}: {why}" for name, why in left_out.items()))
         first = next(iter(parts.values()))
@@ -116,16 +117,16 @@ class Projects:
             return await self.projects[0].measure(asked, self.projects[0].toolchain.run_tests)
         measurements = self._measurements(asked)
         files = scan(asked.view.host)
-        keys = {one.name: key_of(files, set(self.sources).difference(one.toolchain.sources)) for one, _ in measurements}
+        keys = {one.key: key_of(files, set(self.sources).difference(one.toolchain.sources)) for one, _ in measurements}
         seen = {name: self._memory.unrun(name, key, asked.selection) for name, key in keys.items()}
-        running = [(one, measurement) for one, measurement in measurements if seen[one.name] is None]
+        running = [(one, measurement) for one, measurement in measurements if seen[one.key] is None]
         traces: list[Traces] = []
-        with own_views(asked.box, asked.view, [one.name for one, _ in running], traces.append) as views:
+        with own_views(asked.box, asked.view, [one.key for one, _ in running], traces.append) as views:
             for project, measurement in running:
-                inner = replace(measurement, view=views[project.name], cache=cache_of(asked.cache, project.name))
+                inner = replace(measurement, view=views[project.key], cache=cache_of(asked.cache, project.key))
                 shown = await project.measure(inner, project.toolchain.run_tests)
-                self._memory.remember(project.name, keys[project.name], shown)
-                seen[project.name] = self._explained(project, shown)
+                self._memory.remember(project.key, keys[project.key], shown)
+                seen[project.key] = self._explained(project, shown)
         shown = merging.together({name: each for name, each in seen.items() if each is not None})
         return shown.model_copy(
             update={
@@ -143,7 +144,7 @@ class Projects:
         """
         return merging.together(
             {
-                one.name: await one.measure(measurement, one.toolchain.check_types)
+                one.key: await one.measure(measurement, one.toolchain.check_types)
                 for one, measurement in self._measurements(asked)
             }
         )
@@ -204,8 +205,13 @@ class Projects:
         """Return the observation; if an unrequested project fails, with advice on leaving it out."""
         if project.asked or seen.state is not RunState.UNUSABLE:
             return seen
-        others = ", ".join(f'"{other.name}"' for other in self.projects if other is not project)
-        hint = f"(if this is no project to measure, leave it out: [toolchains] use = [{others}])"
+        others = dict.fromkeys(f'"{other.name}"' for other in self.projects if other.name != project.name)
+        if project.alone:
+            instead = f"[toolchains] use = [{', '.join(others)}]"
+        else:
+            named = (f'"{one.folder or "."}"' for one in self.projects if one.name == project.name and one != project)
+            instead = f"[toolchains.{project.name}] folder = [{', '.join(named)}]"
+        hint = f"(if this is no project to measure, leave it out: {instead})"
         return seen.model_copy(update={"detail": f"{seen.detail} {hint}".strip()})
 
     def _shares(
@@ -216,6 +222,13 @@ class Projects:
             own = [symbol for symbol in symbols if not symbol.path or self._is_of(project, symbol.path)]
             shares = ({path: text for path, text in each.items() if self._is_of(project, path)} for each in files)
             yield project, own, tuple(map(project.files_inside, shares))
+
+
+def _beside_others(project: Project, projects: Sequence[Project]) -> Project:
+    """Return the project with what it has to know of the others of its toolchain."""
+    folders = [one.folder for one in projects if one.name == project.name]
+    inside = (folder for folder in folders if folder != project.folder and project.place.has(f"{folder}/"))
+    return replace(project, nested=tuple(sorted(inside)), alone=len(folders) == 1)
 
 
 async def find_environment(toolchain: Toolchain, lookup_of: Callable[[str], Lookup]) -> Environment | Missing:
@@ -239,11 +252,11 @@ def for_files(toolchain: Toolchain, paths: Iterable[str]) -> tuple[Toolchain, ..
 
 def environment_of(env: Environment, project: Project) -> Environment | None:
     """Return the environment of one of several projects, None if it is missing; of a single project, *env* itself."""
-    return env.parts.get(project.name) if isinstance(env, SeveralEnvironment) else env
+    return env.parts.get(project.key) if isinstance(env, SeveralEnvironment) else env
 
 
 def left_out(env: Environment) -> Mapping[str, str]:
-    """Return the toolchains without an environment, by name, with the reasons."""
+    """Return the projects without an environment, by key, with the reasons."""
     return env.left_out if isinstance(env, SeveralEnvironment) else {}
 
 
@@ -257,6 +270,6 @@ def missing_for(toolchain: Toolchain, env: Environment, paths: Iterable[str]) ->
     wanted, missing = tuple(paths), left_out(env)
     for project in projects_in(toolchain):
         mine = next((path for path in wanted if project.owns(path)), None)
-        if project.name in missing and mine is not None:
-            return f"{mine} is measured with {project.name}, which is missing here: {missing[project.name]}"
+        if project.key in missing and mine is not None:
+            return f"{mine} is measured with {project.key}, which is missing here: {missing[project.key]}"
     return None

@@ -6,6 +6,7 @@ import shutil
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from pipeline.languages.protocol import Cache, View
 from pipeline.process import Mount
@@ -24,7 +25,7 @@ def cache_of(cache: Cache | None, name: str) -> Cache | None:
     """Return the part of a cache that belongs to one runner."""
     if cache is None:
         return None
-    folder = cache.folder / name
+    folder = cache.folder / _as_name(name)
     folder.mkdir(exist_ok=True)
     return replace(cache, folder=folder)
 
@@ -45,12 +46,17 @@ def own_views(box: Box, view: View, names: Iterable[str], told: Callable[[Traces
             if not views:
                 views[name] = view
                 continue
-            copy = place / name
+            copy = place / _as_name(name)
             shutil.copytree(view.host, copy, symlinks=True)
             shown = box.inside(copy, view.workspace)
             views[name] = View(Mount(copy, shown, writable=view.mount.writable))
             traced.enter_context(_traced_copy(copy, told))
         yield views
+
+
+def _as_name(name: str) -> str:
+    """Return a runner's name as that of one folder: of one project among several it has a path in it."""
+    return quote(name, safe="")
 
 
 @contextmanager

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from pipeline.languages.protocol import Tables, Toolchain
 
+TOP: Final = "."
+"""What the top of the repository is called in a list of folders."""
+
 _DEPTH: Final = 2
 _NOT_OURS: Final = frozenset(
     {
@@ -45,7 +48,7 @@ def choose(worktree: Path, tables: Tables, tracked: Iterable[str] = ()) -> Toolc
     """
     names = tuple(LANGUAGES) if tables.use is None else tuple(dict.fromkeys(map(str, tables.use)))
     paths = tuple(tracked)
-    found = [project for name in names if (project := _chosen(name, worktree, tables, paths)) is not None]
+    found = [project for name in names for project in _chosen(name, worktree, tables, paths)]
     if len(found) == 1 and not found[0].folder:
         return found[0].toolchain
     if len(found) > 1:
@@ -71,13 +74,15 @@ def folder_below(name: str, tracked: Iterable[str]) -> str | None:
     return outer[0] if len(outer) == 1 else None
 
 
-def _chosen(name: str, worktree: Path, tables: Tables, tracked: tuple[str, ...]) -> Project | None:
-    toolchain, folder = LANGUAGES[name].toolchain, tables.settings_of(name).folder
-    if folder is None and not toolchain.detect(worktree):
-        folder = folder_below(name, tracked)
-        if folder is None and tables.use is None:
-            return None
-    return Project(toolchain, folder or "")
+def _chosen(name: str, worktree: Path, tables: Tables, tracked: tuple[str, ...]) -> list[Project]:
+    toolchain, named = LANGUAGES[name].toolchain, tables.settings_of(name).folder
+    if named is not None:
+        folders = dict.fromkeys((named,) if isinstance(named, str) else named)
+        return [Project(toolchain, "" if folder == TOP else folder) for folder in folders]
+    if toolchain.detect(worktree):
+        return [Project(toolchain)]
+    folder = folder_below(name, tracked)
+    return [Project(toolchain, folder or "")] if folder is not None or tables.use is not None else []
 
 
 def _parts(folder: str) -> list[str]:

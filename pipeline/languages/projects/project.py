@@ -45,17 +45,34 @@ class Project:
         folder: A relative path inside the repository.
         table: Its command and limits; None where those of each lookup and measurement count.
         asked: Whether the user asks for it; else it was only recognised.
+        home: The folder of the workspace that it is a member of: what prepares the project is started there. None:
+            its own folder.
+        nested: The folders of other projects of the same toolchain inside of it; their tests are theirs.
+        alone: Whether no other project of the repository has the same toolchain.
     """
 
     toolchain: Toolchain
     folder: str = ""
     table: Settings | None = None
     asked: bool = False
+    home: str | None = None
+    nested: tuple[str, ...] = ()
+    alone: bool = True
 
     @property
     def name(self) -> str:
         """Return the toolchain's name."""
         return self.toolchain.name
+
+    @property
+    def key(self) -> str:
+        """Return the name that no other project of the repository has: the toolchain's, with the folder if need be."""
+        return self.name if self.alone or not self.folder else f"{self.name} in {self.folder}"
+
+    @property
+    def prepared_in(self) -> str:
+        """Return the folder in which its `setup` is started."""
+        return self.folder if self.home is None else self.home
 
     @property
     def place(self) -> Place:
@@ -66,7 +83,14 @@ class Project:
 
     def owns(self, path: str) -> bool:
         """Return whether a file is a source of the project: by its ending and its folder."""
-        return path.endswith(self.toolchain.sources) and self.place.has(path)
+        return path.endswith(self.toolchain.sources) and self.has(path)
+
+    def has(self, path: str) -> bool:
+        """Return whether a path belongs to the project: below its folder, and not below that of a nested one."""
+        return self.place.has(path) and not self._is_nested(path)
+
+    def _is_nested(self, path: str) -> bool:
+        return any(path.startswith(f"{folder}/") for folder in self.nested)
 
     def view(self, view: View) -> View:
         """Return the view of the project's folder, given that of the whole repository."""
@@ -104,7 +128,8 @@ class Project:
         worktree, main = lookup.worktree / self.folder, lookup.main / self.folder
         if not worktree.is_dir():
             return Missing(f"There is no folder {self.folder}, where [toolchains.{self.name}] has its project.")
-        inner = replace(lookup, worktree=worktree, main=main if main.is_dir() else lookup.main)
+        outer = tuple(one / (self.home or "") for one in (lookup.worktree, lookup.main))
+        inner = replace(lookup, worktree=worktree, main=main if main.is_dir() else lookup.main, outer=outer)
         env = await self.toolchain.find_environment(inner)
         if isinstance(env, Missing) or self.name != "pytest":  # no other language installs in place by absolute path
             return env
@@ -124,15 +149,35 @@ class Project:
         Raises:
             BoxError: the box did not work.
         """
+        inside = tuple(posixpath.relpath(folder, self.folder or ".") for folder in self.nested)
         if not self.folder:
-            return await measure(asked)
+            return self._without_nested(await measure(replace(asked, elsewhere=inside)))
         inner = replace(
             asked,
+            elsewhere=inside,
             box=_WholeViewBox(asked.box, asked.view.mount),
             view=self.view(asked.view),
             selection=self.place.selected(asked.selection),
         )
-        return self._without_folder(asked.view) or self.place.observed(await measure(inner))
+        return self._without_folder(asked.view) or self._without_nested(self.place.observed(await measure(inner)))
+
+    def _without_nested(self, seen: Observation) -> Observation:
+        """Return the observation without what nested projects see themselves: each test counts once."""
+        if not self.nested:
+            return seen
+        collected = frozenset(path for path in seen.layout.collected if not self._is_nested(path))
+        return seen.model_copy(
+            update={
+                "records": {
+                    entry: record for entry, record in seen.records.items() if not self._is_nested(record.path)
+                },
+                "collection_errors": tuple(
+                    error for error in seen.collection_errors if not self._is_nested(error.path)
+                ),
+                "files": {path: digest for path, digest in seen.files.items() if not self._is_nested(path)},
+                "layout": seen.layout.model_copy(update={"collected": collected}),
+            }
+        )
 
     def _without_folder(self, view: View) -> Observation | None:
         """Return the observation for a missing folder or a link in its place, None if the folder exists."""

@@ -117,6 +117,7 @@ def _command(asked: Measurement, scratch: Scratch, folder: BoxFolder) -> Command
         "--maxfail=0",
         "-o",
         f"cache_dir={folder.path / 'pytest-cache'}",
+        *(f"--ignore={view.workspace / folder}" for folder in asked.elsewhere),
     )
     caches = () if cache is None or cache.warm else (Mount(cache.folder, cache.folder),)
     # what is tested could leave compiled code for tests that are imported after it
@@ -158,6 +159,7 @@ def _request(asked: Measurement, done: set[str]) -> dict[str, object]:
         "checkouts": [] if isolated else [str(root.path) for root in roots],
         "ids": None if chosen.ids is None else sorted(chosen.ids),
         "files": None if chosen.files is None else sorted(chosen.files),
+        "elsewhere": list(asked.elsewhere),
         "done": sorted(done),
         "trace": asked.trace,
         "per_test_s": asked.per_test_timeout_s,

@@ -34,7 +34,7 @@ def share(runners: list[dict[str, Any]], selectors: list[str]) -> tuple[list[lis
         if len(runners) == 1 and not fitting:
             fitting = [(0, selector)]
         if fitting:
-            at, word = fitting[0]
+            at, word = max(fitting, key=lambda fit: len(runners[fit[0]]["folder"]))  # the nearest one
             shares[at].append(word)
         else:
             nobodys.append(selector)

@@ -46,6 +46,7 @@ class Collecting:
         self._ids = None if request["ids"] is None else set(request["ids"])
         self._files = None if request["files"] is None else set(request["files"])
         self._done = set(request["done"])
+        self._elsewhere = tuple(folder + "/" for folder in request["elsewhere"])
         self._calming = request["calming"]
         self._seen_files: set[str] = set()
         self._records.write("session_start", python=sys.version.split()[0], pytest=pytest.__version__)
@@ -137,6 +138,9 @@ class Collecting:
         kept: list[Any] = []
         dropped: list[Any] = []
         for item in items:
+            if self._elsewhere and self._workspace.relative(path_of(item)).startswith(self._elsewhere):
+                dropped.append(item)  # another project's, that a setting names in spite of `--ignore`
+                continue
             described = self._item(item)
             self._records.write("item", **described)
             identifier, path = described["id"], described["path"]
