@@ -10,7 +10,7 @@ from pipeline.trees import Files
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_classes import Symbol
@@ -274,6 +274,36 @@ class Tables(Protocol):
     def use(self) -> Sequence[str] | None: ...  # noqa: D102
     def settings_of(self, name: str) -> Settings: ...  # noqa: D102
     def is_configured(self, name: str) -> bool: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Members:
+    """The projects below a folder, in paths of the repository.
+
+    Args:
+        folders: Those that are measured from their own folder.
+        top_counts: Whether the folder itself is a project beside them.
+        workspace: The members that the folder declares, measured with it or not: they share what is installed there.
+    """
+
+    folders: tuple[str, ...] = ()
+    top_counts: bool = True
+    workspace: frozenset[str] = frozenset()
+
+
+class Workspaces(Protocol):
+    """The protocol of a language's module `workspaces`: finds projects that one command above does not measure."""
+
+    def members(self, worktree: Path, top: str, tracked: Collection[str], is_ours: Callable[[str], bool]) -> Members:
+        """Return the projects below a folder.
+
+        Args:
+            worktree: The checkout to look into.
+            top: The folder, empty for the top of the repository.
+            tracked: The paths that the repository has.
+            is_ours: Whether a folder may be a project that nobody names: it holds no data of tests, for example.
+        """
+        ...
 
 
 class Checkouts(Protocol):

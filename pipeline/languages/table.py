@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import ModuleType
 
-    from pipeline.languages.protocol import Checkouts, Toolchain
+    from pipeline.languages.protocol import Checkouts, Toolchain, Workspaces
     from pipeline.policy.listed_commands import ListedCommand
 
 Part = Literal[
@@ -29,6 +29,7 @@ Part = Literal[
     "modules",
     "test_names",
     "listed_commands",
+    "workspaces",
 ]
 """The name of a module that a language may have. `languages.sources` calls those that read sources, and has their
 protocols."""
@@ -96,6 +97,11 @@ class Language:
         return cast("Checkouts | None", self.part("checkouts"))
 
     @property
+    def workspaces(self) -> Workspaces | None:
+        """Return the module that finds projects below another, None where one command above measures them all."""
+        return cast("Workspaces | None", self.part("workspaces"))
+
+    @property
     def listed_commands(self) -> tuple[ListedCommand, ...]:
         """Return the commands of this language that an agent's tool may run."""
         module = self.part("listed_commands")
@@ -121,7 +127,7 @@ PYTHON: Final = Language(
     "pipeline.languages.python",
     sources=(".py",),
     marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    parts=_parts("checkouts"),
+    parts=_parts("checkouts", "workspaces"),
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
     examples=r"^[ \t]*>>>.*(?:\n(?![ \t]*(?:>>>|\"\"\"|'''|```|$)).+)*",
@@ -152,7 +158,7 @@ JAVASCRIPT: Final = Language(
     "pipeline.languages.javascript",
     sources=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"),
     marks=("package.json",),
-    parts=_parts(),
+    parts=_parts("workspaces"),
     manifests=("package.json",),
     runners=frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
 )

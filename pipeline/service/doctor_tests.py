@@ -71,11 +71,13 @@ async def _one(
     if command is not None and Path(command[0]).name in _FETCH:
         message = f"not tried, because it may fetch packages: {' '.join(command)}"
         return _check(id_, "warn", message, "start it once"), False
-    known = LANGUAGES[project.name].checkouts if command is None and not project.folder else None
-    folders = tuple(dict.fromkeys((repository.worktree, repository.main_checkout)))
-    if known is not None and known.is_locked(repository.worktree, search_path):
+    known = LANGUAGES[project.name].checkouts if command is None else None
+    levels = _levels(project, repository)
+    locks = (level for level in levels if known is not None and known.is_locked(level[0], search_path))
+    folders = next(locks, None)
+    if known is not None and folders is not None:
         there = known.interpreters(folders, locked=True)
-        found = [one for one in there if known.has_runner(one, repository.worktree, search_path)]
+        found = [one for one in there if known.has_runner(one, folders[0], search_path)]
         if not found:
             lacks = f"with a {known.PLACES[0]} that lacks {project.name}" if there else f"without {known.PLACES[0]}"
             message = f"{known.LOCK} {lacks}: the first run makes an environment from it"
@@ -88,7 +90,8 @@ async def _one(
     except UserError as error:
         return _check(id_, "fail", error.message, "; ".join(error.actions)), False
     if not isinstance(env, Missing):
-        passed = _passed_over(known, folders, env) if known is not None and command is None else ()
+        near = tuple(folder for level in levels for folder in level)
+        passed = _passed_over(known, near, env) if known is not None and command is None else ()
         if not passed:
             return _check(id_, "ok", _said(project, env)), True
         where = ", ".join(map(str, passed))
@@ -100,6 +103,13 @@ async def _one(
         return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout"), False
     remedy = env.remedy or f"{project.toolchain.install_hint}, where the project's tests run"
     return _check(id_, "fail", env.sentence, remedy), False
+
+
+def _levels(project: Project, repository: Repository) -> list[tuple[Path, ...]]:
+    """Return the folders in which its environment may be: its own, and those around it, in both checkouts."""
+    places = dict.fromkeys((project.folder, project.home or ""))
+    checkouts = repository.worktree, repository.main_checkout
+    return [tuple(dict.fromkeys(checkout / place for checkout in checkouts)) for place in places]
 
 
 def _id(project: Project) -> str:

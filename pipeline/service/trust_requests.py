@@ -35,7 +35,8 @@ def widening_in(repository: Repository, loaded: Loaded, environ: Mapping[str, st
     Raises:
         UserError: `.worktreeinclude` cannot be read.
     """
-    return (*loaded.widening, *_Files(repository, loaded, environ.get("PATH", os.defpath)).widening())
+    found = _Files(repository, loaded, environ.get("PATH", os.defpath)).widening()
+    return (*loaded.widening, *{one.key: one for one in found}.values())  # members of a workspace share what is asked
 
 
 class _Files:
@@ -44,6 +45,7 @@ class _Files:
         self._loaded = loaded
         self._search_path = search_path
         self._tracked = TrackedFiles((repository.worktree, repository.main_checkout))
+        self._having: dict[Path, bool] = {}
 
     def widening(self) -> Iterator[Widening]:
         tables, keys = self._loaded.config.toolchains, {item.key for item in self._loaded.widening}
@@ -65,6 +67,13 @@ class _Files:
         chosen = choose(self._repository.worktree, self._loaded.config.toolchains, paths)
         return projects_in(chosen or DEFAULT.toolchain)
 
+    def _levels(self, project: Project) -> tuple[tuple[Path, ...], ...]:
+        """Return the folders in which its environment may be: its own, and those around it that serve it, too."""
+        own = self._folders(project)
+        outer = self._repository.worktree, self._repository.main_checkout
+        shared = tuple(dict.fromkeys(one / (project.home or "") for one in outer)) if project.folder else ()
+        return tuple(filter(None, (own, tuple(one for one in shared if one not in own))))
+
     def _folders(self, project: Project) -> tuple[Path, ...]:
         """Return where its project is, in this checkout and in the main one."""
         main = self._repository.main_checkout
@@ -77,17 +86,25 @@ class _Files:
             yield Widening(self._shown(program), "tracked", _STARTED, is_file=True)
 
     def _of_environments(self, project: Project, known: Checkouts, *, prepared: bool) -> Iterator[Widening]:
-        folders = self._folders(project)
-        places = [folder / name for folder in folders for name in known.PLACES]
+        levels = self._levels(project)
+        places = [folder / name for folders in levels for folder in folders for name in known.PLACES]
         theirs = [place for place in places if self._is_theirs(place)]
         for place in theirs:
             yield Widening(self._shown(place), "tracked", _STARTED, is_file=True)
-        if prepared or not known.is_locked(folders[0], self._search_path):
-            return
-        own = [one for one in known.interpreters(folders, locked=True) if one.parent.parent not in theirs]
-        if not any(known.has_runner(one, folders[0], self._search_path) for one in own):
-            key = self._shown(folders[0] / known.LOCK)
-            yield Widening(key, known.MADE_BY, known.BUILT, is_file=True, instead=known.INSTEAD)
+        for folders in levels if not prepared else ():
+            locked = known.is_locked(folders[0], self._search_path)
+            there = [one for one in known.interpreters(folders, locked=locked) if one.parent.parent not in theirs]
+            if (locked or len(levels) > 1) and any(self._has_runner(known, one, folders[0]) for one in there):
+                return
+            if locked:
+                key = self._shown(folders[0] / known.LOCK)
+                yield Widening(key, known.MADE_BY, known.BUILT, is_file=True, instead=known.INSTEAD)
+                return
+
+    def _has_runner(self, known: Checkouts, interpreter: Path, folder: Path) -> bool:
+        if interpreter not in self._having:
+            self._having[interpreter] = known.has_runner(interpreter, folder, self._search_path)
+        return self._having[interpreter]
 
     def _is_theirs(self, place: Path) -> bool:
         python = place / "bin" / "python"

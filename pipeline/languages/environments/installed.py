@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 def installed_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
     """Return the mounts of installed packages in the view; a folder that the view itself has stays."""
+    placed = ((folder, *_placed(view, folder)) for folder in env.installed)
     return tuple(
-        Mount(folder.path, view.workspace / folder.relative)
-        for folder in env.installed
-        if _has_parent(view, folder) and not os.path.lexists(view.host / folder.relative)
+        Mount(folder.path, Path(os.path.normpath(view.workspace / folder.relative)))
+        for folder, top, inside in placed
+        if _has_parent(top, inside) and not os.path.lexists(top / inside)
     )
 
 
@@ -40,33 +41,42 @@ def linked(env: Environment, view: View, *, isolated: bool) -> Generator[None]:
         view: The view; what is made in it is taken away again, whatever it is by then, and no link is followed.
         isolated: The box shows mounts at their targets: nothing is to do.
     """
-    made: list[str] = []
+    made: list[tuple[Path, str]] = []
     try:
         for folder in env.installed if not isolated else ():
-            place = view.host / folder.relative
-            if _has_parent(view, folder) and not os.path.lexists(place):
-                made.append(folder.relative)
-                _link(folder, place, view.host)
+            top, inside = _placed(view, folder)
+            if _has_parent(top, inside) and not os.path.lexists(top / inside):
+                made.append((top, inside))
+                _link(folder, inside, top)
         yield
     finally:
-        for relative in reversed(made):
+        for top, inside in reversed(made):
             with contextlib.suppress(OSError):  # the tests have moved what is around it
-                remove_below(view.host, relative)
+                remove_below(top, inside)
 
 
-def _has_parent(view: View, folder: InstalledFolder) -> bool:
-    """Return whether the view has the folder's parent, reached through no link."""
-    at = view.host
-    for part in Path(folder.relative).parent.parts:
+def _placed(view: View, folder: InstalledFolder) -> tuple[Path, str]:
+    """Return the folder of the files in which packages are shown, and where; a workspace's is around the view."""
+    top, parts = view.host, list(Path(folder.relative).parts)
+    while parts[0] == "..":
+        top = top.parent
+        parts.pop(0)
+    return top, "/".join(parts)
+
+
+def _has_parent(top: Path, inside: str) -> bool:
+    """Return whether the files have the folder's parent, reached through no link."""
+    at = top
+    for part in Path(inside).parent.parts:
         at /= part
         if at.is_symlink() or not at.is_dir():
             return False
     return True
 
 
-def _link(folder: InstalledFolder, place: Path, view: Path) -> None:
-    checkout = folder.path
-    for _ in Path(folder.relative).parts:
+def _link(folder: InstalledFolder, inside: str, view: Path) -> None:
+    checkout, place = folder.path, view / inside
+    for _ in Path(inside).parts:
         checkout = checkout.parent
     place.mkdir()
     place.chmod(0o777)  # tools keep caches in it; it is the view's own

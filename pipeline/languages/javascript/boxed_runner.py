@@ -6,6 +6,7 @@ themselves and are one job.
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import installed_mounts, linked
+from pipeline.languages.javascript.environment import home_of
 from pipeline.languages.javascript.messages import ADAPTER
 from pipeline.languages.runners import boxed_runner
 from pipeline.process import Mount
@@ -104,17 +106,12 @@ class BoxedRunner(boxed_runner.BoxedRunner):
         more = {
             "arguments": list(invocation.arguments),
             "cache": str(self.shared.path / "cache"),
-            "home": str(self.asked.view.workspace / self._home(invocation.runner)),
+            "home": os.path.normpath(self.asked.view.workspace / home_of(invocation.runner, self.asked.env.installed)),
             "projects": list(projects),
         }
         main = "vitest_main.mjs" if invocation.runner == "vitest" else "jest_main.cjs"
         argv = [self.node, *invocation.flags, self.script(main)]
         return [self._job(argv, {**request, **more}, invocation, hints=str(self.shared.path / "hints.jsonl"))]
-
-    def _home(self, runner: str) -> str:
-        """Return the folder of the package in which the runner is installed."""
-        having = (folder.relative for folder in self.asked.env.installed if (folder.path / runner).exists())
-        return str(Path(next(having, "node_modules")).parent)
 
     def _file(self, invocation: Invocation, path: str, request: dict[str, Any]) -> dict[str, object]:
         ids: list[str] | None = request["ids"]

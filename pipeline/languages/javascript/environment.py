@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import re
 import shutil
 from importlib import resources
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.git.tracked_paths import TrackedFiles
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.pins import chosen_versions
-from pipeline.languages.javascript.command import Invocation, Runner, Unknown, is_start, of_words
+from pipeline.languages.javascript.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
 from pipeline.languages.javascript.project import Project, read_project
 from pipeline.languages.protocol import Environment, InstalledFolder, Missing
 from pipeline.process import Mount
@@ -93,7 +94,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     if isinstance(node, Missing):
         return node
     program, version = node
-    installed = _installed(project, worktree, lookup.main)
+    installed = _installed(project, lookup)
     if isinstance(installed, Missing):
         return installed
     runner = _runner(invocation.runner, project, installed)
@@ -102,7 +103,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     found = locate(str(program))
     prefix = program.parent.parent
     return Environment(
-        command=found.argv(*invocation.words()),
+        command=found.argv(*_from_home(invocation, installed)),
         mounts=(*shell.mounts_for(found, prefix), Mount(Path(str(READONLY)), Path(str(READONLY)))),
         prefix=prefix,
         versions=(f"Node {version}", *runner),
@@ -149,10 +150,32 @@ async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
     return Path(path), version
 
 
-def _installed(project: Project, worktree: Path, main: Path) -> tuple[InstalledFolder, ...] | Missing:
-    """Return the folders of installed packages, in this checkout or else in the main one."""
-    for checkout in dict.fromkeys((worktree, main)):
+def _from_home(invocation: Invocation, installed: Sequence[InstalledFolder]) -> tuple[str, ...]:
+    """Return the words of a test run, with the runner's program where it is: a workspace has it at its root."""
+    home, words = home_of(invocation.runner, installed), invocation.words()
+    entry = "/".join(ENTRIES.get(invocation.runner, ()))
+    return words if home == "." else tuple(f"{home}/{word}" if word == entry else word for word in words)
+
+
+def home_of(runner: Runner, installed: Sequence[InstalledFolder]) -> str:
+    """Return the folder of the package in which a runner is installed, `.` for the project's own."""
+    having = (folder.relative for folder in installed if (folder.path / runner).exists())
+    return posixpath.dirname(next(having, MODULES)) or "."
+
+
+def _installed(project: Project, lookup: Lookup) -> tuple[InstalledFolder, ...] | Missing:
+    """Return the folders of installed packages, in this checkout or else in the main one.
+
+    Those of the workspace that it is a member of serve, too.
+    """
+    worktree, main = lookup.worktree, lookup.main
+    outer = lookup.outer or (worktree, main)
+    for checkout, above in dict.fromkeys(zip((worktree, main), outer, strict=True)):
         found = installed_of(project, checkout)
+        if above != checkout:
+            up = posixpath.relpath(above, checkout)
+            shared = installed_of(project.alone, above)
+            found += tuple(InstalledFolder(one.path, f"{up}/{one.relative}") for one in shared)
         if found:
             return found
     if any((checkout / name).exists() for checkout in (worktree, main) for name in (".pnp.cjs", ".pnp.js")):

@@ -39,7 +39,8 @@ async def run_tests(asked: Measurement) -> Observation:
     if isinstance(project, str):
         return Observation(state=RunState.UNUSABLE, detail=project, command=command)
     sources = Sources.read(asked.view.host, project.names)
-    files = files_with_tests(sources.files, invocation.arguments) if invocation.runner == "node" else []
+    own = [path for path in sources.files if not path.startswith(tuple(f"{one}/" for one in asked.elsewhere))]
+    files = files_with_tests(own, invocation.arguments) if invocation.runner == "node" else []
     with scratch_folder("node") as place:
         runner = BoxedRunner.under(place, asked)
         jobs = runner.jobs(invocation, files, project.folders_with(invocation.runner, sources.files))

@@ -93,6 +93,11 @@ class Project:
         return self.packages[""]
 
     @property
+    def alone(self) -> Project:
+        """Return the project without the packages of its workspace."""
+        return Project({"": self.root})
+
+    @property
     def names(self) -> frozenset[str]:
         """Return the names of the project's own packages."""
         return frozenset(one.name for one in self.packages.values() if one.name)

@@ -1,8 +1,9 @@
 """Detects which toolchains measure a repository: by marker files, or by `[toolchains]`.
 
 At the top every toolchain is asked. One that recognises nothing there is looked for one and two folders further down,
-and is taken where exactly one project of it is found: `web/package.json` beside a Python package. A single toolchain at
-the top is that toolchain itself, without anything around it.
+and is taken where exactly one project of it is found: `web/package.json` beside a Python package. Below a project the
+language says what is measured from its own folder (its part `workspaces`): members of a workspace, folders with
+settings of their own. A single toolchain at the top is that toolchain itself, without anything around it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.projects.combined import Projects
 from pipeline.languages.projects.project import Project
+from pipeline.languages.protocol import Members
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ TOP: Final = "."
 """What the top of the repository is called in a list of folders."""
 
 _DEPTH: Final = 2
+_DEEPEST: Final = 4
+"""How far down a folder may be that says itself how its tests are run."""
 _NOT_OURS: Final = frozenset(
     {
         # other people's code, and what is made of ours
@@ -77,12 +81,31 @@ def folder_below(name: str, tracked: Iterable[str]) -> str | None:
 def _chosen(name: str, worktree: Path, tables: Tables, tracked: tuple[str, ...]) -> list[Project]:
     toolchain, named = LANGUAGES[name].toolchain, tables.settings_of(name).folder
     if named is not None:
-        folders = dict.fromkeys((named,) if isinstance(named, str) else named)
-        return [Project(toolchain, "" if folder == TOP else folder) for folder in folders]
-    if toolchain.detect(worktree):
-        return [Project(toolchain)]
-    folder = folder_below(name, tracked)
-    return [Project(toolchain, folder or "")] if folder is not None or tables.use is not None else []
+        folders = ("" if one == TOP else one for one in dict.fromkeys((named,) if isinstance(named, str) else named))
+        return [Project(toolchain, folder, home=_home(name, worktree, folder, tracked)) for folder in folders]
+    is_top = toolchain.detect(worktree)
+    top = "" if is_top else folder_below(name, tracked) or ""
+    found = _members(name, worktree, top, tracked)
+    below = [Project(toolchain, folder, home=top if is_top or top else None) for folder in found.folders]
+    if (is_top or top) and (found.top_counts or not below):
+        return [Project(toolchain, top), *below]
+    return below or ([Project(toolchain)] if tables.use is not None else [])
+
+
+def _members(name: str, worktree: Path, top: str, tracked: tuple[str, ...]) -> Members:
+    finder = LANGUAGES[name].workspaces
+    return Members() if finder is None else finder.members(worktree, top, tracked, _may_be_found)
+
+
+def _home(name: str, worktree: Path, folder: str, tracked: tuple[str, ...]) -> str | None:
+    """Return the nearest folder above that declares a folder as member of its workspace, None if none does."""
+    parts = _parts(folder)
+    above = ("/".join(parts[:depth]) for depth in reversed(range(len(parts))))
+    return next((top for top in above if folder in _members(name, worktree, top, tracked).workspace), None)
+
+
+def _may_be_found(folder: str) -> bool:
+    return len(_parts(folder)) <= _DEEPEST and _is_ours(folder)
 
 
 def _parts(folder: str) -> list[str]:

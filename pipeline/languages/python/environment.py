@@ -6,6 +6,7 @@ Order: the configured command; with `uv.lock` the project's `.venv`, else a priv
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -20,12 +21,13 @@ from pipeline.languages.environments import devshell, nix
 from pipeline.languages.environments.host_process import answer_of
 from pipeline.languages.protocol import EditableRoot, Environment, Missing
 from pipeline.languages.python import probe
+from pipeline.languages.python.workspaces import is_workspace
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipeline.languages.protocol import Lookup
     from pipeline.languages.python.probe import Facts
@@ -61,19 +63,20 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
         return await _from_command(lookup.configured, worktree, checkouts, search_path)
     tried: list[str] = []
     path = {"PATH": search_path}
-    uv = lock_tool(worktree, search_path)
-    for python in pythons(checkouts, locked=uv is not None):
-        tried.append(str(python.parent.parent))
-        facts = await _ask(python, worktree, path)
-        if facts is not None and facts.pytest:
-            return environment(facts, ("-m", "pytest"), checkouts)
-    if uv is not None:
-        private = lookup.state / "venv"
-        problem = await _sync(uv, worktree, private, search_path)
-        facts = None if problem else await _ask(private / "bin" / "python", worktree, path)
-        if facts is not None and facts.pytest:
-            return environment(facts, ("-m", "pytest"), checkouts)
-        return Missing(f"`uv sync --frozen` gave no environment with pytest: {problem or 'pytest is not in uv.lock'}")
+    for folders, private in _levels(lookup):
+        uv = lock_tool(folders[0], search_path)
+        for python in pythons(folders, locked=uv is not None):
+            tried.append(str(python.parent.parent))
+            facts = await _ask(python, worktree, path)
+            if facts is not None and facts.pytest:
+                return environment(facts, ("-m", "pytest"), checkouts)
+        if uv is not None:
+            problem = await _sync(uv, folders[0], private, search_path)
+            facts = None if problem else await _ask(private / "bin" / "python", worktree, path)
+            if facts is not None and facts.pytest:
+                return environment(facts, ("-m", "pytest"), checkouts)
+            why = problem or "pytest is not in uv.lock"
+            return Missing(f"`uv sync --frozen` gave no environment with pytest: {why}")
     for name in ("python3", "python"):
         found = shutil.which(name, path=search_path)
         if found is not None:
@@ -88,6 +91,23 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     return Missing(
         f"No interpreter with pytest was found (looked at: {looked}). Set [toolchains.pytest] command.{shell}", remedy
     )
+
+
+def _levels(lookup: Lookup) -> Iterator[tuple[tuple[Path, ...], Path]]:
+    """Yield the folders in which an environment may be, the nearest first, and where one is made from their lock.
+
+    Members of a workspace share that of its root.
+    """
+    own = tuple(dict.fromkeys((lookup.worktree, lookup.main)))
+    outer = tuple(one for one in dict.fromkeys(lookup.outer) if one not in own)
+    shared = lookup.state / "venv"
+    yield own, lookup.state / f"venv-{lookup.worktree.name}-{_digest(lookup.worktree)}" if outer else shared
+    if outer:
+        yield outer, shared
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
 
 
 def lock_tool(worktree: Path, search_path: str) -> str | None:
@@ -257,8 +277,11 @@ async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, 
 async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str | None:
     """Create or update the private environment from the lock; return the error message, None if it worked."""
     environ = probe.cleaned({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
+    members = ("--all-packages",) if is_workspace(worktree) else ()
     with anyio.move_on_after(_SYNC_TIMEOUT_S):
-        code, said = await answer_of((uv, "sync", "--frozen"), folder=worktree, environ=environ, of_errors=True)
+        code, said = await answer_of(
+            (uv, "sync", "--frozen", *members), folder=worktree, environ=environ, of_errors=True
+        )
         if code == 0:
             return None
         lines = said.decode("utf-8", "replace").strip().splitlines()
