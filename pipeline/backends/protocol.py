@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from pipeline.config.model import AgentConfig
@@ -259,6 +260,7 @@ class AgentResult:
         denials: Calls that the product refused, one line each.
         steps: How many answers the model gave; None if nobody counted.
         session: The product's name of the conversation, if it can be gone on with.
+        not_before: When the service of a fault may be asked again, where it or the product says so.
     """
 
     ended: Ended
@@ -276,6 +278,7 @@ class AgentResult:
     denials: tuple[str, ...] = ()
     steps: int | None = None
     session: str | None = None
+    not_before: datetime | None = None
 
 
 class Backend(Protocol):

@@ -13,6 +13,7 @@ from pipeline.cli.arguments import AgentFlags, Approve, AsDocument, Base, Recipe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.git import Repository
     from pipeline.queue.order import Order
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Orders: what is to be run by `redfirst work`.")
@@ -34,7 +35,8 @@ def list_orders(as_document: AsDocument = False) -> None:
     from pipeline.cli.run_actions import repository_here  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.queue import orders  # noqa: PLC0415  (the same)
 
-    _tell(orders.read(repository_here(), os.environ), as_document=as_document)
+    repository = repository_here()
+    _tell(orders.read(repository, os.environ), repository, as_document=as_document)
 
 
 @app.command()
@@ -111,13 +113,15 @@ def _change(names: Sequence[str], what: Literal["drop", "hold", "release"], *, a
     _tell(orders.change(repository_here(), os.environ, names, what), as_document=as_document)
 
 
-def _tell(found: Sequence[Order], *, as_document: bool) -> None:
+def _tell(found: Sequence[Order], repository: Repository | None = None, *, as_document: bool) -> None:
     from pipeline.cli.queue_text import orders_text  # noqa: PLC0415  (the same)
     from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
-    from pipeline.service.queue_document import queue_document  # noqa: PLC0415  (the same)
+    from pipeline.service.queue_document import limited, queue_document  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import list_runs  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    document = queue_document(found)
+    runs = list_runs(repository).runs if repository is not None and any(map(limited, found)) else ()
+    document = queue_document(found, runs)
     if as_document:
         print_document(document)
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.cli.text import columned
 from pipeline.policy.characters import visible
 from pipeline.queue import lines
+from pipeline.reset_times import moment_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,7 @@ def _what(one: OrderRecord) -> str:
 def _standing(one: OrderRecord) -> str:
     said = one.state if one.outcome is None else f"{one.outcome} ({one.reason})"
     more = [f"priority {one.priority}" if one.priority else "", one.run or ""]
+    more += [f"not before {moment_words(one.not_before)}" if one.not_before and not one.why else ""]
     more += ["begins" if one.begins else one.why or "", f"log {one.log}" if one.state == "started" else ""]
     more += [one.note if one.outcome != "completed" else ""]
     return ", ".join([said, *filter(None, more)])

@@ -10,6 +10,7 @@ from pipeline.cli.gate_text import near
 from pipeline.cli.text import print_text, several_lines
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import duration
+from pipeline.reset_times import moment_words
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def steps_text(document: RecipeDocument) -> str:
     lines += [f"  now: {one.what}" for one in document.now]
     if document.note and not document.live:
         lines.append(f"  {several_lines(document.note)}")
+    if document.not_before is not None:
+        lines.append(f"  not before: {moment_words(document.not_before)}, when the limit of the account ends")
     waiting = {gate.step for gate in document.gates}
     lines += [
         f"  {line.step}: {_standing(line, waiting)}" + (f": {several_lines(shortened(line.why))}" if line.why else "")

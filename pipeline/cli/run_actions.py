@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -17,7 +17,10 @@ from pipeline.cli.text import print_text, say, several_lines
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import duration
+from pipeline.reset_times import moment_words
 from pipeline.terminal import print_document, visible_lines
+
+_BY: Final = "`redfirst work` goes on with it by itself"
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -196,6 +199,8 @@ def run_text(document: RunDocument) -> str:
     lines = [f"{document.run_id}: {document.outcome.value} {how}"]
     if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
         lines.append(f"  {several_lines(document.note)}")
+    if document.not_before is not None:
+        lines.append(f"  not before {moment_words(document.not_before)}: then the limit of the account ends; {_BY}")
     lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
     lines += [f"  filed {issue}" for issue in document.follow_ups]
     lines += [f"  blocker on record: {finding}" for finding in document.blockers]

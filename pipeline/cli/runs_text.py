@@ -14,6 +14,7 @@ from pipeline.git import Repository
 from pipeline.outcomes import Outcome
 from pipeline.policy.characters import visible
 from pipeline.progress import counted
+from pipeline.reset_times import moment_words
 from pipeline.service.run_list import list_runs, newest_runs
 from pipeline.service.runs_document import Rest, as_json
 from pipeline.terminal import echo, paint
@@ -167,12 +168,13 @@ def where_words(line: RunLine) -> str:
     if line.problem is not None:
         return "-"
     task = f", task {line.task}" if line.task else ""
+    task += f", not before {visible(moment_words(line.not_before))}" if line.not_before is not None else ""
     if line.outcome is None:
         return f"{line.step}{task}"
     if line.gate_place is not None:
         return f"at {line.gate_place}"
     if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
-        return f"{line.reason}, in {line.step}{task}" if line.step is not None else str(line.reason)
+        return f"{line.reason}, in {line.step}{task}" if line.step is not None else f"{line.reason}{task}"
     if line.landed is not None:
         return f"landed on {visible(line.landed)}"
     return str(line.reason)

@@ -11,6 +11,7 @@ from pipeline.cli.text import columned, counted, dispatch_text, several_lines
 from pipeline.outcomes import Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
+from pipeline.reset_times import moment_words
 from pipeline.routing.state import TaskStatus
 from pipeline.service.document_lines import TO_FIX, finding_text
 
@@ -87,6 +88,8 @@ def _head(document: ShowDocument) -> Rows:
     if document.note and document.outcome is not None and not good:
         stopped = document.reason is Reason.INTERRUPTED  # by a person: what stays is said, and no cause
         rows.append(("kept" if stopped else "because", several_lines(document.note)))
+    if document.not_before is not None:
+        rows.append(("not before", _limit_text(document.not_before)))
     done = f", {counted(len(document.commits), 'commit')} of this run" if document.commits else ""
     done += f", landed on {document.landed_on}" if document.landed_on is not None else ""
     rows.append(("branch", visible(f"{document.branch} (base {document.base_branch}){done}")))
@@ -102,6 +105,10 @@ def _head(document: ShowDocument) -> Rows:
 def _all_of_head(document: ShowDocument) -> Rows:
     rows = [("state", painted(_state(document))), *_head(document), ("start", document.start_commit)]
     return [*rows, ("sandbox", _box_text(document))] if document.sandbox.backend != "none" else rows
+
+
+def _limit_text(not_before: str) -> str:
+    return visible(f"{moment_words(not_before)}: then the limit of the account ends, and a `redfirst work` goes on")
 
 
 def _moment(at: str) -> str:

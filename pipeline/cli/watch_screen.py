@@ -16,6 +16,7 @@ from pipeline.cli.status_line import MARKS
 from pipeline.engine.events import ArtifactWritten
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
+from pipeline.reset_times import moment_words
 from pipeline.runs.events import TrackerWritten
 from pipeline.service.journal_lines import log_line
 from pipeline.service.live_view import live_view
@@ -72,6 +73,8 @@ def drawn(view: LiveView, width: int, height: int) -> Group:
         rows.add_row("" if number else "now", f"{visible(each.what)}, {duration(max(0.0, since))}")
         for line in each.said:
             rows.add_row("", Text(f"| {visible(line)}", "dim", no_wrap=True, overflow="ellipsis"))
+    if view.not_before is not None:
+        rows.add_row("not before", visible(moment_words(view.not_before)))
     if view.loops:
         rows.add_row("back", visible(", ".join(view.loops)))
     rows.add_row("spent", f"{duration(view.driven_s)}, {view.spent}")

@@ -117,6 +117,9 @@ class Outage(Table):
     circuit_s: Annotated[
         float, Field(ge=0, le=86_400, description="How long what failed is passed over, if there is a spare")
     ] = 300
+    wait_s: Annotated[
+        float, Field(ge=0, le=2_678_400, description="How long a limit that says when it ends is waited for; 0: not")
+    ] = 21_600
 
 
 class _StubFirst(Table):

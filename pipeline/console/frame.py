@@ -14,6 +14,7 @@ from pipeline.console.patches import tests_of
 from pipeline.console.texts import field_text, linked, markdown_lines, plain_lines, printed, shown
 from pipeline.outcomes import Reason
 from pipeline.progress import counted, duration
+from pipeline.reset_times import moment_words
 from pipeline.service.document_lines import finding_text
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Frame:
         filters: dict[str, Any] = self._templates.filters
         filters.update(shown=shown, markdown=markdown_lines, plain=plain_lines, linked=linked, finding=finding_text)
         filters.update(field_text=field_text)
-        filters.update(tests=_tests, duration=duration, counted=counted, ago=ago, since=since)
+        filters.update(tests=_tests, duration=duration, counted=counted, ago=ago, since=since, moment=moment_words)
 
     async def look(self, request: Request) -> None:
         """Read what has happened until now: a page of this request shows it, and is told what comes after it."""

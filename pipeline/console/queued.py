@@ -40,11 +40,12 @@ class Queued(Edits):
         """Show the orders: those that are open, and the last ones that are over."""
         await self.look(request)
         placed = await self.read(orders.read, self.repository, os.environ)
-        document = queue_document(placed)
+        runs = (await self.read(list_runs, self.repository)).runs
+        document = queue_document(placed, runs)
         if wants_json(request):
             return JSONResponse(document.model_dump(mode="json", by_alias=True))
         addresses = {name: address for (_, name), address in (await self.read(self.addresses)).items()}
-        lines = {line.name: line for line in (await self.read(list_runs, self.repository)).runs}
+        lines = {line.name: line for line in runs}
         closed = [one for one in document.orders if one.closed_at is not None]
         waits = [one for one in closed if _waits(lines.get(_name_of(one.run)))]
         return self.page(

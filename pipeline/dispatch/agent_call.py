@@ -68,7 +68,12 @@ async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None, al
     # An agent that gave up by itself, while nothing but failures came back, did so for that.
     trouble = gateway.halt or (gateway.failing if answer.complaint is not None else None)
     if trouble is not None:
-        answer = replace(answer, fault=_FAULTS[trouble.trouble], complaint=trouble.why)
+        answer = replace(
+            answer,
+            fault=_FAULTS[trouble.trouble],
+            complaint=trouble.why,
+            not_before=trouble.not_before or answer.not_before,
+        )
     return _metered(answer, gateway, job.model)
 
 

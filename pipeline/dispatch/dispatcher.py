@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
-
 from pipeline.backends import BACKENDS
 from pipeline.backends.human import TIMEOUT_S
 from pipeline.backends.protocol import AgentJob, Fault
@@ -27,10 +25,10 @@ from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
 from pipeline.dispatch.folders import new_folder, set_aside
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
-from pipeline.dispatch.outage import Circuits
+from pipeline.dispatch.outage import Circuits, Turns
 from pipeline.dispatch.prompt import continued_prompt, instruction_files
 from pipeline.dispatch.redaction import redacted_answer
-from pipeline.dispatch.request import Tools
+from pipeline.dispatch.request import Rest, Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
 from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
 from pipeline.dispatch.script_entries import used_entries
@@ -48,7 +46,7 @@ from pipeline.trees import remove_tree
 from pipeline.views.views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from pipeline.backends.protocol import AgentResult
     from pipeline.boxes.box import ProvableBox
@@ -100,48 +98,50 @@ class Dispatcher:
         Raises:
             UserError: a service or model is not said.
         """
-        return next(iter(self._turns(record, record.role)))[0]
+        return next(iter(self._turns(record, record.role))).choice
 
     async def dispatch(self, record: DispatchRecord, request: Request, place: InRun) -> DispatchResult:
         """Carry out one dispatch; its result is on disk when this returns.
 
-        Where a model service is out of reach the same agent is asked again after a while, then the next one. A refused
-        credential ends it at once: neither time nor another agent mends that.
+        Where a model service is out of reach the same agent is asked again after a while, then the next one, and at
+        last when a limit ends that is known. A refused credential ends it at once: neither time nor another agent mends
+        that.
 
         Raises:
             UserError: the agent's program or script is not there, or a service or model is not said.
             BoxError: the box did not work.
+            StoppedError: the run was stopped while a service was waited for.
         """
         folder = new_folder(self.run_folder / "dispatches" / record.dispatch)
         artifacts = Artifacts.copied(request.artifacts, folder, self.box)
         tries: list[Try] = []
         uses: list[GatewayUse] = []
         result: DispatchResult | None = None
-        for choice, wait_s in self._turns(record, request.role):
+        turns = self._turns(record, request.role)
+        for turn in turns:
             if result is not None:
                 tries.append(as_try(result))
                 set_aside(folder, len(tries))
-                self.say(f"{record.dispatch}: {result.complaint} Next: {choice}, in {wait_s:g} s")
-                await anyio.sleep(wait_s)
-            result = await self._try(record, request, folder, artifacts, choice, uses, place)
+                rest = Rest(record.dispatch, result.complaint or "", str(turn.choice), turn.pause_s, turn.until)
+                self.say(str(rest))
+                await place.rest(rest)
+            result = await self._try(record, request, folder, artifacts, turn.choice, uses, place)
             if result.signal is not Signal.UNAVAILABLE:
-                self.circuits.worked(choice)
+                self.circuits.worked(turn.choice)
                 break
-            self.circuits.failed(choice)
+            self.circuits.failed(turn.choice, result.not_before)
             if result.fault == Fault.UNAUTHORIZED:
                 break
         if result is None:
             raise LookupError(f"nobody can be asked to play {request.role}")
         result = together(result, tries)
+        if result.signal is Signal.UNAVAILABLE and turns.first is not None:
+            result = result.model_copy(update={"not_before": self.circuits.text_of(turns.first)})
         write_atomic(folder / "result.json", to_json(result.model_dump(mode="json", by_alias=True)))
         return result
 
-    def _turns(self, record: DispatchRecord, role: Role) -> Iterator[tuple[Choice, float]]:
-        """Yield the agents to ask, and the seconds to wait before each."""
-        for choice in self.circuits.order(choices(self.config, role, retries=retries_of(record))):
-            yield choice, 0.0
-            for wait_s in self.config.outage.backoff_s:
-                yield choice, wait_s
+    def _turns(self, record: DispatchRecord, role: Role) -> Turns:
+        return Turns(choices(self.config, role, retries=retries_of(record)), self.circuits, self.config.outage)
 
     async def _try(
         self,

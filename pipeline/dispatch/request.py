@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import anyio
+
+from pipeline.progress import duration
+from pipeline.reset_times import as_text, moment_words
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from pipeline.policy.scope import Grant, TestScope
@@ -41,6 +47,39 @@ def _nothing(_: str) -> None:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """A pause of a dispatch whose service is out of reach.
+
+    Args:
+        dispatch: Its name.
+        why: What went wrong, a sentence.
+        then: Who is asked then.
+        seconds: How long it is.
+        until: When the limit ends that is waited for; None where the service only failed.
+    """
+
+    dispatch: str
+    why: str
+    then: str
+    seconds: float
+    until: datetime | None = None
+
+    def __str__(self) -> str:
+        if self.until is None:
+            return f"{self.dispatch}: {self.why} Next: {self.then}, in {self.seconds:g} s"
+        words = f"{moment_words(as_text(self.until))}, in {duration(self.seconds)}"
+        return f"{self.dispatch}: {self.why} The limit ends at {words}; {self.then} is asked then"
+
+
+class StoppedError(Exception):
+    """The run was stopped while a dispatch rested: it has no result, and its slot is asked again."""
+
+
+async def _sleep(rest: Rest) -> None:
+    await anyio.sleep(rest.seconds)
+
+
+@dataclass(frozen=True)
 class InRun:
     """The place of a dispatch in its run.
 
@@ -48,11 +87,13 @@ class InRun:
         phase: The number of the phase, for the prompt.
         why: What led to it, for the prompt.
         on_words: Gets what the agent says while it works, as it is: with secrets.
+        rest: Waits before somebody is asked again, and raises a `StoppedError` where nobody is to be.
     """
 
     phase: str = "-"
     why: str = ""
     on_words: Callable[[str], None] = _nothing
+    rest: Callable[[Rest], Awaitable[None]] = _sleep
 
 
 @dataclass(frozen=True)

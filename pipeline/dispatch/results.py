@@ -7,10 +7,12 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pipeline.backends.protocol import Fault
 from pipeline.dispatch.answer_check import counts_as_work, judge
 from pipeline.git import Entry, TreeChange
 from pipeline.policy.characters import visible
 from pipeline.policy.scope import ChangeKind
+from pipeline.reset_times import as_text
 from pipeline.runs.files import to_json
 from pipeline.runs.info import (
     AgentFacts,
@@ -86,6 +88,7 @@ def result_of(
         denials=answer.denials,
         steps=answer.steps,
         session=answer.session if answer.session is not None and _SESSION.fullmatch(answer.session) else None,
+        not_before=as_text(answer.not_before) if answer.not_before and answer.fault is Fault.UNAVAILABLE else None,
     )
 
 

@@ -96,6 +96,8 @@ def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each
             return _began(began)
         case runs.DispatchFinished() as ended:
             return _ended(ended)
+        case runs.DispatchWaits(dispatch=dispatch, not_before=not_before, why=why):
+            return run_data.DispatchWaits(dispatch=dispatch, not_before=not_before, note=shortened(why))
         case runs.MeasuredTests() as said:
             what = shortened(said.what)
             return run_data.TestsMeasured(what=what, state=said.state, outcomes=said.outcomes, seconds=said.seconds)

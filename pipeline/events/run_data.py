@@ -145,6 +145,16 @@ class DispatchFinished(Data):
     note: str
 
 
+class DispatchWaits(Data):
+    """A service limits the account; the agent is asked again when the limit ends."""
+
+    NAME = "dispatch.waits"
+
+    dispatch: str
+    not_before: str
+    note: str
+
+
 class TestsMeasured(Data):
     """Tests were run by redfirst."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -14,10 +14,12 @@ import h11
 from pipeline.config.providers import CredentialHeader
 from pipeline.gateway.halting import Ending
 from pipeline.gateway.masking import Mask, MaskedStream
+from pipeline.gateway.retry_after import seconds_of
 from pipeline.gateway.route import Proxy, Route
 from pipeline.gateway.rules import Admitted, Refusal, answer_headers
 from pipeline.gateway.usage import UsageReader
 from pipeline.gateway.wire import Caller, End, Service
+from pipeline.reset_times import after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from pipeline.gateway.log import Line
     from pipeline.gateway.usage import Reading
 
-_SECONDS: Final = re.compile(rb"[0-9]{1,9}(\.[0-9]{1,9})?")
 _BROKEN: Final = Refusal(502, "upstream", "The model service broke off or sent no proper answer.", again=True)
 
 
@@ -107,6 +108,7 @@ class Exchange:
     _usage: UsageReader = field(default_factory=UsageReader, init=False)
     _whole: bool = field(default=False, init=False)
     _retry_after_s: float | None = field(default=None, init=False)
+    _not_before: datetime | None = field(default=None, init=False)
 
     async def run(self, request: Admitted) -> Refusal | None:
         """Forward the request and the answer; return the refusal that stopped it, None if it went through.
@@ -133,7 +135,9 @@ class Exchange:
             reading = self._usage.reading(whole=self._whole)
             # An agent may hang up as soon as it has heard the last word.
             whole = self._whole or reading.complete
-            ending = Ending(self.line.status, whole, reading.failed, self.refusal, self._retry_after_s)
+            ending = Ending(
+                self.line.status, whole, reading.failed, self.refusal, self._retry_after_s, self._not_before
+            )
             learn(self.line, ending, reading)
 
     async def _both_ways(self, service: Service, request: Admitted) -> None:
@@ -173,7 +177,7 @@ class Exchange:
             return headers
         cover = self.upstream.mask.cover
         self.line.status = response.status_code
-        self._retry_after_s = _retry_after(response.headers)
+        self._learn_limit(response.headers)
         if not await self.caller.answer(
             response.status_code, tuple((cover(name), cover(value)) for name, value in headers)
         ):
@@ -197,8 +201,9 @@ class Exchange:
             await self.caller.send(h11.EndOfMessage())
         return None
 
-
-def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> float | None:
-    """Return the seconds of a Retry-After header, None if there are none; the form with a date is not read."""
-    value = dict(headers).get(b"retry-after", b"")
-    return float(value) if _SECONDS.fullmatch(value) else None
+    def _learn_limit(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Take from the head of an answer when the service may be asked again."""
+        said = {name: value.decode("latin-1") for name, value in headers}
+        now = datetime.now(UTC)
+        seconds = seconds_of(said.get(b"retry-after", ""), said.get(b"date", ""), now=now)
+        self._retry_after_s, self._not_before = seconds, None if seconds is None else after(seconds, now)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pipeline.gateway.rules import Refusal
 
 
@@ -44,12 +46,14 @@ class Halt:
         why: A sentence for the user; names the service and its status, never a credential.
         status: What the service answered; None if it did not.
         retry_after_s: How long the service wants to be left alone, in seconds; None if it does not say.
+        not_before: When it may be asked again, by the same word.
     """
 
     trouble: Trouble
     why: str
     status: int | None = None
     retry_after_s: float | None = None
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Ending:
         failed: Whether the service says, within an answer that began well, that it could not go on.
         refusal: What kept the request from being carried, or cut it off.
         retry_after_s: How long the service wants to be left alone, in seconds.
+        not_before: When it may be asked again, by the same word.
     """
 
     status: int | None = None
@@ -69,6 +74,7 @@ class Ending:
     failed: bool = False
     refusal: Refusal | None = None
     retry_after_s: float | None = None
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ class Watch:
             return None
         if (trouble := trouble_of(status)) is not None:
             why = f"{self.service} answered {status}: {self._meaning(trouble, status)}."
-            return Halt(trouble, why, status, ending.retry_after_s)
+            return Halt(trouble, why, status, ending.retry_after_s, ending.not_before)
         if ending.failed and status < HTTPStatus.BAD_REQUEST:
             return Halt(Trouble.UNAVAILABLE, f"{self.service} broke off its answer with an error.", status)
         return None

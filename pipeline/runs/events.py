@@ -10,7 +10,7 @@ from pipeline.engine.events import EffectMade, JournalEvent
 from pipeline.engine.journal import Line
 from pipeline.progress import counted
 from pipeline.runs.info import DispatchRecord, Usage, ViolationRecord
-from pipeline.safe_names import BareName, BranchName, ObjectName
+from pipeline.safe_names import BareName, BranchName, ObjectName, Timestamp
 
 
 class ClaimTaken(JournalEvent):
@@ -40,6 +40,18 @@ class DispatchFinished(JournalEvent):
     tree: ObjectName | None = None
     usage: Usage = Usage()
     complaint: str | None = None
+    not_before: Timestamp | None = None
+    """When the first of the services that were out of reach may be asked again; not written where none says so."""
+
+
+class DispatchWaits(JournalEvent):
+    """The service of a dispatch limits the account: it is asked again when the limit ends, and not before."""
+
+    KIND = "dispatch_waits"
+
+    dispatch: BareName
+    not_before: Timestamp
+    why: str = ""
 
 
 class MeasuredTests(JournalEvent):

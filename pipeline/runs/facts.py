@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.engine.events import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
 from pipeline.outcomes import Reason
+from pipeline.reset_times import as_text
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Loop, Role
-from pipeline.runs.events import Landed, Published
+from pipeline.runs.events import DispatchFinished, DispatchWaits, Landed, Published
 from pipeline.runs.gates import gate_place
 from pipeline.runs.spending import spent
 
@@ -181,6 +182,33 @@ def landed_on(run: AnyRun) -> str | None:
     """Return the branch that `land` put the commits of a run on; None where it did not."""
     landed = run.journal.of(Landed)
     return landed[-1].data.onto if landed else None
+
+
+def not_before_of(run: AnyRun, now: datetime | None = None) -> str | None:
+    """Return when the limit of an account ends that a run waits for or that parked it; None where none is known.
+
+    Args:
+        run: The run.
+        now: The time, while it is driven: a limit that has ended is not waited for.
+    """
+    if run.state.outcome is not None and run.state.reason not in {Reason.AGENT_UNAVAILABLE, Reason.INTERRUPTED}:
+        return None
+    found: dict[str, str] = {}
+    for line in run.journal.lines:
+        match line.data:
+            case RunResumed():
+                found.clear()
+            case (
+                DispatchWaits(dispatch=name, not_before=moment)
+                | DispatchFinished(dispatch=name, not_before=str(moment))
+            ):
+                found[name] = moment
+            case DispatchFinished(dispatch=name):
+                found.pop(name, None)
+            case _:
+                pass
+    last = max(found.values(), default=None)
+    return None if last is None or (now is not None and last <= as_text(now)) else last
 
 
 def place_of(run: Run) -> str:

@@ -231,6 +231,8 @@ class DispatchResult(_Record):
     """How many answers the model gave."""
     session: SessionName | None = None
     """The product's name of the conversation."""
+    not_before: Timestamp | None = None
+    """When the first of the services that were out of reach may be asked again, where one says so."""
 
 
 class DispatchRecord(_Record):

@@ -46,6 +46,7 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         results: The finished dispatches, by name.
         at_work: The dispatches that this driver has begun and that are not over, and how many attempts of each were
             lost before.
+        resting: Those of them that wait for a service, so that nobody is at work for them.
     """
 
     def __init__(self, folder: RunFolder, info: RunInfo, journal: Journal) -> None:
@@ -55,6 +56,7 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
         self.records: dict[int, DispatchRecord] = {}
         self.results: dict[str, DispatchResult] = {}
         self.at_work: dict[str, int] = {}
+        self.resting: set[str] = set()
         self._said: set[str] = set()
         super().__init__(folder, journal, self.machine_of(info), program=f"redfirst {info.redfirst_version}")
 
@@ -156,7 +158,9 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
 
     def finish_dispatch(self, result: DispatchResult) -> None:
         """Journal that a dispatch is finished; its result.json is on disk already."""
-        data = result.model_dump(mode="json", include={"dispatch", "signal", "gate", "tree", "usage", "complaint"})
+        said = {"dispatch", "signal", "gate", "tree", "usage", "complaint"}
+        said |= set[str]() if result.not_before is None else {"not_before"}
+        data = result.model_dump(mode="json", include=said)
         self.fold(self.journal.append(DispatchFinished.model_validate(data)))
         self.at_work.pop(result.dispatch, None)
         self._say_changes(result)

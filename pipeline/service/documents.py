@@ -148,6 +148,8 @@ class ShowDocument(_Document):
     gate: str | None
     at_gate: OpenGate | None = None
     note: str
+    not_before: str | None = None
+    """When the limit of an account ends that it waits for, or is parked by."""
     now: tuple[Doing, ...]
     """What its driver is doing, and since when; empty where none is at work."""
     plan_revision: int

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 _KIND: Final = "ended"
 _MOST: Final = 200
 _KNOWN: Final = frozenset(
-    {"name", "worktree", "live", "status", "outcome", "reason", "age_s", "problem", "gate", "gate_place", "queued"}
+    {
+        *("name", "worktree", "live", "status", "outcome", "reason", "age_s"),
+        *("problem", "gate", "gate_place", "queued", "not_before"),
+    }
 )
 """What of a line follows from its place, or is the same of all runs that have ended."""
 _FIELDS: Final = tuple(field.name for field in fields(RunLine) if field.name not in _KNOWN)
@@ -61,7 +64,7 @@ class EndedRuns:
         self._of_all: dict[str, object] = {
             "worktree": as_utf8(str(folder.parent)),
             "live": False,
-            **dict.fromkeys(("problem", "gate", "gate_place")),
+            **dict.fromkeys(("problem", "gate", "gate_place", "not_before")),
             "queued": False,
         }
 

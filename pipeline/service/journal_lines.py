@@ -23,6 +23,7 @@ from pipeline.engine.events import (
 )
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
+from pipeline.reset_times import moment_words
 from pipeline.runs.drafts import edit_words
 from pipeline.runs.events import (
     ChangeAdmitted,
@@ -30,6 +31,7 @@ from pipeline.runs.events import (
     ClaimTaken,
     DispatchFinished,
     DispatchStarted,
+    DispatchWaits,
     Landed,
     LandingIntended,
     LandingRefused,
@@ -92,6 +94,8 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             failed = f"{said.signal}: {said.complaint or ''}" if said.signal else "answered"
             cost = said.usage.cost_usd
             return f"{said.dispatch}: {failed}" + (f" ({cost:.2f} USD)" if cost is not None else "")
+        case DispatchWaits(dispatch=dispatch, not_before=not_before, why=why):
+            return f"{dispatch}: waits until {moment_words(not_before)}: {why}"
         case MeasuredTests() as said:
             return _tests(said)
         case ArtifactWritten(path=path):

@@ -15,7 +15,7 @@ from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.story import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.routing.vocabulary import Loop, Signal, Step
 from pipeline.runs.activity_file import read_now
-from pipeline.runs.facts import counters_of, driven_s, last_note, place_of
+from pipeline.runs.facts import counters_of, driven_s, last_note, not_before_of, place_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.run import Run
@@ -69,6 +69,7 @@ class LiveView:
         told: What happens there, for somebody who sees it for the first time.
         usual: What follows where all goes well.
         note: What the last decision said.
+        not_before: When the limit of an account ends that it waits for, or is parked by.
         phases: Of the way of an issue; none of a recipe's own steps.
         tasks: Or the steps of a recipe.
         now: What its driver does, and since when.
@@ -95,6 +96,7 @@ class LiveView:
     spent: str
     driven_s: float
     lines: tuple[Line, ...]
+    not_before: str | None = None
 
 
 def live_view(folder: Path) -> LiveView:
@@ -156,6 +158,7 @@ def _of_any(run: AnyRun, *, live: bool) -> dict[str, Any]:
         "spent": str(spent(run)),
         "driven_s": driven_s(run, datetime.now(UTC) if live else None),
         "lines": tuple(run.journal.lines),
+        "not_before": not_before_of(run, datetime.now(UTC) if live else None),
     }
 
 

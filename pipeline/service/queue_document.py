@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.outcomes import Reason
+from pipeline.runs.store import key_of_worktree
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pipeline.queue.order import Order
     from pipeline.queue.pick import Verdict
+    from pipeline.service.runs_document import RunLine
 
 
 class OrderRecord(BaseModel):
-    """One order. `begins` and `why` (it does not) are null where nobody looked whether it could."""
+    """One order. `begins` and `why` (it does not) are null where nobody looked whether it could.
+
+    `not_before` is when it may begin; where it has a run, when the limit of an account ends that this waits for or is
+    parked by.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,8 +57,8 @@ class QueueDocument(BaseModel):
     orders: tuple[OrderRecord, ...]
 
 
-def record_of(order: Order, verdict: Verdict | None = None) -> OrderRecord:
-    """Return an order as documents have it."""
+def record_of(order: Order, verdict: Verdict | None = None, line: RunLine | None = None) -> OrderRecord:
+    """Return an order as documents have it; *line* is of its run, where somebody looked."""
     return OrderRecord(
         order=order.id,
         do=order.placed.do,
@@ -59,7 +68,7 @@ def record_of(order: Order, verdict: Verdict | None = None) -> OrderRecord:
         via=order.placed.via,
         priority=order.placed.priority,
         placed_at=order.placed_at,
-        not_before=order.placed.not_before,
+        not_before=(line.not_before if line is not None else None) or order.placed.not_before,
         starts=order.starts,
         deaths=order.deaths,
         log=order.log,
@@ -72,6 +81,22 @@ def record_of(order: Order, verdict: Verdict | None = None) -> OrderRecord:
     )
 
 
-def queue_document(orders: Iterable[Order]) -> QueueDocument:
-    """Return the orders as a document."""
-    return QueueDocument(orders=tuple(record_of(order) for order in orders))
+def limited(order: Order) -> bool:
+    """Return whether the run of an order may wait for the end of a limit, or be parked by it."""
+    return order.is_driven if order.is_open else order.reason == Reason.AGENT_UNAVAILABLE.value
+
+
+def queue_document(orders: Iterable[Order], runs: Sequence[RunLine] = ()) -> QueueDocument:
+    """Return the orders as a document, with what *runs* say of theirs; the newest run comes first."""
+    by_key = {f"{key_of_worktree(Path(line.worktree))}/{line.name}": line for line in runs}
+    by_place = {line.worktree: line for line in reversed(runs)}
+
+    def line_of(order: Order) -> RunLine | None:
+        if not limited(order):
+            return None
+        name = order.run or order.placed.run
+        if name is not None:
+            return by_key.get(name)
+        return by_place.get(order.worktree.folder) if order.worktree is not None else None
+
+    return QueueDocument(orders=tuple(record_of(order, line=line_of(order)) for order in orders))

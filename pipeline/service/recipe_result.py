@@ -15,7 +15,7 @@ from pipeline.recipes.starting import held_by
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.runs.activity_file import Doing, read_now
 from pipeline.runs.events import Published
-from pipeline.runs.facts import driven_s
+from pipeline.runs.facts import driven_s, not_before_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import onto_advised
 from pipeline.runs.spending import spent
@@ -96,6 +96,8 @@ class RecipeDocument(_Document):
     seconds: float
     """How long it was driven, all its drivers together."""
     spent: str
+    not_before: str | None = None
+    """When the limit of an account ends that it waits for, or is parked by."""
     now: tuple[Doing, ...]
     """What its driver is doing now."""
     run_dir: str
@@ -165,6 +167,7 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
         dispatches=state.dispatches,
         seconds=round(driven_s(run, datetime.now(UTC) if live else None), 3),
         spent=str(spent(run)),
+        not_before=not_before_of(run, datetime.now(UTC) if live else None),
         now=read_now(run.folder, run.journal.epoch) if live else (),
         run_dir=str(run.folder),
         safe_next_actions=(f"redfirst show {run.info.run_id} --log --follow",) if live else _actions(run, gates),

@@ -54,7 +54,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     Raises:
         UserError: the run is damaged.
     """
-    from pipeline.runs.facts import landed_on, progress_of  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.facts import landed_on, not_before_of, progress_of  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415  (the same)
     from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; most lines are kept)
     from pipeline.runs.run import Run  # noqa: PLC0415  (the same)
@@ -93,12 +93,14 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
         gate_place=gate_place(run),
         queued=run.queued,
         landed=landed_on(run),
+        not_before=not_before_of(run, now),
     )
 
 
 def _of_recipe(folder: Path, now: datetime | None) -> RunLine:
     """Return the line of a run that the steps of a recipe drive; each of them counts as a task."""
     from pipeline.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.facts import not_before_of  # noqa: PLC0415  (the same)
     from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
     from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
     from pipeline.service.recipe_gates import gates_place, open_gates  # noqa: PLC0415  (the same)
@@ -132,6 +134,7 @@ def _of_recipe(folder: Path, now: datetime | None) -> RunLine:
         gate=", ".join(gates) or None,
         gate_place=gates_place(gates) if gates else None,
         queued=run.queued,
+        not_before=not_before_of(run, now),
     )
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.facts import driven_s, last_note, usage_of
+from pipeline.runs.facts import driven_s, last_note, not_before_of, usage_of
 from pipeline.runs.gates import OpenGate, gate_of, open_gate
 from pipeline.runs.spending import spent
 from pipeline.service.next_lines import next_lines
@@ -83,6 +83,8 @@ class RunDocument(_Document):
     """What its dispatches took, in words."""
     gate: str | None = None
     at_gate: OpenGate | None = None
+    not_before: str | None = None
+    """When the limit of an account ends that the run is parked by."""
     recipe: RecipeLine | None = None
     """Null of a run that an older version began, which is of the recipe `issue`."""
 
@@ -122,5 +124,6 @@ def run_document(ctx: Context) -> RunDocument:
         at_gate=open_gate(ctx.run),
         seconds=round(driven_s(ctx.run), 3),
         spent=str(spent(ctx.run)),
+        not_before=not_before_of(ctx.run),
         recipe=None if info.recipe is None else RecipeLine.model_validate(info.recipe.model_dump(exclude={"path"})),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.config.folders import state_folder
@@ -13,7 +14,16 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.activity_file import read_now
 from pipeline.runs.drafts import vain_edit, without_effect
 from pipeline.runs.events import PublishIntended
-from pipeline.runs.facts import box_facts_of, commits_of, counters_of, landed_on, last_note, place_of, usage_of
+from pipeline.runs.facts import (
+    box_facts_of,
+    commits_of,
+    counters_of,
+    landed_on,
+    last_note,
+    not_before_of,
+    place_of,
+    usage_of,
+)
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.gates import gate_of, open_gate
 from pipeline.runs.lease import FileLease
@@ -93,6 +103,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
         gate=gate_of(run),
         at_gate=gate_as_typed(open_gate(run), here, folder.parents[1], folder.name),
         note=text_as_typed(last_note(run), here, folder.parents[1], folder.name),
+        not_before=not_before_of(run, datetime.now(UTC) if live else None),
         now=read_now(folder, run.journal.epoch) if live else (),
         plan_revision=state.plan_revision,
         tasks=tasks_shown(run),

@@ -19,7 +19,8 @@ class RunLine:
     `queued`: it was answered, and no process has driven it since; it may be driven by now (`live`).
     `driven_s` is how long processes drove it, without what it waited for a person. `cost_usd` and `tokens` are null
     unless every dispatch that asked a model says them; `cost_known_usd` is what is known, null where none was asked.
-    `landed` is the branch that `land` put it on.
+    `landed` is the branch that `land` put it on. `not_before` is when the limit of an account ends that the run waits
+    for or is parked by.
     """
 
     name: str
@@ -47,6 +48,7 @@ class RunLine:
     gate_place: str | None = None
     queued: bool = False
     landed: str | None = None
+    not_before: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

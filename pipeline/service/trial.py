@@ -26,6 +26,7 @@ from pipeline.reports.fields import FileChange, path_problem
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.reports.untrusted_text import legible
+from pipeline.reset_times import moment_words
 from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs import tracker
 from pipeline.runs.info import DispatchRecord
@@ -116,7 +117,8 @@ async def try_role(
             run_folder=place,
             repository=lent.repository,
             checkout=lent.checkout,
-            config=config,
+            # nobody waits at a terminal for hours
+            config=config.model_copy(update={"outage": config.outage.model_copy(update={"wait_s": 0})}),
             box=box,
             roles=load_roles(),
             templates=load_templates(),
@@ -141,6 +143,8 @@ async def try_role(
         )
         say(f"{record.dispatch}: asking @{trial.role.value} to {trial.kind}, {dispatcher.who(record)}")
         result = await dispatcher.dispatch(record, request, InRun(why="tried by hand"))
+        if result.not_before is not None:
+            say(f"the limit of the account ends at {moment_words(result.not_before)}; try again then")
         folder = place / "dispatches" / record.dispatch
         logs = (folder / name for name in ("stdout.log", "stderr.log"))
         return result, "".join(log.read_text(encoding="utf-8", errors="replace") for log in logs)

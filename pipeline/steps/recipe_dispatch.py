@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from pipeline.config.agents import Backend
 from pipeline.dispatch.live_words import LiveWords
-from pipeline.dispatch.request import InRun
+from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.process import BoxError
 from pipeline.recipes.plan import most_dispatches
 from pipeline.recipes.step_table import At, StepSignal
@@ -17,6 +18,7 @@ from pipeline.recipes.steps_state import StepEvent
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.spending import Held, UsedUp, reserve
+from pipeline.steps.asking.resting import rest
 from pipeline.steps.recipe_seams import seams_told
 
 if TYPE_CHECKING:
@@ -47,9 +49,11 @@ async def asked(ctx: RecipeContext, request: Request) -> DispatchResult | StepEv
     words = LiveWords(dispatcher.secrets)
     try:
         with ctx.progress.doing(f"{ctx.lane_name}: @{request.role.value}", words.said):
-            result = await dispatcher.dispatch(record, request, InRun(on_words=words.hear))
+            result = await dispatcher.dispatch(record, request, InRun(on_words=words.hear, rest=partial(rest, ctx)))
     except BoxError as error:
         return StepEvent(signal=StepSignal.ENV_BROKEN, note=f"the sandbox did not work: {error}")
+    except StoppedError:
+        return _stopped(ctx)
     finally:
         ctx.run.lose_dispatch(record.dispatch)
         ctx.wake()
@@ -105,7 +109,7 @@ def _of_role(ctx: RecipeContext, role: Role) -> list[DispatchRecord]:
 async def _share(ctx: RecipeContext, role: Role) -> Reserved | StepEvent:
     while True:
         if ctx.stopping != "no":
-            return StepEvent(signal=StepSignal.CANCELLED, note=f"{ctx.lane_name} is asked when the run goes on")
+            return _stopped(ctx)
         limit = most_dispatches(len(ctx.run.recipe.steps))
         if ctx.run.state.dispatches >= limit and not _is_desk_left(ctx, role):
             note = f"{ctx.run.state.dispatches} of {limit} dispatches are used up"
@@ -119,6 +123,10 @@ async def _share(ctx: RecipeContext, role: Role) -> Reserved | StepEvent:
         over = anyio.Event()
         ctx.waiting.append(over)
         await over.wait()
+
+
+def _stopped(ctx: RecipeContext) -> StepEvent:
+    return StepEvent(signal=StepSignal.CANCELLED, note=f"{ctx.lane_name} is asked when the run goes on")
 
 
 def _lost(ctx: RecipeContext, role: Role) -> DispatchRecord | None:

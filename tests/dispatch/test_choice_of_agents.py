@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.config.model import Config
+from pipeline.config.model import Config, Outage
 from pipeline.dispatch.agent_choice import Choice, choices, retries_of
-from pipeline.dispatch.outage import Circuits
+from pipeline.dispatch.outage import Circuits, Turns
 from pipeline.errors import UserError
+from pipeline.reset_times import as_text
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord
 
@@ -151,3 +153,77 @@ def test_somebody_is_always_asked(failures: list[int], later: int) -> None:
     order = list(circuits.order(both))
     assert order
     assert [choice for choice in both if choice in order] == order
+
+
+# --- limits that end -------------------------------------------------------------------------------------------------
+
+
+class Service:
+    """Plays time and services: each pause passes, and an agent of a limited service fails until its limit ends."""
+
+    def __init__(self, config: Config, limits: dict[str, float], *, lies: int = 0) -> None:
+        self.now = datetime(2026, 11, 28, 12, tzinfo=UTC)
+        self.ends = {name: self.now + timedelta(seconds=seconds) for name, seconds in limits.items()}
+        self.lies = lies
+        self.circuits = Circuits(300, clock=lambda: 0.0, now=lambda: self.now)
+        self.turns = Turns(choices(config, Role.MAKE), self.circuits, config.outage)
+
+    def asked(self) -> list[tuple[str, float]]:
+        """Return who is asked and after how long, until somebody answers or nobody is asked any more."""
+        found: list[tuple[str, float]] = []
+        for turn in self.turns:
+            self.now += timedelta(seconds=turn.pause_s)
+            name = turn.choice.circuit
+            found.append((name, turn.pause_s))
+            if name in self.ends and (self.now < self.ends[name] or self.lies > 0):
+                self.lies -= self.now >= self.ends[name]
+                self.circuits.failed(turn.choice, as_text(max(self.ends[name], self.now)))
+            elif name in self.ends:
+                self.circuits.worked(turn.choice)
+                break
+            else:
+                self.circuits.failed(turn.choice)
+        return found
+
+
+def outage(*fallback: str, backoff_s: tuple[float, ...] = (5, 30), wait_s: float = 21_600) -> Config:
+    said = config(backend="api", provider="mine", fallback=list(fallback))
+    return said.model_copy(update={"outage": Outage(backoff_s=backoff_s, wait_s=wait_s)})
+
+
+def test_a_limit_is_waited_for_instead_of_being_asked_in_vain() -> None:
+    assert Service(outage(), {"mine": 7200}).asked() == [("mine", 0), ("mine", 7200)]
+    assert Service(outage(), {"mine": 20}).asked() == [("mine", 0), ("mine", 20)]
+    assert Service(outage(), {"mine": 3}).asked() == [("mine", 0), ("mine", 5)]
+
+
+def test_a_spare_is_asked_before_anybody_waits_and_the_first_limit_that_ends_counts() -> None:
+    assert Service(outage("next"), {"mine": 7200, "openai": 3600}).asked() == [
+        ("mine", 0),
+        ("openai", 0),
+        ("openai", 3600),
+    ]
+    down = [("openai", 0), ("openai", 5), ("openai", 30)]
+    assert Service(outage("next"), {"mine": 7200}).asked() == [("mine", 0), *down, ("mine", 7165)]
+
+
+def test_who_is_limited_is_passed_over_until_then_and_waited_for_all_the_same() -> None:
+    played = Service(outage("next"), {"mine": 7200, "openai": 3600})
+    assert played.asked()[-1] == ("openai", 3600)
+    played.ends["openai"] = played.now + timedelta(hours=5)
+    assert played.asked() == [("openai", 0), ("mine", 3600)]
+
+
+def test_nobody_waits_longer_than_the_configuration_says() -> None:
+    assert Service(outage(wait_s=7199), {"mine": 7200}).asked() == [("mine", 0)]
+    assert Service(outage(wait_s=0), {"mine": 3}).asked() == [("mine", 0)]
+    assert Service(outage(wait_s=0), {}).asked() == [("mine", 0), ("mine", 5), ("mine", 30)]
+
+
+@given(st.integers(0, 10**6), st.floats(0, 30_000), st.lists(st.floats(0, 60), max_size=3), st.integers(0, 10**6))
+def test_a_service_that_keeps_saying_now_is_asked_a_few_times_and_not_for_ever(
+    limit_s: int, wait_s: float, backoff_s: list[float], lies: int
+) -> None:
+    asked = Service(outage(backoff_s=tuple(backoff_s), wait_s=wait_s), {"mine": limit_s}, lies=lies).asked()
+    assert len(asked) <= 20
+    assert sum(pause for _, pause in asked) <= wait_s + sum(backoff_s)

@@ -7,13 +7,14 @@ is read from disk, so that a crash after it costs nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
 from pipeline.config.agents import Backend
 from pipeline.dispatch.live_words import LiveWords
-from pipeline.dispatch.request import InRun
+from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
 from pipeline.process import BoxError
@@ -25,6 +26,7 @@ from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs.events import DispatchFinished
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.spending import Held, UsedUp, reserve
+from pipeline.steps.asking.resting import rest
 from pipeline.steps.asking.stopping import stopped, waiting_for
 
 if TYPE_CHECKING:
@@ -244,10 +246,12 @@ async def _run(
     words = LiveWords(ctx.dispatcher.secrets)
     with ctx.progress.doing(f"@{slot.role.value} ({ctx.dispatcher.who(record)})", words.said) as took:
         try:
-            place = InRun(ctx.lane.step.phase, ctx.why(), words.hear)
+            place = InRun(ctx.lane.step.phase, ctx.why(), words.hear, partial(rest, ctx))
             result = await ctx.dispatcher.dispatch(record, slot, place)
         except BoxError as error:
             broken.append(str(error))
+            return
+        except StoppedError:
             return
         finally:
             ctx.run.lose_dispatch(record.dispatch)

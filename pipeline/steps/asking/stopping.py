@@ -50,14 +50,15 @@ class Stoppable(Protocol):
 
 
 def waiting_for(ctx: Stoppable, *, person: bool) -> list[str]:
-    """Return the dispatches of this visit that have not answered: those of people, or those of agents.
+    """Return the dispatches of this visit that have not answered: those of people, or those of agents at work.
 
     Seen from the trunk they are those of all lanes.
     """
     lanes = ctx.run.state.lanes.values() if ctx.lane_name == TRUNK else (ctx.lane,)
     visits = {lane.visit for lane in lanes}
     records = [each for each in ctx.run.records.values() if each.visit in visits]
-    open_ones = [each for each in records if each.dispatch not in ctx.run.results]
+    over = {*ctx.run.results, *ctx.run.resting}
+    open_ones = [each for each in records if each.dispatch not in over]
     return [each.dispatch for each in open_ones if (each.backend == Backend.HUMAN.value) == person]
 
 
