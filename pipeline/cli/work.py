@@ -63,7 +63,7 @@ def work(
         if verdict.why and "slots" not in verdict.why:
             say(visible(f"{verdict.what} ({verdict.order}) does not begin: {verdict.why}"))
 
-    worker = worker_of(repository, os.environ, jobs, told, waits, say)
+    worker = worker_of(repository, os.environ, jobs, told, waits, lambda said: say(visible(said)))
     if worker.work(once=once):
         raise typer.Exit(_INTERRUPTED)
     raise typer.Exit(_SOME_FAILED if worker.failed else 0)
@@ -71,9 +71,10 @@ def work(
 
 def _print_verdicts(repository: Repository, jobs: int | None, *, as_document: bool) -> None:
     from pipeline.cli.queue_text import orders_text  # noqa: PLC0415  (heavy; not on the path of --help)
-    from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
+    from pipeline.cli.text import print_text, say  # noqa: PLC0415  (the same)
+    from pipeline.policy.characters import visible  # noqa: PLC0415  (the same)
     from pipeline.service.queue_document import QueueDocument, record_of  # noqa: PLC0415  (the same)
-    from pipeline.service.workers import verdicts  # noqa: PLC0415  (the same)
+    from pipeline.service.workers import resting, verdicts  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     found = verdicts(repository, os.environ, jobs)
@@ -82,3 +83,5 @@ def _print_verdicts(repository: Repository, jobs: int | None, *, as_document: bo
         print_document(document)
     else:
         print_text(orders_text(document.orders))
+    for said in resting(repository, os.environ):
+        say(visible(said))

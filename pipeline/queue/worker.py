@@ -60,6 +60,10 @@ class Work(Protocol):
         """Return a run by worktree and name, of its folder."""
         ...
 
+    def rests(self, log: OrderLog) -> Mapping[str, str]:
+        """Return a sentence on each parked run that no open order is for, by worktree and name."""
+        ...
+
 
 @dataclass(frozen=True)
 class Place:
@@ -103,6 +107,7 @@ class Worker:
         self._drivers: list[Driver] = []
         self._why: dict[str, str] = {}
         self._busy: dict[str, float] = {}
+        self._ended: set[str] = set()
         self._signals = 0
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._looked = -LOOKS_S
@@ -155,6 +160,12 @@ class Worker:
             elif self._why.get(verdict.order) != verdict.why:
                 self._why[verdict.order] = verdict.why
                 self._waits(verdict)
+        for run, said in self._work.rests(self._log).items():
+            if self._why.get(run) != said:
+                self._why[run] = said
+                if run not in self._ended:  # what became of an order of ours is said where it ends
+                    self._say(said)
+        self._ended.clear()
 
     def _start(self, name: str) -> None:
         """Start the driver of an order, unless somebody else has, or took the last slot."""
@@ -222,6 +233,7 @@ class Worker:
             return [lines.OrderLeft(order=name, why="busy", note=end.note)]
         self.failed += end.outcome not in _WELL
         run = self._work.run_at(end.run) if end.run else None
+        self._ended |= {run} if run is not None else set()
         return [
             lines.OrderEnded(
                 order=name, run=run, outcome=end.outcome.value, reason=str(end.reason or ""), note=end.note

@@ -18,6 +18,7 @@ from pipeline.queue.lines import OrderEnded
 from pipeline.queue.order import Wanted, is_due
 from pipeline.queue.pick import Candidate, Room
 from pipeline.queue.slots import Slots
+from pipeline.reset_times import as_moment
 from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
@@ -25,6 +26,7 @@ from pipeline.runs.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended
 from pipeline.service.live_runs import live_runs, planned_paths, spent_today
+from pipeline.service.resting_runs import folder_of, limit_of, limit_words, rests
 from pipeline.service.run_config import read_config
 from pipeline.service.run_list import lines_of, list_runs
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from pipeline.service.runs_document import RunLine
     from todo import Tracker
 
+SWEEP: Final = "sweep"
+"""By whom orders are that a worker places for what it finds."""
 _ATTENDS_S: Final = 60.0
 """Seconds between two looks for gates whose time is over."""
 _MIB: Final = 1024 * 1024
@@ -134,7 +138,9 @@ class RepositoryWork:
             line = _line(folder) if folder is not None else None
             if folder is None or line is None or line.live or line.outcome is None or line.reason is None:
                 continue
-            waits = line.outcome in _WAITING and order.starts > 0
+            # it was found as it rested then, and has gone on since
+            past = order.placed.via == SWEEP and order.placed.key != _swept(key_of_run(folder), line)
+            waits = line.outcome in _WAITING and (order.starts > 0 or past)
             if waits or (has_ended(line) and not self._has_left(folder)):
                 run, outcome, reason = key_of_run(folder), line.outcome.value, line.reason.value
                 ended.append(OrderEnded(order=order.id, run=run, outcome=outcome, reason=reason))
@@ -143,23 +149,38 @@ class RepositoryWork:
                 log.add(*(one for one in ended if log.orders[one.order].is_open))
 
     def _sweep(self, log: OrderLog, known: _Known) -> None:
-        """Order what nobody is at work on: a run that was answered, and one with a claim whose driver died."""
-        covered = {str(self._folder(one, known)) for one in log.orders.values() if one.is_open}
+        """Order what nobody is at work on.
+
+        That is a run that was answered, one with a claim whose driver died, and one that rests until a limit ends.
+        """
+        covered = self._covered(log, known)
         for folder in (*(claim.folder for claim in known.claims.values()), *self._answered()):
             line, run = _line(folder) if str(folder) not in covered else None, key_of_run(folder)
-            if line is None or line.live or line.outcome is not None or line.problem is not None:
+            if line is None or line.live or line.problem is not None:
                 continue
+            limit = limit_of(line)
+            if line.outcome is not None and limit is None:
+                continue
+            since = [as_moment(line.last_at)] if line.last_at else []
+            since += [limit] if limit is not None else []  # what parked by it has not come to nothing
             closed = [one for one in log.orders.values() if one.closed_at and run in {one.run, one.placed.run}]
-            if any((one.closed_at or "") >= (line.last_at or "") for one in closed):
+            if since and any(as_moment(one.closed_at or "") >= max(since) for one in closed):
                 continue  # it came to nothing, and nothing has happened since
             with log.locked():
-                log.place(Wanted(via="sweep", issue=line.issue, run=run, key=f"{run}@{line.last_at}"))
+                log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=_swept(run, line), not_before=limit))
+
+    def _covered(self, log: OrderLog, known: _Known) -> set[str]:
+        return {str(self._folder(one, known)) for one in log.orders.values() if one.is_open}
 
     def _answered(self) -> Iterator[Path]:
-        """Yield the runs whose gates were answered and that nobody drives; those of recipes have no claim."""
+        """Yield the runs that go on without a person and that nobody drives; those of recipes have no claim."""
         for line in list_runs(self.repository).runs:
-            if line.queued:
-                yield Path(line.worktree) / WORKFLOW / line.name
+            if line.queued or limit_of(line) is not None:
+                yield folder_of(line)
+
+    def rests(self, log: OrderLog) -> dict[str, str]:
+        """Return a sentence on each parked run that no open order is for, by what the run is called."""
+        return rests(list_runs(self.repository).runs, self._covered(log, self._known()))
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
@@ -206,7 +227,9 @@ class RepositoryWork:
         if order.state == "held":
             return f"it is held: redfirst queue release {order.id}"
         if not is_due(order, self._clock()):
-            return f"not before {order.placed.not_before}"
+            line = None if folder is None else _line(folder)
+            limited = line is not None and limit_of(line) is not None
+            return limit_words(line) if line is not None and limited else f"not before {order.placed.not_before}"
         if folder is not None:
             line = _line(folder)
             return "another process drives its run" if line.live else line.problem or ""
@@ -286,6 +309,11 @@ class RepositoryWork:
             if taken >= work.cost_usd_day:
                 return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
         return ""
+
+
+def _swept(run: str, line: RunLine) -> str:
+    """Return the key of an order for a run as it was found."""
+    return f"{run}@{line.last_at}"
 
 
 def _line(folder: Path) -> RunLine:

@@ -56,3 +56,14 @@ def verdicts(repository: Repository, environ: Mapping[str, str], jobs: int | Non
     log = log_of(repository, environ)
     candidates, room = RepositoryWork(repository, environ, jobs).look(log, only=True)
     return [(log.orders[one.order], one) for one in pick(candidates, room)]
+
+
+def resting(repository: Repository, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a sentence on each parked run that no open order is for.
+
+    Raises:
+        UserError: the orders are damaged.
+    """
+    log = log_of(repository, environ)
+    log.read_on()
+    return tuple(RepositoryWork(repository, environ).rests(log).values())

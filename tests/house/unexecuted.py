@@ -25,6 +25,9 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "cli/queue_text.py": {"redfirst show {}": OF_THE_QUEUE},
     "service/detached.py": {"safe_next_actions": "the key of a document; the commands in it are of who wrote it"},
     "queue/orders.py": {"redfirst queue list": OF_THE_QUEUE},
+    "service/resting_runs.py": dict.fromkeys(
+        ("redfirst resume {}", "redfirst show {}", "redfirst show {} --packet"), OF_THE_QUEUE
+    ),
     "cli/recipe_runs.py": {
         "redfirst explain {} -v": OF_RECIPES,
     },
