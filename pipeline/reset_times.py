@@ -8,11 +8,19 @@ from typing import Final
 MOST: Final = timedelta(days=31)
 """No limit of an account is longer than a month: what says more is asked again after that."""
 
+_MINUTE: Final = timedelta(minutes=1)
+"""Products tell the time in minutes: one that is not over is not past."""
+
 
 def after(seconds: float, now: datetime) -> datetime:
     """Return the first whole second of UTC that is so many seconds from now, or later; at most a month."""
     moment = now.astimezone(UTC) + timedelta(seconds=min(max(seconds, 0.0), MOST.total_seconds()))
     return moment if not moment.microsecond else moment.replace(microsecond=0) + timedelta(seconds=1)
+
+
+def ahead(moment: datetime, now: datetime) -> datetime | None:
+    """Return a moment that was said for the end of a limit, at most a month off; None where it is over."""
+    return None if moment <= now - _MINUTE else min(moment, after(MOST.total_seconds(), now)).astimezone(UTC)
 
 
 def as_text(moment: datetime) -> str:

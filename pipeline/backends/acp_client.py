@@ -64,7 +64,8 @@ _KINDS: Final = (
     (
         Fault.UNAVAILABLE,
         re.compile(
-            r"\b(404|429|5\d\d)\b|overloaded|rate.?limit|fetch failed|connect|econn|unavailable|time.?out|stream|json",
+            r"\b(404|429|5\d\d)\b|overloaded|rate.?limit|fetch failed|connect|econn|unavailable|time.?out|stream|json"
+            r"|quota|exhausted|usage limit|limit reached|hit your",
             re.IGNORECASE,
         ),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003  (pydantic reads it at run time)
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from pipeline.backends.report_schemas import Form
 
+_LAST_S: Final = 4_102_444_800
+"""The year 2100."""
 _UNAUTHORIZED: Final = frozenset({401, 402, 403})
 _BAD_FORM: Final = "Output does not match required schema"
 _NO_TOOL: Final = "No such tool available"
@@ -89,7 +92,17 @@ class _Ended(Line):
     errors: tuple[str, ...] = ()
 
 
-_Event = _Started | _Retrying | _Answered | _Told | _Ended
+class _Limit(Line):
+    status: Literal["allowed", "allowed_warning", "rejected"]
+    ends: Annotated[float, Field(ge=0, le=_LAST_S)] | None = Field(default=None, alias="resetsAt")
+
+
+class _Limited(Line):
+    type: Literal["rate_limit_event"]
+    rate_limit_info: _Limit
+
+
+_Event = _Limited | _Started | _Retrying | _Answered | _Told | _Ended
 _EVENT: Final[TypeAdapter[_Event]] = TypeAdapter(_Event)
 
 
@@ -108,7 +121,9 @@ def read_stream(stdout: bytes, report: Form, *, keeps: bool) -> StreamFacts:
     last = next((event for event in reversed(said) if isinstance(event, _Ended)), None)
     if last is None:
         fault, complaint = _waiting_for(said)
-        return StreamFacts(fault=fault, complaint=complaint, session=session, usage=Usage(model=model))
+        return StreamFacts(
+            fault=fault, complaint=complaint, session=session, usage=Usage(model=model), not_before=_limit(said)
+        )
     fault, complaint = _fault(last, said)
     answer, text = last.structured_output, last.result or ""
     found = report.filled(answer) if answer is not None else report.said(text)
@@ -122,7 +137,16 @@ def read_stream(stdout: bytes, report: Form, *, keeps: bool) -> StreamFacts:
         session=session,
         denials=tuple(_denials(last, said)),
         lost=any(error.startswith(_LOST) for error in last.errors),
+        not_before=_limit(said),
     )
+
+
+def _limit(said: Sequence[_Event]) -> datetime | None:
+    """Return when the limit of the subscription ends that refused it; its words say the same in minutes."""
+    last = next((event.rate_limit_info for event in reversed(said) if isinstance(event, _Limited)), None)
+    if last is None or last.status != "rejected" or last.ends is None:
+        return None
+    return datetime.fromtimestamp(last.ends, UTC)
 
 
 def _fault(last: _Ended, said: Sequence[_Event]) -> tuple[Fault | None, str | None]:
@@ -155,7 +179,7 @@ def _of_status(status: int | None) -> Fault:
 
 def _waiting_for(said: Sequence[_Event]) -> tuple[Fault | None, str | None]:
     """Return the fault of the model service that Claude Code was retrying when it was stopped, if it was."""
-    last = said[-1] if said else None
+    last = next((event for event in reversed(said) if not isinstance(event, _Limited)), None)
     if not isinstance(last, _Retrying):
         return None, None
     return _of_status(last.error_status), f"The model service refused the request: {short(last.error)}."

@@ -15,6 +15,8 @@ from pipeline.backends.program import how_it_ended
 from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pipeline.backends.program import Exchange
     from pipeline.backends.protocol import AgentJob
     from pipeline.process import Completed
@@ -46,6 +48,7 @@ class StreamFacts:
         session: Its name of the conversation.
         denials: The calls that it refused.
         lost: Whether the conversation to go on with is not there, so that nothing was asked.
+        not_before: When the limit of the account ends, where an event says so.
     """
 
     report: bytes | None = None
@@ -57,6 +60,7 @@ class StreamFacts:
     session: str | None = None
     denials: tuple[str, ...] = ()
     lost: bool = False
+    not_before: datetime | None = None
 
 
 def events(stdout: bytes, known: TypeAdapter[Event]) -> list[Event]:
@@ -104,6 +108,7 @@ def result_of(exchange: Exchange, ended: Completed, facts: StreamFacts) -> Agent
         denials=facts.denials[:_DENIALS],
         steps=facts.steps,
         session=facts.session,
+        not_before=facts.not_before,
     )
     if how in {Ended.TIMED_OUT, Ended.SIGNAL}:
         return result

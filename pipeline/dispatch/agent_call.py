@@ -7,18 +7,24 @@ exit code 0 after a request that the budget forbade.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
+from pipeline.backends.reset_words import reset_in, zone_named
 from pipeline.gateway.halting import Trouble
+from pipeline.reset_times import ahead
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from pipeline.backends.protocol import AgentJob, Backend
     from pipeline.dispatch.sandbox_escape import Alarm
     from pipeline.gateway.proxy import ModelGateway
 
+_NO_BOX: Final = "none"
 _FAULTS: Final = {
     Trouble.UNAUTHORIZED: Fault.UNAUTHORIZED,
     Trouble.UNAVAILABLE: Fault.UNAVAILABLE,
@@ -64,10 +70,11 @@ async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None, al
     if answer is None:
         answer = _stopped(anyio.current_time() - began)
     if gateway is None:
-        return answer
+        return _limited(answer, job) if answer.fault is Fault.UNAVAILABLE else answer
     # An agent that gave up by itself, while nothing but failures came back, did so for that.
     trouble = gateway.halt or (gateway.failing if answer.complaint is not None else None)
     if trouble is not None:
+        answer = _limited(answer, job) if trouble.trouble is Trouble.RATE_LIMITED else answer
         answer = replace(
             answer,
             fault=_FAULTS[trouble.trouble],
@@ -75,6 +82,23 @@ async def call(backend: Backend, job: AgentJob, gateway: ModelGateway | None, al
             not_before=trouble.not_before or answer.not_before,
         )
     return _metered(answer, gateway, job.model)
+
+
+def _limited(answer: AgentResult, job: AgentJob) -> AgentResult:
+    """Return the answer of an agent whose service limits it, with when that ends by the product's own words."""
+    now = datetime.now(UTC)
+    if answer.not_before is not None:
+        return replace(answer, not_before=ahead(answer.not_before, now))
+    return replace(answer, not_before=reset_in(answer.complaint or "", now, _clock_of(job, now)))
+
+
+def _clock_of(job: AgentJob, now: datetime) -> tzinfo:
+    """Return the zone of a product's clock: what its variables say; else a box has that of nobody, UTC."""
+    said = zone_named(job.env.get("TZ", ""))
+    if said is not None:
+        return said
+    here = now.astimezone().tzinfo if job.box.name == _NO_BOX else None
+    return here or UTC
 
 
 def _stopped(seconds: float) -> AgentResult:

@@ -167,6 +167,8 @@ def test_a_turn_without_a_word(tmp_path: Path) -> None:
         ({"code": -32603, "message": "API error 401"}, Fault.UNAUTHORIZED),
         ({"code": 1, "message": "x", "data": {"details": "Invalid API key"}}, Fault.UNAUTHORIZED),
         ({"code": 1, "message": "overloaded_error"}, Fault.UNAVAILABLE),
+        ({"code": 1, "message": "You have exhausted your capacity on this model."}, Fault.UNAVAILABLE),
+        ({"code": 1, "message": "You've hit your usage limit."}, Fault.UNAVAILABLE),
         ({"code": 1, "message": "status 503"}, Fault.UNAVAILABLE),
         ({"code": 1, "message": "Failed to parse JSON"}, Fault.UNAVAILABLE),
         ({"code": 1, "message": "max_output_tokens reached"}, Fault.TRUNCATED),

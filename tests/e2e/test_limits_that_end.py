@@ -89,6 +89,16 @@ def test_what_is_longer_than_the_wait_parks_at_once_with_when_it_ends(tmp_path: 
         assert f"not before {words}" in text, command
 
 
+def test_where_no_header_says_it_the_words_of_the_product_do(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    before = datetime.now(UTC)
+    said = '{"error": {"message": "You have hit your usage limit. It resets in 2h 14m."}}'
+    with planned_by(project, Fail(429, body=said), outage="wait_s = 0"):
+        document = project.run()
+    assert (document["_code"], document["reason"]) == (75, "agent_unavailable")
+    assert timedelta(hours=2.2) < moment(document["not_before"]) - before < timedelta(hours=2.4)
+
+
 def test_a_wait_is_over_at_once_when_the_run_is_stopped(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     with planned_by(project, limited(3600, times=1)):

@@ -23,7 +23,7 @@ def main() -> None:
         with urllib.request.urlopen(request) as answer:  # noqa: S310  (the same)
             answer.read()
     except urllib.error.HTTPError as error:
-        sys.exit(f"the service said {error.code}")
+        sys.exit(f"the service said {error.code}: {error.read().decode()}")
     for entry in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
         if all(asked[key] == value for key, value in entry["when"].items()):
             Path(os.environ["REDFIRST_REPORT"]).write_text(json.dumps(entry["report"]), encoding="utf-8")
