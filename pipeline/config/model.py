@@ -89,6 +89,9 @@ class Limits(Table):
     own_steps: Times = _limit(Loop.OWN_STEPS)
     tip_moved: Times = _limit(Loop.TIP_MOVED)
     reask: Times = _limit(Loop.REASK)
+    unusable: Annotated[int, Field(ge=1, description="Dispatches of one role in a row that do not count")] = _limit(
+        Loop.UNUSABLE
+    )
     dispatches: Annotated[int, Field(ge=1, description="Per run, plus 10 for each task")] = _limit(Loop.DISPATCHES)
     max_tasks: Annotated[int, Field(ge=1, description="Tasks of one split")] = MAX_TASKS
     parallel: Annotated[int, Field(ge=1, le=MAX_TASKS, description="Tasks side by side")] = 3

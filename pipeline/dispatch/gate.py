@@ -99,6 +99,7 @@ class GateResult:
         violations: What it may not, with paths fit to be printed.
         offending: The same as paths to restore.
         notes: For @check to read.
+        refused: A hash over the refused changes, their bytes too.
     """
 
     changes: tuple[AdmittedChange, ...]
@@ -106,6 +107,7 @@ class GateResult:
     violations: tuple[Violation, ...]
     offending: tuple[str, ...]
     notes: tuple[str, ...]
+    refused: str = ""
 
     @property
     def admitted(self) -> bool:
@@ -153,7 +155,13 @@ class _Inspection:
             violations=tuple(replace(one, path=_printable(one.path), why=_printable(one.why)) for one in summarised),
             offending=tuple(one.path for one in summarised),
             notes=tuple(notes),
+            refused=self._hashed(violations),
         )
+
+    def _hashed(self, violations: Mapping[str, Violation]) -> str:
+        after = self.survey.after
+        each = ((path, one.rule, after[path].sha256 if path in after else None) for path, one in violations.items())
+        return hashlib.sha256(ascii(sorted(each, key=str)).encode()).hexdigest()
 
     def _scratch(self, change: Change) -> str | None:
         """Return the line about a dropped file that tools leave behind; None if the project or task has that path."""

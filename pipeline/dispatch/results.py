@@ -13,6 +13,7 @@ from pipeline.git import Entry, TreeChange
 from pipeline.policy.characters import visible
 from pipeline.policy.scope import ChangeKind
 from pipeline.reset_times import as_text
+from pipeline.routing.vocabulary import Signal
 from pipeline.runs.files import to_json
 from pipeline.runs.info import (
     AgentFacts,
@@ -36,10 +37,13 @@ if TYPE_CHECKING:
     from pipeline.dispatch.sandbox_escape import Escape
     from pipeline.gateway.limits import GatewayUse
     from pipeline.git import Repository
+    from pipeline.reports.decode import JsonObject
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.info import DispatchRecord
 
 _Number = TypeVar("_Number", int, float)
+_REFUSED: Final = frozenset({Signal.MALFORMED, Signal.VIOLATION})
+"""What was handed in is refused; of an agent that did not end in time nothing is known of what it would hand in."""
 _SESSION: Final = re.compile(SESSION)
 
 
@@ -69,6 +73,7 @@ def result_of(
         dispatch=record.dispatch,
         signal=signal,
         complaint=complaint,
+        refusal=_refusal(signal, complaint, remains, tree, report) if signal in _REFUSED else None,
         report=report,
         report_sha256=hashlib.sha256(to_json(report, pretty=False).encode()).hexdigest() if report else None,
         gate="admitted" if gate.admitted and escape is None and counts_as_work(answer) else "rejected",
@@ -90,6 +95,16 @@ def result_of(
         session=answer.session if answer.session is not None and _SESSION.fullmatch(answer.session) else None,
         not_before=as_text(answer.not_before) if answer.not_before and answer.fault is Fault.UNAVAILABLE else None,
     )
+
+
+def _refusal(
+    signal: Signal | None, complaint: str | None, remains: Remains, tree: str, report: JsonObject | None
+) -> str:
+    answer = remains.answer
+    said = to_json(report, pretty=False).encode() if report else answer.report_file or answer.stdout
+    # the tree and not the changes: an agent goes on from the legal part of what it did, so that this comes only once
+    parts = (signal, complaint, hashlib.sha256(said).hexdigest(), tree, remains.gate.refused)
+    return hashlib.sha256(ascii(parts).encode()).hexdigest()
 
 
 def together(result: DispatchResult, tries: Sequence[Try]) -> DispatchResult:

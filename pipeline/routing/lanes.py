@@ -73,6 +73,7 @@ def taken_back(state: RunState, lane: str, here: RunState) -> RunState:
         state.with_task(here.task),
         lanes={**state.lanes, lane: here.trunk},
         counters=here.counters,
+        refused=here.refused,
         visits=here.visits,
     )
 

@@ -82,7 +82,8 @@ def limit_of(state: RunState, loop: Loop) -> int | None:
     limit = state.limits.get(loop, bound.limit)
     if loop is Loop.DISPATCHES:
         return limit + DISPATCHES_PER_TASK * state.split_size
-    return max(limit - 1, 0) if bound.reviews else limit
+    # as of reviews, the last one is not followed by another: three in a row are two that were asked again
+    return max(limit - 1, 0) if bound.reviews or loop is Loop.UNUSABLE else limit
 
 
 def counter_key(state: RunState, loop: Loop, role: Role | None) -> str:
@@ -100,6 +101,8 @@ def counter_key(state: RunState, loop: Loop, role: Role | None) -> str:
             where = f"task {state.current} {(state.task.red or '')[:12]}"
         case "slot":
             where = f"visit {state.trunk.visit} {role.value if role else '-'} {state.resumes}"
+        case "row of a role":
+            where = f"{role.value if role else '-'} {state.trunk.task or '-'} {state.resumes}"
         case _:
             where = "run"
     return f"{loop.value}@{where}"

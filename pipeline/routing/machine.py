@@ -16,6 +16,7 @@ from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, 
 from pipeline.routing.lanes import begun, forked, settled, taken_back, turned_back
 from pipeline.routing.lookup import counter_key, find_row, limit_of
 from pipeline.routing.matrix import BOUNDS
+from pipeline.routing.refusals import in_a_row, why_unusable
 from pipeline.routing.state import PARALLEL, Event, RunState, TaskStatus
 from pipeline.routing.state_changes import PER_TASK_STEPS, arrive, drafts_fixes, first_step, measured
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
@@ -84,7 +85,9 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
     if isinstance(row.action, Again | AskPerson):
         _slot(here, event)
     before = dict(state.counters)
-    paid, action, exhausted = _resolve(here, row.action, event.role)
+    why = why_unusable(here, event.role, event.signal, event.refusal)
+    heard = here if why is not None else in_a_row(here, event)
+    paid, action, exhausted = _resolve(heard, row.action, event.role, unusable=why is not None)
     with_trees = measured(paid, event, exhausted)
     if event.lane == TRUNK:
         after, kinds = _enter(with_trees, action, event, exhausted)
@@ -106,9 +109,13 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
     return replace(after, effects=state.effects + len(effects)), decision
 
 
-def _resolve(state: RunState, action: Action, role: Role | None) -> tuple[RunState, Action, tuple[Loop, ...]]:
+def _resolve(
+    state: RunState, action: Action, role: Role | None, *, unusable: bool
+) -> tuple[RunState, Action, tuple[Loop, ...]]:
     """Pay for *action*, or follow the exhausted bounds to the action that can be taken."""
     exhausted: list[Loop] = []
+    if unusable:
+        return state, _exhausted(Loop.UNUSABLE, role), (Loop.UNUSABLE,)
     while isinstance(action, Retry | Return | Again | AskPerson):
         loop = action.loop
         key = counter_key(state, loop, role)
@@ -117,9 +124,13 @@ def _resolve(state: RunState, action: Action, role: Role | None) -> tuple[RunSta
         if limit is None or spent < limit:
             return replace(state, counters={**state.counters, key: spent + 1}), action, tuple(exhausted)
         exhausted.append(loop)
-        bound = BOUNDS[loop]
-        action = bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
+        action = _exhausted(loop, role)
     return state, action, tuple(exhausted)
+
+
+def _exhausted(loop: Loop, role: Role | None) -> Action:
+    bound = BOUNDS[loop]
+    return bound.by_role.get(role, bound.exhausted) if role else bound.exhausted
 
 
 EffectSpec = tuple[str, dict[str, str]]

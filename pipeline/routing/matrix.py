@@ -227,6 +227,7 @@ BOUNDS: Final[dict[Loop, Bound]] = {
         _parked(Reason.AGENT_UNUSABLE),
         by_role={Role.MAKE: DIAGNOSE, Role.TEST: DIAGNOSE, Role.SIMPLIFY: LeaveOut()},
     ),
+    L.UNUSABLE: Bound(3, "row of a role", _parked(Reason.AGENT_UNUSABLE), by_role={Role.SIMPLIFY: LeaveOut()}),
     L.QUESTIONS: Bound(0, "run", Again(L.REASK)),
     L.DISPATCHES: Bound(30, "run", _parked(Reason.BUDGET)),
     L.HUMAN: Bound(None, "-", Forward()),

@@ -94,7 +94,8 @@ class Event(engine.Event, frozen=True):
     """What a step of the matrix reports beside its signal: the facts that the next state needs.
 
     `role` names the slot for the signals of "any dispatch". `tree` is the gate-clean candidate the signal speaks of.
-    `blockers` are the ids of open BLOCK and HIGH findings of a review.
+    `blockers` are the ids of open BLOCK and HIGH findings of a review. `refusal` names what was refused of an answer,
+    and why: two that have the same are the same bytes, refused the same way.
     """
 
     signal: Signal
@@ -104,6 +105,7 @@ class Event(engine.Event, frozen=True):
     tasks: tuple[NewTask, ...] = ()
     blockers: tuple[str, ...] = ()
     reason: Reason | None = None
+    refusal: str | None = None
 
 
 PARALLEL: Final = "parallel"
@@ -177,6 +179,8 @@ class RunState(engine.LoopState[MatrixLane]):
     blockers: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     previous_work: str | None = None
     failure: Reason | None = None
+    refused: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """What was refused since an answer last counted, by the counter of the row (matrix 2, UNUSABLE)."""
 
     @property
     def parallel(self) -> int:

@@ -198,6 +198,7 @@ class Loop(StrEnum):
     OWN_STEPS = "own_steps"
     TIP_MOVED = "tip_moved"
     REASK = "reask"
+    UNUSABLE = "unusable"
     QUESTIONS = "questions"
     DISPATCHES = "dispatches"
     HUMAN = "human"

@@ -292,6 +292,7 @@ def exhausted_counter(state: RunState, loop: Loop, role: Role | None) -> Counter
 
 def _present_counters(state: RunState) -> frozenset[str]:
     per_task = {loop for loop, bound in BOUNDS.items() if bound.scope.startswith("task")}
-    slots = {counter_key(state, Loop.REASK, role) for role in Role}
-    loops = [loop for loop in Loop if loop is not Loop.REASK and (state.current is not None or loop not in per_task)]
+    by_role = (Loop.REASK, Loop.UNUSABLE)
+    slots = {counter_key(state, loop, role) for role in Role for loop in by_role}
+    loops = [loop for loop in Loop if loop not in by_role and (state.current is not None or loop not in per_task)]
     return frozenset(slots | {counter_key(state, loop, None) for loop in loops})

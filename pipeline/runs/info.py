@@ -205,6 +205,8 @@ class DispatchResult(_Record):
     signal: Signal | None = None
     """Why the answer does not count; None when it does."""
     complaint: str | None = None
+    refusal: str | None = None
+    """A hash of what was refused, and why: what comes again with the same one is the same, refused the same way."""
     report: dict[str, object] | None = None
     report_sha256: str | None = None
     gate: Literal["admitted", "rejected"] | None = None

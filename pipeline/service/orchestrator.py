@@ -9,7 +9,7 @@ from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.engine.events import PointPassed
 from pipeline.engine.loop import drive
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal, Step
+from pipeline.routing.vocabulary import Loop, Signal, Step
 from pipeline.runs.drafts import put_back, vain_edit
 from pipeline.runs.facts import task_words
 from pipeline.runs.gates import gate_of, gate_place
@@ -99,7 +99,8 @@ def tell(ctx: Context, decision: Decision, event: Event) -> None:
     after = ctx.run.state.lanes.get(event.lane, ctx.lane)
     followed = ctx.state.outcome.value if ctx.state.outcome else after.step.value
     followed += f" at {waits}" if waits else ""
-    note = f": {event.note}" if event.note and event.role is None else ""
+    last = Loop.UNUSABLE in decision.exhausted
+    note = f": {event.note}" if event.note and (event.role is None or last) else ""
     said = event.signal.value + note
     if event.signal is Signal.NOT_ASKED:
         recipe = ctx.run.info.recipe

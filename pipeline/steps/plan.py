@@ -19,7 +19,7 @@ from pipeline.runs.drafts import PLAN, redraft, task_file
 from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.plans import BOTH
 from pipeline.steps.asking import questions
-from pipeline.steps.asking.dispatches import ask
+from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence
 from pipeline.steps.asking.task_drafts import (
     accepted,
@@ -47,7 +47,7 @@ async def run(ctx: Context) -> Event:
     baseline = ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))
     given = as_given(ctx)
     if given is not None:
-        return _drafted(ctx, given, 1, "given", ())
+        return _drafted(ctx, given, 1)
     artifacts = draft_artifacts(ctx)
     artifacts["baseline"] = [baseline]
     if ctx.lane.via is not None:
@@ -73,9 +73,8 @@ async def run(ctx: Context) -> Event:
         return answer
     if questions.is_question(answer.report):
         return questions.asked(ctx, Role.ORCHESTRATOR, answer)
-    number = answer.result.dispatch[:3]
-    attempt = ctx.run.records[int(number)].attempt
-    return _drafted(ctx, _plan(answer.report), attempt, number, (answer.evidence,))
+    attempt = ctx.run.records[int(answer.result.dispatch[:3])].attempt
+    return _drafted(ctx, _plan(answer.report), attempt, answer)
 
 
 def _about_tasks(ctx: Context) -> str:
@@ -85,20 +84,20 @@ def _about_tasks(ctx: Context) -> str:
     return "" if may_bring_a_task(ctx.state) else _NO_TASK
 
 
-def _drafted(
-    ctx: Context, report: PlanReport | PlanAndTasks, attempt: int, number: str, evidence: tuple[str, ...]
-) -> Event:
-    """Write a draft, and return what came of it; `number` is that of its dispatch."""
+def _drafted(ctx: Context, report: PlanReport | PlanAndTasks, attempt: int, answer: Answer | None = None) -> Event:
+    """Write a draft, and return what came of it; `answer` is None where the recipe brings it along."""
     tasks = accepted(tasks_of_plan(ctx, report))
     text, problems = linted(ctx, report, tasks, attempt)
     names = redraft(ctx.run, {PLAN: text, **{task_file(task.id): task_md(task) for task in tasks}})
     signal = drafted(problems)
     if signal is Signal.HYGIENE:
-        return hygiene_evidence(ctx, "plan", problems, number)
+        number = answer.result.dispatch[:3] if answer is not None else "given"
+        handed_in = answer.result.report_sha256 if answer is not None else None
+        return hygiene_evidence(ctx, "plan", problems, number, report_sha256=handed_in)
     many = f", {counted(len(tasks), 'task')}" if isinstance(report, PlanAndTasks) else ""
     brought = many or (", one task" if tasks else "")
     note = f"{counted(len(report.files), 'file')}{brought}"
-    return Event(signal=signal, note=note, evidence=(*names, *evidence))
+    return Event(signal=signal, note=note, evidence=(*names, *((answer.evidence,) if answer is not None else ())))
 
 
 def linted(

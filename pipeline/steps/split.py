@@ -71,7 +71,8 @@ async def run(ctx: Context) -> Event:
     if drafted(problems) is Signal.HYGIENE:
         folder = f"{REFUSED}{answer.result.dispatch[:3]}"
         drafts = [ctx.write(f"{folder}/{task_file(task.id)}", task_md(task)) for task in tasks]
-        return hygiene_evidence(ctx, "split", problems, answer.result.dispatch[:3], drafts)
+        number, handed_in = answer.result.dispatch[:3], answer.result.report_sha256
+        return hygiene_evidence(ctx, "split", problems, number, drafts, report_sha256=handed_in)
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
     return Event(
         signal=Signal.DRAFTED,

@@ -17,14 +17,21 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 FAST = '[agents.simplify]\nbackend = "off"\n'
-UNTIDY: Entry = {
-    **PLAN,
-    "report": {
-        **PLAN["report"],
-        "approach": "Should greet raise?",
-        "out_of_scope": [{"title": "Greetings have no tests for umlauts", "description": "Seen while planning."}],
-    },
-}
+
+
+def untidy(draft: int) -> Entry:
+    """A plan that asks what it should say; no two of a run are the same bytes."""
+    return {
+        **PLAN,
+        "report": {
+            **PLAN["report"],
+            "approach": f"Draft {draft}. Should greet raise?",
+            "out_of_scope": [{"title": "Greetings have no tests for umlauts", "description": "Seen while planning."}],
+        },
+    }
+
+
+UNTIDY = [untidy(draft) for draft in (1, 2, 3)]
 SEEN: dict[str, Any] = {"out_of_scope": [{"title": "The value 0 is odd"}]}
 STUCK: list[Entry] = [*until_tests(module_task(1)), writes(1), makes(1, 5, **SEEN), diagnoses(1, "plan", "wrong file")]
 
@@ -33,7 +40,7 @@ STUCK: list[Entry] = [*until_tests(module_task(1)), writes(1), makes(1, 5, **SEE
 def test_a_draft_that_stays_untidy_fails_the_run_and_gives_the_issue_back(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     start = project.git("rev-parse", "HEAD")
-    played = play(project, [UNTIDY] * 3, extra=FAST)
+    played = play(project, UNTIDY, extra=FAST)
     document = played.document
     assert (document.get("outcome"), document.get("reason")) == ("failed", "loops_exhausted"), document["_stderr"]
     assert document["_code"] == 7
@@ -105,7 +112,7 @@ def test_keep_wip_puts_the_work_on_the_branch_before_the_tracker(stuck_with_wip:
 @pytest.mark.broad
 def test_a_failure_that_cannot_be_published_says_what_is_left(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    parked = play(project, [PLAN, PLAN_ACCEPTED, UNTIDY, UNTIDY, UNTIDY], "--approve", "plan", extra=FAST)
+    parked = play(project, [PLAN, PLAN_ACCEPTED, *UNTIDY], "--approve", "plan", extra=FAST)
     project.git("commit", "--quiet", "--amend", "--message", "mine", "--only")
     mine = project.git("rev-parse", "HEAD")
     document = go_on(parked, "reject", "--feedback", "decide").document
@@ -119,7 +126,7 @@ def test_a_failure_that_cannot_be_published_says_what_is_left(tmp_path: Path) ->
 @pytest.mark.broad
 def test_a_failure_is_put_on_top_of_what_the_user_has_committed_meanwhile(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    parked = play(project, [PLAN, PLAN_ACCEPTED, UNTIDY, UNTIDY, UNTIDY], "--approve", "plan", extra=FAST)
+    parked = play(project, [PLAN, PLAN_ACCEPTED, *UNTIDY], "--approve", "plan", extra=FAST)
     project.git("commit", "--quiet", "--all", "--message", "mine, with In Progress")
     document = go_on(parked, "reject", "--feedback", "decide").document
     assert (document.get("outcome"), document.get("reason")) == ("failed", "loops_exhausted"), document

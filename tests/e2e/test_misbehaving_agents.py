@@ -96,7 +96,7 @@ def test_a_maker_that_breaks_every_rule_is_told_why_and_goes_on_from_its_legal_w
 
 
 @pytest.mark.broad
-def test_a_program_that_deletes_the_failing_test_and_then_hangs_still_gets_its_turns(tmp_path: Path) -> None:
+def test_a_program_that_is_refused_and_then_hangs_gets_the_turns_that_the_limit_allows(tmp_path: Path) -> None:
     it = scene(tmp_path)
     source = f"""
 target = pathlib.Path("greet.py")
@@ -119,7 +119,7 @@ report(result="COMPLETE", summary="attempt " + str(document["attempt"]))
     diagnosis = judge("diagnose", diagnosis="production_logic", notes="leave the tests alone")
     it.use_program("make", source, [*UNTIL_TESTS, TESTS, diagnosis, *AFTER_MAKE], "timeout_s = 4")
 
-    done = it.project.run()
+    done = it.project.run("--set", "limits.unusable=4")
 
     assert (done.get("outcome"), done["_code"]) == ("completed", 0), done
     assert last_rows(it.project, "write-tests/RED")[:5] == [
@@ -300,4 +300,21 @@ print("I think that this plan is ACCEPTABLE.")
     it.project.use_script([PLAN, PLAN_SIMPLE, *HONEST])  # another agent for @check; the run goes on where it stood
     resumed = it.project.document("resume", "GAL-1")
     assert resumed["_code"] == 0, resumed
+    it.assert_nothing_arrived()
+
+
+def test_the_same_bytes_refused_the_same_way_park_the_run_with_the_refusal_and_what_to_do(tmp_path: Path) -> None:
+    it = scene(tmp_path)
+    grasping = entry("implement", run=shell(f"{LEGAL_PART}echo POISON > other.py"), report=COMPLETE)
+    it.project.use_script([*UNTIL_TESTS, TESTS, grasping, grasping, *HONEST])
+
+    parked = it.project.run()
+
+    assert (parked.get("outcome"), parked.get("reason"), parked["_code"]) == ("parked", "agent_unusable", 4), parked
+    assert last_rows(it.project, "write-tests/RED") == ["any/VIOLATION", "any/VIOLATION"]
+    note = str(parked["note"])
+    assert "@make handed in the same again, which was refused the same way" in note
+    assert "other.py" in note
+    assert "ask in `needs`" in note
+    assert note.split(": ", maxsplit=1)[0] in parked["_stderr"]
     it.assert_nothing_arrived()

@@ -274,8 +274,9 @@ def test_abandoned(scene: Scene) -> None:
 
 @pytest.mark.broad
 def test_failed(scene: Scene) -> None:
-    untidy = {**HONEST[0], "report": {**HONEST[0]["report"], "approach": "Should greet raise?"}}
-    scene.project.use_script([untidy] * 6, FAST)
+    report = HONEST[0]["report"]
+    drafts = [{**report, "approach": f"Draft {number}. Should greet raise?"} for number in range(6)]  # no two the same
+    scene.project.use_script([{**HONEST[0], "report": draft} for draft in drafts], FAST)
     document = parked(scene, reason="loops_exhausted")
     scene.each(actions_of(document), TABLE["loops exhausted"].lines)
 

@@ -301,7 +301,8 @@ RENEWED_BY: Final[Mapping[str, frozenset[Loop]]] = {
     "draft": _TO_NEW_SPLIT | {Loop.SPLIT_REVIEW},
     "task": _TO_NEW_TASK,
     "task and red tree": _TO_NEW_RED,
-    "slot": frozenset(Loop) - {Loop.REASK, Loop.HUMAN, Loop.DISPATCHES},
+    "slot": frozenset(Loop) - {Loop.REASK, Loop.UNUSABLE, Loop.HUMAN, Loop.DISPATCHES},
+    "row of a role": frozenset(),  # no row spends it: it ends early what the limits of others end anyway
 }
 """Whose edges a scope can begin anew after. HUMAN renews much, and each time costs a person's act."""
 

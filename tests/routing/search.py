@@ -12,7 +12,7 @@ from pipeline.routing.lookup import counter_key
 from pipeline.routing.machine import advance
 from pipeline.routing.matrix import ASKS
 from pipeline.routing.simulation import dispatches_due
-from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,8 @@ _TASK_LOOPS = (
     Loop.SEAM,
     Loop.UNNOTICED_FAULTS,
 )
-_RUN_LOOPS = tuple(loop for loop in Loop if loop not in {*_TASK_LOOPS, Loop.REASK, Loop.DISPATCHES, Loop.HUMAN})
+_ROLE_LOOPS = (Loop.REASK, Loop.UNUSABLE)
+_RUN_LOOPS = tuple(loop for loop in Loop if loop not in {*_TASK_LOOPS, *_ROLE_LOOPS, Loop.DISPATCHES, Loop.HUMAN})
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def situation(state: RunState, *, dispatches: bool) -> Situation:
         tuple(spent.get(counter_key(state, loop, None), 0) for loop in _RUN_LOOPS),
         None if task is None else tuple(spent.get(counter_key(state, loop, None), 0) for loop in _TASK_LOOPS),
         tuple(spent.get(counter_key(state, Loop.REASK, role), 0) for role in ASKS.get(state.trunk.step, ())),
+        tuple(spent.get(counter_key(state, Loop.UNUSABLE, role), 0) for role in Role),
         state.trunk.left_out,
         task,
         tuple(_shape(state.tasks[name], red=False) for name in state.queue),

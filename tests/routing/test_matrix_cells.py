@@ -221,6 +221,7 @@ def test_a_gate_sends_back_only_to_where_the_run_has_been() -> None:
         (Loop.OWN_STEPS, 10, False, "split revision", "parked agent_unusable"),
         (Loop.TIP_MOVED, 5, False, "run", "parked branch_moved"),
         (Loop.REASK, 1, False, "slot", "parked agent_unusable"),
+        (Loop.UNUSABLE, 3, False, "row of a role", "parked agent_unusable"),
         (Loop.DISPATCHES, 30, False, "run", "parked budget"),
         (Loop.HUMAN, None, False, "-", "forward"),
     ],
@@ -232,8 +233,9 @@ def test_every_bound_is_the_one_that_was_designed(
     assert (bound.limit, bound.reviews, bound.scope, said(bound.exhausted)) == (limit, reviews, scope, exhausted)
 
 
-def test_only_a_slot_that_is_asked_again_ends_by_role() -> None:
-    assert {loop for loop, bound in BOUNDS.items() if bound.by_role} == {Loop.REASK}
+def test_only_what_a_role_hands_in_ends_by_role() -> None:
+    assert {loop for loop, bound in BOUNDS.items() if bound.by_role} == {Loop.REASK, Loop.UNUSABLE}
+    assert {role: said(action) for role, action in BOUNDS[Loop.UNUSABLE].by_role.items()} == {Role.SIMPLIFY: "left out"}
     assert {role: said(action) for role, action in BOUNDS[Loop.REASK].by_role.items()} == {
         Role.MAKE: "DIAGNOSE (diagnose)",
         Role.TEST: "DIAGNOSE (diagnose)",

@@ -21,6 +21,7 @@ from pipeline.process import BoxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.routing.lookup import counter_key, limit_of
+from pipeline.routing.refusals import told_why, why_unusable
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs.events import DispatchFinished
@@ -82,10 +83,12 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
                 return stopped(ctx)
             raise LookupError(f"{slot.role} has no finished dispatch in visit {ctx.lane.visit}")
         if result.signal is not None:
+            why = why_unusable(ctx.state, slot.role, result.signal, result.refusal)
             return Event(
                 signal=result.signal,
                 role=slot.role,
-                note=result.complaint or "",
+                note=told_why(why, result.complaint or "", result.signal),
+                refusal=result.refusal,
                 evidence=tuple(name for name in _evidence(result) if ctx.path(name).exists()),
             )
         answers.append(Answer(_report(slot, result), result))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Final
 
 from pipeline.reports.markdown import bullets
+from pipeline.routing.refusals import told_why, why_unusable
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs import plans
@@ -38,17 +40,26 @@ def draft_artifacts(ctx: Context) -> dict[str, list[Path]]:
 
 
 def hygiene_evidence(
-    ctx: Context, what: str, problems: Sequence[Problem], number: str, drafts: Sequence[str] = ()
+    ctx: Context,
+    what: str,
+    problems: Sequence[Problem],
+    number: str,
+    drafts: Sequence[str] = (),
+    *,
+    report_sha256: str | None,
 ) -> Event:
     """Return HYGIENE with the problems as an artifact: rule, line, sentence; `drafts` are what they were found in.
 
-    `number` tells the file from those of other drafts.
+    `number` tells the file from those of other drafts; `report_sha256` is of what was handed in, None of what was not.
     """
     lines = bullets(f"{p.severity} {p.rule}, line {p.line}: {p.message}" for p in problems)
     text = f"# Dispatch hygiene: this {what} cannot be handed to anybody yet\n\n{lines}\n"
     name = ctx.write(f"reviews/hygiene-{what}-{number}.md", text)
     first = next((p for p in problems if p.severity == "error"), problems[0])
-    return Event(signal=Signal.HYGIENE, note=f"{first.rule}: {first.message}", evidence=(name, *drafts))
+    refusal = hashlib.sha256(f"{report_sha256} {text}".encode()).hexdigest() if report_sha256 is not None else None
+    why = why_unusable(ctx.state, None, Signal.HYGIENE, refusal)
+    note = told_why(why, f"{first.rule}: {first.message}", Signal.HYGIENE)
+    return Event(signal=Signal.HYGIENE, note=note, evidence=(name, *drafts), refusal=refusal)
 
 
 def planned(ctx: Context) -> PlanReport | PlanAndTasks:
