@@ -84,6 +84,7 @@ class DeskRules(BaseModel):
             protected=self.protected,
             area=None if self.area is None else tuple(map(parsed, self.area)),
             filters=partial(repository.foreign_filters, checkout) if checkout.is_dir() else None,
+            ignored=partial(repository.ignored_paths, checkout) if checkout.is_dir() else None,
         )
         return inspect(_DeskView(files, before, difference, repository, self), policy)
 

@@ -208,6 +208,7 @@ class Dispatcher:
             protected=paths_git_uses(self.repository),
             area=request.area,
             filters=lambda paths: self.repository.foreign_filters(self.checkout.tree, paths),
+            ignored=lambda paths: self.repository.ignored_paths(self.checkout.tree, paths),
         )
 
     def _gateway(self, record: DispatchRecord, choice: Choice, log: Path, taken: Spent) -> ModelGateway | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
+from pipeline.dispatch.left_behind import DROPPED_WHERE_IGNORED, left_behind
 from pipeline.languages import readers
 from pipeline.languages.sources import compile_time
 from pipeline.languages.table import has_part
@@ -46,6 +47,8 @@ class Policy:
         test_regions: For a role that may change tests inside production files: whether a path's old and new content
             differ only in such regions.
         filters: Returns, of some paths, those whose content git would store through a foreign filter, and why not.
+        ignored: Returns, of some paths (a folder ends with `/`), those that a `.gitignore` of the project names, each
+            with its pattern.
         protected: Folders and files of the tree that the user's git obeys: nobody changes them.
         area: The patterns that the dispatch is held to.
     """
@@ -55,6 +58,7 @@ class Policy:
     tests: TestScope | None = None
     test_regions: Callable[[str, bytes, bytes], bool] | None = None
     filters: Callable[[Sequence[str]], Mapping[str, str]] | None = None
+    ignored: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     protected: tuple[str, ...] = ()
     area: tuple[Covering, ...] | None = None
 
@@ -95,7 +99,7 @@ class GateResult:
 
     Args:
         changes: What is allowed by itself; nothing of it counts as this dispatch's result while there are violations.
-        dropped: Scratch of tools that was left out, one line each.
+        dropped: What tools left behind and was left out, one line each.
         violations: What it may not, with paths fit to be printed.
         offending: The same as paths to restore.
         notes: For @check to read.
@@ -131,11 +135,15 @@ class _Inspection:
         violations: dict[str, Violation] = {}
         dropped: dict[str, None] = {}
         notes: list[str] = []
+        ignored = self._ignored()
         for change in self.survey.changes:
             if scratch := self._scratch(change):
                 dropped[scratch] = None
                 continue
             ruling = self.policy.judged(self._measured(change))
+            if ruling.rule in DROPPED_WHERE_IGNORED and (line := ignored.get(change.path)):
+                dropped[line] = None
+                continue
             if ruling.note:
                 notes.append(ruling.note)
             if ruling.rule == "test-region":
@@ -173,6 +181,12 @@ class _Inspection:
         parts = change.path.split("/")
         end = next((end for end in range(1, len(parts) + 1) if scratch_pattern(parts[end - 1])), len(parts))
         return _printable(f"{'/'.join(parts[:end])} ({pattern})")
+
+    def _ignored(self) -> dict[str, str]:
+        if self.policy.ignored is None or self.policy.writes is Writes.NOTHING:
+            return {}
+        found = left_behind(self.survey, self.policy.ignored, self.policy.names)
+        return {path: _printable(line) for path, line in found.items()}
 
     def _ignored_lock(self, change: Change) -> str | None:
         """Return why a new lock file is dropped: the project's earlier `.gitignore` ignores it; None if not."""

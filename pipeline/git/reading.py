@@ -229,6 +229,24 @@ class ReadDoor(SettingsDoor):
             if name != "lfs" or not has_lfs
         }
 
+    def ignored_paths(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
+        """Return those *paths* that a `.gitignore` of *checkout* matches, each with the file and pattern that does.
+
+        The user's own ignore rules are not asked: they say nothing of the project. Where git cannot tell, it is none.
+        """
+        stdin = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
+        argv = ("check-ignore", "--no-index", "--verbose", "-z", "--stdin")
+        done = self._start(argv, self._at(checkout), checkout, stdin)
+        if done.returncode:
+            return {}
+        parts = done.stdout.decode(errors="surrogateescape").split("\0")
+        found = zip(parts[0::4], parts[2::4], parts[3::4], strict=False)
+        return {
+            path: f"{source}: {pattern}"
+            for source, pattern, path in found
+            if source.rpartition("/")[2] == ".gitignore" and not source.startswith("/") and not pattern.startswith("!")
+        }
+
     def tracked_in(self, folder: Path) -> frozenset[str]:
         """Return the absolute paths of the files below *folder* in the user's index; none outside the worktree."""
         top = self.worktree.resolve()

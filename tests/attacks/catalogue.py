@@ -27,6 +27,7 @@ class Verdict(StrEnum):
     BLOCKED = "blocked"
     VIOLATION = "violation"
     DISCARDED = "discarded"
+    DROPPED = "dropped"
     ACCEPTED = "accepted"
     REFUSED = "refused"
     NOT_GREEN = "not-green"
@@ -94,10 +95,11 @@ class Words(_Data):
 
 
 class Expected(_Data):
-    """How it has to end, and by what."""
+    """How it has to end, and by what; `path` is the file that has to be gone where it is dropped."""
 
     verdict: Verdict
     by: str
+    path: str = ""
 
 
 class Case(_Data):

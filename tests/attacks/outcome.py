@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from attacks.catalogue import Verdict
 
+from pipeline.views.copies import Copies
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -35,6 +37,8 @@ NOT_WITHOUT_A_BOX: Final[Mapping[str, str]] = {
 def is_expected(case: Case, happened: Happened, world: World) -> bool:
     """Return whether a case ended as it should; whether anything landed or leaked is asked separately."""
     wanted = case.expected.verdict
+    if wanted is Verdict.DROPPED:
+        return happened.verdict is Verdict.DISCARDED and _is_gone(case.expected.path, happened, world)
     if happened.verdict is wanted:
         return True
     if wanted is Verdict.DISCARDED and happened.verdict is Verdict.BLOCKED:
@@ -43,6 +47,17 @@ def is_expected(case: Case, happened: Happened, world: World) -> bool:
         return happened.decoy_only  # the issue: a decoy repository may make it so
     other = ELSEWHERE.get(case.id)
     return other is not None and happened.verdict is other[0]
+
+
+def _is_gone(path: str, happened: Happened, world: World) -> bool:
+    """Return whether a file is in no tree of the dispatch and in no copy that is measured, and its record names it."""
+    tree = happened.result.tree
+    assert tree is not None
+    with Copies(world.checkout, f"measured-{world.number}", world.box).lent(tree) as files:
+        is_measured = (files / path).exists()
+    is_kept = any(entry.path == path for entry in world.host.repository.entries(tree))
+    is_named = any(line.startswith(f"{path} (") for line in happened.result.dropped)
+    return is_named and not is_kept and not is_measured
 
 
 def applies(case: Case, box: str) -> bool:

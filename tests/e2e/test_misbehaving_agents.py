@@ -50,7 +50,7 @@ FORBIDDEN: dict[str, tuple[str, dict[str, str]]] = {
     "300 MB of zeros": ("truncate -s 300M big.bin", {"big.bin": "unreadable"}),
     "hidden by ignore rules": (
         "echo POISON > hidden.log; mkdir lib; echo '*' > lib/.gitignore; echo POISON > lib/x.py",
-        {"hidden.log": "outside-task", "lib/.gitignore": "control-file", "lib/x.py": "outside-task"},
+        {"lib/.gitignore": "control-file", "lib/x.py": "outside-task"},  # what the project ignores is dropped
     ),
     "the tracker": ("echo POISON >> TODO/GAL-1.md", {"TODO/GAL-1.md": "tracker-file"}),
     "the run's own folder": ("mkdir .workflow; echo POISON > .workflow/x", {".workflow/x": "workflow-folder"}),
@@ -92,6 +92,8 @@ def test_a_maker_that_breaks_every_rule_is_told_why_and_goes_on_from_its_legal_w
     assert "\x1b" not in done["_stderr"]
     summary = (it.project.run_folder() / "summary.md").read_text(encoding="utf-8")
     assert "007-implement-make: `Greet.py` (path-collision)" in summary
+    assert "007-implement-make: `hidden.log (.gitignore: *.log)`" in summary
+    assert it.result("007-implement-make")["dropped"] == ["hidden.log (.gitignore: *.log)"]
     it.assert_explained("any/VIOLATION", "other.py", "outside-task", "the task names only: greet.py (modify)")
 
 

@@ -66,6 +66,7 @@ def write_summary(
         ("Advisory Notes (not filed)", bullets(_advisory(ctx))),
         ("Decisions", bullets(_decisions(ctx))),
         ("Rejected Writes", bullets(_rejected(ctx))),
+        ("Left Out", bullets(_left_out(ctx))),
         ("Isolation", bullets(f"{key}: {value}" for key, value in sorted(ctx.box_facts.items()))),
         ("Usage", bullets(_usage(ctx))),
     )
@@ -178,6 +179,12 @@ def _decisions(ctx: Context) -> list[str]:
 def _rejected(ctx: Context) -> list[str]:
     found = [result for result in ctx.run.results.values() if result.violations]
     return [f"{r.dispatch}: `{v.path}` ({v.rule}): {one_line(v.why)}" for r in found for v in r.violations]
+
+
+def _left_out(ctx: Context) -> list[str]:
+    """Return what tools left behind and the project ignores; scratch that every run leaves is not worth a line."""
+    found = [(r.dispatch, line) for r in ctx.run.results.values() for line in r.dropped if ".gitignore" in line]
+    return [f"{dispatch}: `{one_line(line)}`" for dispatch, line in found]
 
 
 def _usage(ctx: Context) -> list[str]:
