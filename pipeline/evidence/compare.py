@@ -23,7 +23,11 @@ _KEPT: Final[Mapping[Ended, frozenset[Ended]]] = {
 }
 """The outcomes that each baseline outcome may turn into; a baseline outcome not listed may turn into any."""
 
+FINE: Final = frozenset({Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED})
+"""The outcomes that are no failure."""
+
 CONFIRMING_RUNS: Final = 2
+NOTHING: Final[Mapping[str, TestRecord]] = {}
 
 
 class RepeatResult(StrEnum):
@@ -36,8 +40,10 @@ class RepeatResult(StrEnum):
 class GreenFacts(Value):
     """The facts of a GREEN measurement. `new_ids` come from production (parameters, doctests) and must pass.
 
-    `regressions` are suspects until `confirm_regression` has seen two runs of both trees. `whole_file_ids` are the ids
-    of test files that could not be imported at RED; each must fail once the task's symbols are stubbed.
+    `regressions` are suspects until `confirm_regression` has seen two runs of both trees. What passes now and failed in
+    an earlier measurement of the same bytes is among them; of the task's own tests it is `unstable`.
+    `whole_file_ids` are the ids of test files that could not be imported at RED; each must fail once the task's symbols
+    are stubbed.
     `changed_regions` are tests whose source changed, or the values of whose case did where these stand beside it;
     `other_cases` have other values that production may have made: for @check to read, nothing follows from them.
     `uncollected` are files that cannot be collected, and could before: nobody knows what their tests would show.
@@ -51,6 +57,7 @@ class GreenFacts(Value):
     new_ids: tuple[str, ...] = ()
     regressions: tuple[str, ...] = ()
     stale_xfail: tuple[str, ...] = ()
+    unstable: tuple[str, ...] = ()
     whole_file_ids: tuple[str, ...] = ()
     other_cases: tuple[str, ...] = ()
     env_broken: str | None = None
@@ -64,7 +71,7 @@ class GreenFacts(Value):
     @property
     def green(self) -> bool:
         """Return whether the candidate is GREEN, and no regression is suspected."""
-        return self.own_green and not (self.regressions or self.stale_xfail)
+        return self.own_green and not (self.regressions or self.stale_xfail or self.unstable)
 
 
 def judge_green(
@@ -75,6 +82,7 @@ def judge_green(
     tests_to_change: frozenset[str] = frozenset(),
     unread_before: Collection[str] = (),
     must_pass: Collection[str] = (),
+    seen_failing: Mapping[str, TestRecord] = NOTHING,
 ) -> GreenFacts:
     """Return the facts of a candidate's GREEN measurement.
 
@@ -88,10 +96,11 @@ def judge_green(
         tests_to_change: Ids, functions or files that this task may change.
         unread_before: Files that could not be collected before either.
         must_pass: Tests that failed before, and that the task is to make pass.
+        seen_failing: Tests that failed in another measurement of the same bytes: to pass now clears none of them.
     """
     records = observation.records
     unread = observation.unread
-    suspects, stale, lost = _against(baseline, ledger, records)
+    suspects, stale, lost = _against(baseline, ledger, records, seen_failing)
     failing = {entry for entry in must_pass if entry in records and not passed(records[entry])}
     lost = tuple(dict.fromkeys((*lost, *(entry for entry in must_pass if entry not in records))))
     verdict = GreenFacts(
@@ -110,6 +119,7 @@ def judge_green(
     gone |= kept_under_new_names(baseline, records, ledger.renames if ledger is not None else {}, tests_to_change)
     if ledger is None:
         found = {"missing": tuple(sorted({*lost} - gone)), "not_green": tuple(sorted(failing))}
+        found["unstable"] = _passing_now(must_pass, records, seen_failing)
         return verdict.model_copy(update=found)
     own_ids = _ids_of_whole_files(ledger, observation)
     wanted = [entry for entry, red in ledger.red.items() if red.granularity == "id"] + list(ledger.guards)
@@ -124,6 +134,7 @@ def judge_green(
             ),
             "changed_regions": tuple(sorted({*moved.changed_regions, *moved.changed_cases})),
             "changed_files": moved.changed_files,
+            "unstable": _passing_now({*judged, *must_pass}, records, seen_failing),
             "new_ids": moved.added,
             "whole_file_ids": own_ids,
             "other_cases": moved.other_cases,
@@ -179,8 +190,7 @@ def judge_stubs(whole_file_ids: Iterable[str], stubbed: Observation) -> tuple[st
 
 def failing(observation: Observation) -> tuple[str, ...]:
     """Return the ids of tests that ran and did not pass, skip or xfail, and files that could not be collected."""
-    fine = {Ended.PASSED, Ended.XPASSED, Ended.SKIPPED, Ended.XFAILED}
-    bad = [r.id for r in observation.records.values() if r.outcome is not None and r.outcome not in fine]
+    bad = [r.id for r in observation.records.values() if r.outcome is not None and r.outcome not in FINE]
     return tuple(sorted({*bad, *observation.unread}))
 
 
@@ -194,13 +204,22 @@ def passes(seen: Observation, entry: str) -> bool:
     return entry in seen.records and passed(seen.records[entry])
 
 
+def _passing_now(
+    tests: Collection[str], records: Mapping[str, TestRecord], seen_failing: Mapping[str, TestRecord]
+) -> tuple[str, ...]:
+    return tuple(sorted(e for e in tests if e in seen_failing and e in records and passed(records[e])))
+
+
 def _ids_of_whole_files(ledger: RedTests, observation: Observation) -> tuple[str, ...]:
     files = ledger.whole_files
     return tuple(sorted(entry for entry, record in observation.records.items() if record.path in files))
 
 
 def _against(
-    baseline: Mapping[str, TestRecord], ledger: RedTests | None, records: Mapping[str, TestRecord]
+    baseline: Mapping[str, TestRecord],
+    ledger: RedTests | None,
+    records: Mapping[str, TestRecord],
+    seen_failing: Mapping[str, TestRecord],
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return (suspected regressions, stale xfails, missing ids) of the tests that are not the task's own."""
     suspects: list[str] = []
@@ -214,7 +233,7 @@ def _against(
             stale.append(entry)
         elif after is None:
             gone.append(entry)
-        elif not _is_kept(before, after):
+        elif not (_is_kept(before, after) and _is_kept(before, seen_failing.get(entry, after))):
             suspects.append(entry)
     return tuple(sorted(suspects)), tuple(sorted(stale)), tuple(sorted(gone))
 

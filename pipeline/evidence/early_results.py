@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.compare import GreenFacts, judge_green
+from pipeline.evidence.compare import NOTHING, GreenFacts, judge_green
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -66,6 +66,7 @@ def judge_part(
     tests_to_change: frozenset[str] = frozenset(),
     unread_before: Collection[str] = (),
     must_pass: Collection[str] = (),
+    seen_failing: Mapping[str, TestRecord] = NOTHING,
 ) -> GreenFacts:
     """Return the GREEN facts of a run of some tests; one that was not run proves nothing.
 
@@ -74,7 +75,13 @@ def judge_part(
     records = part.records
     known = {entry: record for entry, record in kept.items() if entry not in records or records[entry].ran}
     verdict = judge_green(
-        ledger, part, known, tests_to_change=tests_to_change, unread_before=unread_before, must_pass=must_pass
+        ledger,
+        part,
+        known,
+        tests_to_change=tests_to_change,
+        unread_before=unread_before,
+        must_pass=must_pass,
+        seen_failing=seen_failing,
     )
     return verdict.model_copy(
         update={

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
+from pipeline.evidence.compare import FINE
 from pipeline.evidence.freeze import canonical
-from pipeline.evidence.observation import Observation, Reach, RunState
+from pipeline.evidence.observation import Observation, Reach, RunState, TestRecord
 from pipeline.runs.files import write_atomic
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _REACH: Final = TypeAdapter(dict[str, Reach])
+_RECORDS: Final = TypeAdapter(dict[str, TestRecord])
 
 
 def whole_run(root: Path, tree: str) -> Observation | None:
@@ -30,6 +32,41 @@ def keep_whole_run(root: Path, tree: str, observation: Observation) -> None:
     """
     if observation.state is RunState.COMPLETE:
         write_atomic(_observation(root, tree), canonical(observation))
+
+
+def keep(root: Path, tree: str, observation: Observation, *, whole: bool) -> None:
+    """Store what failed in a run of tests of a tree, and a run of all of them.
+
+    Raises:
+        UserError: the disk does not take it.
+    """
+    keep_failures(root, tree, observation)
+    if whole:
+        keep_whole_run(root, tree, observation)
+
+
+def seen_failing(root: Path, tree: str) -> dict[str, TestRecord]:
+    """Return the tests that failed in any measurement of a tree, by id, each as it failed first."""
+    place = _failures(root, tree)
+    return _RECORDS.validate_json(place.read_bytes()) if place.exists() else {}
+
+
+def keep_failures(root: Path, tree: str, observation: Observation) -> None:
+    """Store which tests failed over a tree: no later measurement of the same bytes clears that.
+
+    Raises:
+        UserError: the disk does not take it.
+    """
+    failed = {entry: one for entry, one in observation.records.items() if one.ran and one.outcome not in FINE}
+    known = seen_failing(root, tree) if failed else {}
+    if failed.keys() - known.keys():
+        write_atomic(_failures(root, tree), _RECORDS.dump_json(failed | known))
+
+
+def forget(root: Path, tree: str) -> None:
+    """Forget what was measured of a tree, for it was measured in an environment that was at fault."""
+    _failures(root, tree).unlink(missing_ok=True)
+    _observation(root, tree).unlink(missing_ok=True)
 
 
 def reach(root: Path) -> dict[str, Reach]:
@@ -51,3 +88,7 @@ def keep_reach(root: Path, traced: Observation) -> None:
 
 def _observation(root: Path, tree: str) -> Path:
     return root / "observations" / f"{tree}.json"
+
+
+def _failures(root: Path, tree: str) -> Path:
+    return root / "observations" / f"{tree}.failed.json"

@@ -210,10 +210,10 @@ async def measure(
         _journal(ctx, tree, selection, observation, what, seconds)
     if observation.environment_problem is not None:
         raise UnmeasurableError(observation.environment_problem)
-    if whole:
-        kept_runs.keep_whole_run(ctx.checkout.root, tree, observation)
-    if trace:
+    if trace:  # that can make a test fail, which is our doing
         kept_runs.keep_reach(ctx.checkout.root, observation)
+    elif limit_s is None:
+        kept_runs.keep(ctx.checkout.root, tree, observation, whole=whole)
     return observation
 
 

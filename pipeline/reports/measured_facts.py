@@ -38,12 +38,14 @@ class ImplementFacts:
         green: GREEN as matrix 5 defines it.
         stale_xfail: A strict xfail that passes now is all that is in the way of GREEN.
         regression: A test that passed fails now, 2 of 2.
+        unstable: A test failed in some run of these bytes, and in none before the run; nothing else is in the way.
         changed: Something was admitted.
     """
 
     green: bool = False
     stale_xfail: bool = False
     regression: bool = False
+    unstable: bool = False
     changed: bool = True
 
 

@@ -196,6 +196,8 @@ def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[s
         return Signal.CANNOT_PROCEED
     if facts.regression:
         return Signal.REGRESSION
+    if facts.unstable:
+        return Signal.GREEN_UNSTABLE
     if not facts.changed:
         return Signal.NO_CHANGE
     return Signal.NOT_GREEN if isinstance(report, Complete) else Signal.INCOMPLETE

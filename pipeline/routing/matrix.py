@@ -126,7 +126,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.IMPLEMENT, S.INCOMPLETE, DIAGNOSE, "@make", "implementation incomplete, no flag"),
     Row(P.IMPLEMENT, S.CANNOT_PROCEED, DIAGNOSE, "@make", "something is missing"),
     Row(P.IMPLEMENT, S.STALE_XFAIL, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "a strict xfail passes now: @test updates it"),
-    Row(P.IMPLEMENT, S.GREEN_UNSTABLE, DIAGNOSE, "harness", "two GREEN runs disagree on the task's own tests"),
+    Row(P.IMPLEMENT, S.GREEN_UNSTABLE, DIAGNOSE, "harness", "runs of the same bytes disagree: on the task's own tests, or on what passed each time before"),
     Row(P.IMPLEMENT, S.UNNOTICED_FAULTS, Retry(P.WRITE_TESTS, L.UNNOTICED_FAULTS), "harness", "GREEN, and no test notices any fault put into a changed function"),
 
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.IMPLEMENT, L.MAKE_RETRY), "@check", "@make once more, with the notes"),

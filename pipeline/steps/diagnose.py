@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
+from pipeline.measure import kept_runs
 from pipeline.reports import reduce
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Need
@@ -48,6 +49,9 @@ async def run(ctx: Context) -> Event:
         task = amend_tests(ctx.task(), tests, files_of(ctx, [test.id for test in tests]))
         write_draft(ctx.run, task_file(task.id), task_md(task))
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
+    if signal is Signal.ENVIRONMENT and ctx.lane.in_question is not None:
+        # the run parks for a person to mend it: what was seen in that environment says nothing of the bytes
+        kept_runs.forget(ctx.checkout.root, ctx.lane.in_question)
     if signal is Signal.ALREADY_DONE:
         _keep_for_review(ctx, report.notes)
     carried = tuple(ctx.handed_words())

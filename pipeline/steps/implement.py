@@ -22,7 +22,7 @@ from pipeline.steps.asking.grants import production_grants, project_tools, test_
 from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.words import folded, functions_of, red_md
 from pipeline.steps.asking.work_notes import notes_of_tests
-from pipeline.steps.evidence.green import Measured, measure_candidate, not_green_md, record_green
+from pipeline.steps.evidence.green import Measured, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 
@@ -65,6 +65,8 @@ async def run(ctx: Context) -> Event:
             return found.model_copy(update=told) if missing else found
     except UnmeasurableError as error:
         return error.event
+    if signal is Signal.GREEN_UNSTABLE:
+        return unstable(ctx, task, measured, measured.unstable, answer.evidence)
     words = _claim_md(report) + not_green_md(task, signal, measured)
     name = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", words)
     return Event(signal=signal, tree=tree, note=_note(signal, report, measured), evidence=(name, answer.evidence))
@@ -129,12 +131,13 @@ def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bo
         green=measured.green and (measured.ledger is not None or (changed and isinstance(report, Complete))),
         stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.broken,
         regression=bool(measured.broken),
+        unstable=bool(measured.unstable) and verdict.own_green,
         changed=changed,
     )
     layout = baseline_of(ctx).layout
     signal = reduce.implement(report, facts, is_test=layout.is_test_side)
     # A file-level RED that passes on stubs is the tests' fault: no other @make can mend it (matrix 5).
-    only_structural = measured.structural and verdict.own_green and not measured.broken
+    only_structural = measured.structural and verdict.own_green and not (measured.broken or measured.unstable)
     return Signal.TEST_DESIGN if only_structural and signal not in MEASURED_GREEN else signal
 
 

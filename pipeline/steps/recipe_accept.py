@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.observation import PASSING, RunState
 from pipeline.evidence.quarantine import standing
+from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.measure.outcome_words import seen
@@ -46,7 +47,7 @@ async def _measured(ctx: RecipeContext) -> StepEvent:
     ]
     words = sections(
         ("In the way", bullets([*lines[:_SHOWN], *([f"{len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])])),
-        ("Flaky, not counted", bullets(flaky)),
+        ("Flaky before, not counted", bullets(flaky)),
         ("Output", fenced(found.tail) if lines and found.tail.strip() else ""),
     )
     met = "It is not what was to be measured of it" if lines else "All that was to be measured of it holds"
@@ -74,9 +75,11 @@ async def _broken(
         return (), ()
     before = await measure(ctx, base, what=f"{ctx.lane_name}: the whole suite over what it saw, to compare with")
     excused = standing(ctx.config.quarantine, tuple(before.records.values()), day_of(ctx.run.info), ())
-    verdict = judge_green(None, found, excused.without(expectations(before)), unread_before=before.unread)
+    failed = kept_runs.seen_failing(ctx.checkout.root, tree)
+    kept = excused.without(expectations(before))
+    verdict = judge_green(None, found, kept, unread_before=before.unread, seen_failing=failed)
     suspects = await confirm(ctx, verdict.regressions, tree, base, found)
-    return (*suspects.regressions, *verdict.missing, *verdict.uncollected), suspects.flaky
+    return (*suspects.broken, *verdict.missing, *verdict.uncollected), suspects.flaky
 
 
 def _wanted(ctx: RecipeContext, found: Observation) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
 from pipeline.evidence.compare import judge_green
+from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.policy.scope import Action, Grant
@@ -59,11 +60,12 @@ async def run(ctx: Context) -> Event:
     if tree != start:
         try:
             after = await measure(ctx, tree, what="the whole suite over the seam, must pass as before")
-            verdict = judge_green(None, after, kept_tests(ctx), unread_before=baseline_of(ctx).unread)
-            suspects = await confirm(ctx, verdict.regressions, tree, start, after)
+            unread, failed = baseline_of(ctx).unread, kept_runs.seen_failing(ctx.checkout.root, tree)
+            verdict = judge_green(None, after, kept_tests(ctx), unread_before=unread, seen_failing=failed)
+            suspects = await confirm(ctx, verdict.regressions, tree, start, after, start=ctx.state.start)
         except UnmeasurableError as error:
             return error.event
-        regressions = (*suspects.regressions, *verdict.missing, *verdict.uncollected)
+        regressions = (*suspects.broken, *verdict.missing, *verdict.uncollected)
     facts = SeamFacts(changed=tree != start, regression=bool(regressions))
     signal = reduce.seam(report, facts)
     note = f"breaks {', '.join(regressions[:3])}" if signal is Signal.REGRESSION else ""

@@ -9,6 +9,7 @@ from pipeline.dispatch.request import Request
 from pipeline.evidence.compare import judge_green
 from pipeline.evidence.red import may_change
 from pipeline.languages.projects.combined import for_files
+from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.measure.red.over_stubs import texts
@@ -120,11 +121,11 @@ async def check(ctx: Context, task: Task, start: str, tree: str) -> Checked:
     if others:
         return Checked(errors=tuple(map(_said, others)))
     after = await measure(ctx, tree, what="the whole suite over the stubs, must pass as before")
-    verdict = judge_green(None, after, kept)
-    suspects = await confirm(ctx, verdict.regressions, tree, start, after)
+    verdict = judge_green(None, after, kept, seen_failing=kept_runs.seen_failing(ctx.checkout.root, tree))
+    suspects = await confirm(ctx, verdict.regressions, tree, start, after, start=ctx.state.start)
     # tests that do not compile beside one that has to change are measured at GREEN
     lost = () if errors else verdict.missing
-    broken = {*suspects.regressions, *lost}
+    broken = {*suspects.broken, *lost}
     waiting = {test for test in broken if may_change(kept[test], allowed)}
     return Checked(
         broken=tuple(sorted(broken - waiting)),

@@ -87,7 +87,9 @@ class ClaimedCommit:
         runs = await measure_both(self.ctx, {"the parent": self.parent, "the commit": self.tree})
         before, after = runs.before, runs.after
         others = self._by_others(ledger) if ledger is not None else frozenset[str]()
-        green = await check_green(self.ctx, ledger, runs, self.may_change, others)
+        seen = self.kept.evidence.green
+        flaky = frozenset(seen.flaky) if seen is not None else frozenset[str]()
+        green = await check_green(self.ctx, ledger, runs, self.may_change, others, flaky)
         gone = {problem.id for problem in green.problems}
         old = old_tests(self.ctx, runs, ledger, self.may_change)
         means = means_of_forgery(self.ctx, self.parent, self.tree, after.layout)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations, judge_green, passed
 from pipeline.evidence.quarantine import standing
+from pipeline.measure import kept_runs
 from pipeline.measure.old_tests.frozen import written_files
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
@@ -35,6 +36,7 @@ async def check_green(
     runs: Runs,
     may_change: frozenset[str],
     by_others: frozenset[str] = frozenset(),
+    flaky_before: frozenset[str] = frozenset(),
 ) -> Green:
     """Return whether the second of two trees is GREEN against the first.
 
@@ -44,6 +46,7 @@ async def check_green(
         runs: The trees, and what all their tests showed.
         may_change: Ids, functions or files of old tests that may change or go.
         by_others: Files of the judged tests that differ by the work of others alone; the tests in them count still.
+        flaky_before: Old tests that the run saw failing over the code that it began with: to fail sometimes is no news.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
@@ -52,7 +55,10 @@ async def check_green(
     own = () if ledger is None else (ledger,)
     excused_now = standing(ctx.config.quarantine, tuple(after.records.values()), datetime.now(UTC).date(), own)
     kept = excused_now.without(expectations(before))
-    verdict = judge_green(ledger, after, kept, tests_to_change=may_change, unread_before=before.unread)
+    failed = kept_runs.seen_failing(ctx.checkout.root, runs.trees[1])
+    verdict = judge_green(
+        ledger, after, kept, tests_to_change=may_change, unread_before=before.unread, seen_failing=failed
+    )
     suspects = await confirm(ctx, verdict.regressions, runs.trees[1], runs.trees[0], after)
     told = {entry: _ended(after, entry) for entry in verdict.not_green if _is_ours(entry, ledger, before, after)}
     # Where the commit was put on other commits, the evidence knows tests that its new parent may not have.
@@ -63,13 +69,18 @@ async def check_green(
         "is not the test that was judged": verdict.changed_regions,
         "is not the file that was judged": [path for path in verdict.changed_files if path not in by_others],
         "passed before and fails now, twice each": suspects.regressions,
+        "passed each time before, and fails sometimes now": [
+            *verdict.unstable,
+            *(entry for entry in suspects.unstable if entry not in flaky_before),
+        ],
         "is a strict xfail, and passes now": verdict.stale_xfail,
     }
     problems = [Problem(id=entry, why=why) for entry, why in told.items()]
     meanwhile = written_files(ctx, before, after, runs.trees[1])
     problems += [Problem(why=line) for line in meanwhile.support]
     problems += [Problem(id=entry, why=why) for why, entries in words.items() for entry in entries]
-    flaky = tuple(f"flaky, not counted: {entry}" for entry in suspects.flaky)
+    known = (entry for entry in suspects.unstable if entry in flaky_before)
+    flaky = tuple(f"flaky before, not counted: {entry}" for entry in (*suspects.flaky, *known))
     excused = {*excused_now.excused, *(entry for entry, record in before.records.items() if _is_judged(record, ledger))}
     red = not_protected(before, limit_of(ctx), excused)
     still = [record for record in kept.values() if not _is_judged(record, ledger) and _is_kept(record, after)]

@@ -54,6 +54,17 @@ def test_a_red_id_that_still_fails_and_a_guard_that_fails_are_not_green() -> Non
     assert found == {"not_green": (f"{NEW}[1]", f"{NEW}[2]")}
 
 
+def test_what_failed_in_another_run_of_the_same_bytes_is_not_cleared_by_passing_now() -> None:
+    now = observed({OLD: Ended.PASSED, f"{NEW}[1]": Ended.PASSED, f"{NEW}[2]": Ended.PASSED})
+    failed = observed(
+        {OLD: Ended.FAILED, f"{NEW}[2]": Ended.TIMED_OUT, "tests/test_old.py::gone": Ended.FAILED}
+    ).records
+    found = judge_green(LEDGER, now, expectations(BASE), seen_failing=failed)
+    assert (found.regressions, found.unstable, found.green) == ((OLD,), (f"{NEW}[2]",), False)
+    red_before = expectations(observed({OLD: Ended.FAILED}))
+    assert judge_green(None, now, red_before, seen_failing=failed).green, "what failed before may fail"
+
+
 def test_a_red_id_that_is_gone_is_missing() -> None:
     assert green(observed({OLD: Ended.PASSED, f"{NEW}[2]": Ended.PASSED})) == {"missing": (f"{NEW}[1]",)}
 

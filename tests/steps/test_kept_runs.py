@@ -34,6 +34,18 @@ def test_a_run_that_did_not_go_through_is_not_kept(tmp_path: Path) -> None:
     assert kept_runs.whole_run(tmp_path, "abd") is None
 
 
+def test_what_failed_once_over_a_tree_is_known_of_that_tree_until_it_is_forgotten(tmp_path: Path) -> None:
+    one, two, three = (f"a.py::{name}" for name in ("one", "two", "three"))
+    kept_runs.keep(tmp_path, "abc", observed({one: Ended.PASSED, two: Ended.FAILED, three: Ended.SKIPPED}), whole=True)
+    kept_runs.keep(tmp_path, "abc", observed({one: Ended.TIMED_OUT}), whole=False)
+    kept_runs.keep(tmp_path, "abc", observed({one: Ended.FAILED, two: Ended.PASSED}), whole=False)
+    seen = {entry: record.outcome for entry, record in kept_runs.seen_failing(tmp_path, "abc").items()}
+    assert seen == {one: Ended.TIMED_OUT, two: Ended.FAILED}, "each as it failed first"
+    assert kept_runs.seen_failing(tmp_path, "abd") == {}
+    kept_runs.forget(tmp_path, "abc")
+    assert (kept_runs.seen_failing(tmp_path, "abc"), kept_runs.whole_run(tmp_path, "abc")) == ({}, None)
+
+
 def test_what_was_traced_last_counts_and_what_was_not_traced_takes_nothing_away(tmp_path: Path) -> None:
     def traced(**entered: str | None) -> None:
         seen = observed({f"{name}.py::it": Ended.PASSED for name in entered})

@@ -1,48 +1,121 @@
-"""Finds broken old tests: a regression fails in two runs of two, and passes in two of two before (matrix 5)."""
+"""Finds broken old tests: a regression fails in two runs of two, and passes in two of two before (matrix 5).
+
+One that fails in a single run and passed in every run before is none, and no flaky test either: it is unstable.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import RepeatResult, confirm_regression
+from pipeline.evidence.compare import RepeatResult, confirm_regression, passes
+from pipeline.evidence.observation import TestRecord
 from pipeline.languages.protocol import Selection
+from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pipeline.evidence.observation import Observation
     from pipeline.measure.measuring import MeasurementContext
 
 
+_WAS: Final = "the same tests over the old code, must pass"
+_DOUBTED: Final = "tests in doubt over the old code, must pass"
+_SURE: Final = 3
+"""The number of further runs over the code before, of what fails sometimes: these tell what was flaky then."""
+
+
 @dataclass(frozen=True)
 class Suspects:
-    """The suspected regressions, sorted into regressions and flaky tests by the 2 of 2 rule."""
+    """The suspected regressions: those that fail two of two times, those that fail sometimes, those that did before.
+
+    `unstable` passed over the code before each time, and fail in some runs of the candidate: whether that is the code's
+    or the test's fault is for @check to say. `flaky` were seen failing over the code before, and do not count.
+    """
 
     regressions: tuple[str, ...] = ()
+    unstable: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()
+    failed: Mapping[str, TestRecord] = field(default_factory=dict[str, TestRecord])
+    """How each of the unstable ones failed."""
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Return all that the candidate may have broken."""
+        return (*self.regressions, *self.unstable)
 
 
 async def confirm(
-    ctx: MeasurementContext, suspects: Sequence[str], candidate: str, before: str, first: Observation
+    ctx: MeasurementContext,
+    suspects: Sequence[str],
+    candidate: str,
+    before: str,
+    first: Observation,
+    *,
+    start: str | None = None,
+    within: Selection | None = None,
 ) -> Suspects:
     """Return which of the *suspects* are regressions of *candidate* against the tree *before*.
+
+    A suspect that passes in *first* was seen failing on the same bytes: no further run is asked about it.
+
+    Args:
+        ctx: The run, or what measures without one.
+        suspects: The tests in question.
+        candidate: The tree in which they fail, or failed.
+        before: The tree in which they passed.
+        first: The run of *candidate* that made them suspects.
+        start: The tree that the run began with, if that is another one: only what failed there was flaky before.
+        within: What *first* ran, if that was not all: a test may need others before it.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
     if not suspects:
         return Suspects()
-    alone = Selection(ids=frozenset(suspects))
-    verdicts = await _compared(ctx, suspects, candidate, before, first, alone)
-    unsure = [test for test, verdict in verdicts.items() if verdict is RepeatResult.FLAKY]
+    failing = [test for test in suspects if not passes(first, test)]
+    verdicts: dict[str, RepeatResult] = {}
+    if failing:
+        verdicts |= await _compared(ctx, failing, candidate, before, first, Selection(ids=frozenset(failing)))
+    unsure = [test for test in failing if verdicts[test] is RepeatResult.FLAKY]
     if unsure:  # what passes alone may still break each time in the company of the other tests
         verdicts |= await _compared(ctx, unsure, candidate, before, first, None)
+        unsure = [test for test in unsure if verdicts[test] is RepeatResult.FLAKY]
+    if unsure and within is not None:
+        await measure(ctx, before, within, again=True, what=_WAS)
+    regressions = tuple(test for test, verdict in verdicts.items() if verdict is RepeatResult.REGRESSION)
+    doubtful = [test for test in suspects if test not in regressions]
+    runs = _SURE if unsure and start not in {None, before} else 0
+    flaky = await flaky_before(ctx, doubtful, start or before, runs=runs)
+    failed = kept_runs.seen_failing(ctx.checkout.root, candidate)
+    unstable = tuple(test for test in doubtful if test not in flaky)
     return Suspects(
-        regressions=tuple(test for test, verdict in verdicts.items() if verdict is RepeatResult.REGRESSION),
-        flaky=tuple(test for test, verdict in verdicts.items() if verdict is RepeatResult.FLAKY),
+        regressions=regressions,
+        unstable=unstable,
+        flaky=tuple(test for test in doubtful if test in flaky),
+        failed={test: failed[test] for test in unstable if test in failed},
     )
+
+
+async def flaky_before(
+    ctx: MeasurementContext, tests: Collection[str], start: str, *, runs: int = _SURE
+) -> frozenset[str]:
+    """Return those of *tests* that fail sometimes over the tree that the run began with, in any measurement of it.
+
+    Args:
+        ctx: The run, or what measures without one.
+        tests: Tests that fail sometimes over another tree.
+        start: The tree.
+        runs: How many further runs are asked.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    for _ in range(runs if tests else 0):
+        await measure(ctx, start, Selection(ids=frozenset(tests)), again=True, what=_DOUBTED)
+    return frozenset(tests).intersection(kept_runs.seen_failing(ctx.checkout.root, start))
 
 
 async def _compared(
@@ -55,9 +128,8 @@ async def _compared(
 ) -> dict[str, RepeatResult]:
     """Return the result for each of *tests* from two runs of both trees; *first* is one of the candidate's."""
     again = await measure(ctx, candidate, selection, again=True, what="old tests that failed, over the new code again")
-    was = "the same tests over the old code, must pass"
     before_runs = [
-        await measure(ctx, before, selection, what=was),
-        await measure(ctx, before, selection, again=True, what=was),
+        await measure(ctx, before, selection, what=_WAS),
+        await measure(ctx, before, selection, again=True, what=_WAS),
     ]
     return {test: confirm_regression(test, [first, again], before_runs) for test in tests}

@@ -13,9 +13,10 @@ from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState
 from pipeline.evidence.red import may_change
 from pipeline.languages.table import has_part, language_of
+from pipeline.measure import kept_runs
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
-from pipeline.measure.old_tests.regression import confirm
+from pipeline.measure.old_tests.regression import Suspects, confirm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +35,9 @@ async def masked(
     kept: Mapping[str, TestRecord],
     ledger: RedTests | None,
     layout: Layout,
-) -> tuple[str, ...]:
+    *,
+    run_start: str,
+) -> Suspects:
     """Return the old tests that pass over a candidate but fail where its new test files are left out.
 
     Nothing is said of a test of which the file was changed too and cannot be collected without them: it may need one.
@@ -47,21 +50,23 @@ async def masked(
         kept: What must be kept.
         ledger: The task's RED evidence.
         layout: Which files are tests.
+        run_start: The tree that the run began with.
     """
     changed = changed_paths(ctx, start, tree)
     there = {entry.path for entry in ctx.repository.entries(start, *changed)} if changed else set[str]()
     new = [path for path in changed if path not in there and _is_loaded(path, layout)]
     if not new:
-        return ()
+        return Suspects()
     alone = compose(ctx, start, tree, new, layout).tree
     try:
         seen = await measure(ctx, alone, what="the old tests over the new code, without the new tests, must pass")
     except UnmeasurableError as error:
         ctx.say(f"    the old tests cannot be run without the new files: {error}")
-        return ()
+        return Suspects()
     if seen.state not in {RunState.COMPLETE, RunState.CRASHED}:
-        return ()
+        return Suspects()
     unread = seen.unread.difference(changed)
+    failed = kept_runs.seen_failing(ctx.checkout.root, alone)
     leave = frozenset(test.id for test in task.tests_to_change)
     suspects = [
         entry
@@ -69,9 +74,9 @@ async def masked(
         if passed(before)
         and not may_change(before, leave)
         and not (ledger is not None and ledger.owns(before))
-        and (before.path in unread if entry not in seen.records else not passed(seen.records[entry]))
+        and (before.path in unread if entry not in seen.records else not passed(seen.records[entry]) or entry in failed)
     ]
-    return (await confirm(ctx, sorted(suspects), alone, start, seen)).regressions
+    return await confirm(ctx, sorted(suspects), alone, start, seen, start=run_start)
 
 
 def _is_loaded(path: str, layout: Layout) -> bool:

@@ -36,7 +36,7 @@ class Candidate:
         new_ids: Ids that came with it, from parameters in production code.
         impacted: Tests that touch the files of the task; a fault may be noticed by these as well.
         old: Those of them that passed before and pass now, the nearest first, as many as are worth another run.
-        before: The tree that the task began with.
+        start: The tree that the run began with.
     """
 
     tree: str
@@ -44,7 +44,7 @@ class Candidate:
     new_ids: tuple[str, ...] = ()
     impacted: frozenset[str] = frozenset()
     old: tuple[str, ...] = ()
-    before: str = ""
+    start: str = ""
 
 
 async def probes_of(
@@ -79,7 +79,7 @@ async def probes_of(
         found = found.model_copy(update={"repeated": again})
         if again.unstable:
             return found
-        trees = (candidate.before, candidate.tree)
+        trees = (candidate.start, candidate.tree)
         others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation)
         found = found.model_copy(update={"old": others})
         if others.unstable:

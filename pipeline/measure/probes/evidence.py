@@ -87,7 +87,7 @@ class OldEvidence(_Value):
     """The result of repeating old tests near the change; `asked` is their number.
 
     `unstable` has how each that passes only sometimes ended, run by run; all of them passed each time over the code
-    before. `doubtful` are those that did not, or failed once in many runs.
+    that the run began with. `doubtful` are those that did not.
     """
 
     asked: int = 0

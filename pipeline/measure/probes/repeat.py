@@ -1,7 +1,7 @@
 """The flake guard: measures GREEN again. Tests whose runs disagree are no evidence.
 
 Old tests that the task's files touch are repeated, too: a change that makes one of them pass only sometimes shows in no
-single run. What went this way and that before the change is no fault of it.
+single run. What went this way and that before the run is no fault of it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.compare import passes
 from pipeline.languages.protocol import Selection
 from pipeline.measure.measuring import measure
+from pipeline.measure.old_tests.regression import flaky_before
 from pipeline.measure.probes.evidence import OldEvidence, RepeatEvidence
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _NOT_RUN = "not run"
 _DOUBTED: Final = "tests in doubt over the new code again, must pass"
 _SURE = 3
-"""The number of runs of a suspect over the candidate, and over the code before."""
+"""The number of further runs of a suspect over the candidate: how often it fails is told."""
 
 
 async def repeat(
@@ -64,7 +65,7 @@ async def repeat_old(
 
     Args:
         ctx: The run, or what measures without one.
-        trees: The one before the change, and the candidate.
+        trees: The one that the run began with, and the candidate.
         ids: Tests that passed before and pass in *first*; run by themselves.
         times: How many runs of the candidate are wanted, *first* included.
         first: A run of all tests of the candidate.
@@ -81,11 +82,8 @@ async def repeat_old(
         return OldEvidence(asked=len(ids))
     some = Selection(ids=frozenset(unsure))
     runs += [await measure(ctx, trees[1], some, again=True, what=_DOUBTED) for _ in range(_SURE)]
-    before = "tests in doubt over the old code, must pass"
-    then = [await measure(ctx, trees[0], some, again=True, what=before) for _ in range(_SURE)]
-    # once in a while anything fails; what fails again, and never over the code before, is the change's
-    held = [entry for entry in unsure if all(passes(run, entry) for run in then)]
-    unstable = [entry for entry in held if sum(not passes(run, entry) for run in runs) > 1]
+    before = await flaky_before(ctx, unsure, trees[0])
+    unstable = [entry for entry in unsure if entry not in before]
     return OldEvidence(
         asked=len(ids),
         unstable={entry: tuple(_ended(entry, run) for run in runs) for entry in unstable},

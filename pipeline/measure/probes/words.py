@@ -72,9 +72,7 @@ def _repeated(found: RepeatEvidence) -> str:
 def _old(found: OldEvidence) -> str:
     if not found.asked:
         return ""
-    doubtful = [
-        f"`{entry}` failed once, or fails over the code before as well: not counted" for entry in found.doubtful
-    ]
+    doubtful = [f"`{entry}` fails sometimes over the code before as well: not counted" for entry in found.doubtful]
     if not found.unstable:
         said = f"{found.asked} old test(s) that touch the files of the task pass again by themselves."
         return f"{said}\n\n{bullets(doubtful)}".strip()

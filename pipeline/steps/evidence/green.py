@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import GreenFacts, judge_green, passed, still_passing
 from pipeline.evidence.early_results import judge_part
 from pipeline.evidence.freeze import canonical
+from pipeline.evidence.observation import TestRecord
 from pipeline.languages.protocol import Selection
-from pipeline.measure.kept_runs import whole_run
+from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
 from pipeline.measure.old_tests.frozen import PinnedChanges, pinned_changes, written_files
 from pipeline.measure.old_tests.regression import Suspects, confirm
@@ -32,7 +33,7 @@ from pipeline.steps.evidence.stubs import stubs_left
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_tests import RedTests
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -60,6 +61,10 @@ class Measured:
     pinned: PinnedChanges
     nearest: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
+    unstable: tuple[str, ...] = ()
+    """Tests that fail in some runs of the same bytes, and in none before the run: the task's, and old ones."""
+    failed: Mapping[str, TestRecord] = field(default_factory=dict[str, TestRecord])
+    """How tests failed in any measurement of these bytes."""
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -74,6 +79,7 @@ class Measured:
             and self.verdict.own_green
             and not self.verdict.stale_xfail
             and not self.broken
+            and not self.unstable
             and not self.structural
             and not self.stubs_left
             and self.pinned.holds
@@ -109,10 +115,13 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
         own = [entry for entry in verdict.whole_file_ids if entry not in kept]
         structural, stubbed = await tried_over_stubs(ctx, task, tree, evidence.production, own, layout)
         structural = structural if own else verdict.whole_file_ids
-    holds = not shown.nearest and verdict.own_green and not shown.suspects.regressions
+    holds = not shown.nearest and verdict.own_green and not shown.suspects.broken
     named = {path for change in task.files for path in (change.path, change.origin) if path}
     pinned = pinned_changes(ctx, layout, named, state.red or ctx.state.head, tree)
     meanwhile = written_files(ctx, baseline_of(ctx), shown.observation, tree)
+    start = state.start or ctx.state.start
+    begun = ctx.state.start
+    alone = await masked(ctx, task, start, tree, kept, ledger, layout, run_start=begun) if holds else Suspects()
     return Measured(
         tree=tree,
         observation=shown.observation,
@@ -129,7 +138,9 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
             controls=(*pinned.controls, *meanwhile.data),
         ),
         nearest=shown.nearest,
-        masked=await masked(ctx, task, state.start or ctx.state.start, tree, kept, ledger, layout) if holds else (),
+        masked=alone.regressions,
+        unstable=tuple(dict.fromkeys((*verdict.unstable, *shown.suspects.unstable, *alone.unstable))),
+        failed={**alone.failed, **kept_runs.seen_failing(ctx.checkout.root, tree)},
     )
 
 
@@ -147,10 +158,10 @@ async def _shown(
     ctx: Context, task: Task, tree: str, ledger: RedTests | None, kept: Mapping[str, TestRecord]
 ) -> _Shown:
     """Return what all tests show, or the nearest, where all take long and these condemn the candidate by themselves."""
-    if ledger is not None and whole_run(ctx.checkout.root, tree) is None:
+    if ledger is not None and kept_runs.whole_run(ctx.checkout.root, tree) is None:
         near = nearest_files(ctx, task, tree, ledger)
         first = await _run(ctx, task, tree, ledger, kept, near) if near else None
-        if first is not None and (not first.verdict.own_green or first.suspects.regressions):
+        if first is not None and (not first.verdict.own_green or first.suspects.broken):
             return first
     return await _run(ctx, task, tree, ledger, kept)
 
@@ -165,7 +176,8 @@ async def _run(
 ) -> _Shown:
     which = "the nearest tests" if near else "the whole suite"
     what = f"{which} over the new code, must pass"
-    observation = await measure(ctx, tree, Selection(files=near) if near else None, what=what)
+    chosen = Selection(files=near) if near else None
+    observation = await measure(ctx, tree, chosen, what=what)
     judge = judge_part if near else judge_green
     may_change = frozenset(test.id for test in task.tests_to_change)
     baseline = baseline_of(ctx)
@@ -176,9 +188,10 @@ async def _run(
         tests_to_change=may_change,
         unread_before=baseline.unread,
         must_pass=named_by(task, baseline),
+        seen_failing=kept_runs.seen_failing(ctx.checkout.root, tree),
     )
     before = ctx.state.task.start or ctx.state.start
-    suspects = await confirm(ctx, verdict.regressions, tree, before, observation)
+    suspects = await confirm(ctx, verdict.regressions, tree, before, observation, start=ctx.state.start, within=chosen)
     return _Shown(observation, verdict, suspects, tuple(sorted(near)))
 
 
@@ -209,13 +222,17 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
             new_ids,
             frozenset(judges),
             old=worth_repeating(ctx, impacted, measured.observation, measured.ledger),
-            before=ctx.state.task.start or ctx.state.start,
+            start=ctx.state.start,
         )
         probed = await probe(ctx, task, red_evidence, candidate)
         names.append(probed.artifact)
         red_evidence = red_evidence.model_copy(update={"probes": probed.evidence})
         if not probed.holds:
-            return _refuted(measured, probed, (*names, write_evidence(ctx, red_evidence), *evidence))
+            names.append(write_evidence(ctx, red_evidence))
+            if probed.unstable:
+                return unstable(ctx, task, measured, probed.unstable, *names, *evidence)
+            note = f"not RED over the code before: {', '.join(probed.not_red[:3])}"
+            return Event(signal=Signal.TEST_DESIGN, tree=measured.tree, note=note, evidence=(*names, *evidence))
         green = red_evidence.model_copy(update={"green": _green_evidence(ctx, measured)})
         names.append(write_evidence(ctx, green))
     names.append(ctx.write(f"evidence/green-{task.id}.json", canonical(measured.observation)))
@@ -248,13 +265,13 @@ def _green_evidence(ctx: Context, measured: Measured) -> GreenEvidence:
     )
 
 
-def _refuted(measured: Measured, probed: Probed, evidence: tuple[str, ...]) -> Event:
-    """Return the event of a candidate that is GREEN by tests that are not what they were taken for (matrix 1)."""
-    if probed.unstable:
-        signal, what = Signal.GREEN_UNSTABLE, f"two runs disagree on {', '.join(probed.unstable[:3])}"
-    else:
-        signal, what = Signal.TEST_DESIGN, f"not RED over the code before: {', '.join(probed.not_red[:3])}"
-    return Event(signal=signal, tree=measured.tree, note=what, evidence=evidence)
+def unstable(ctx: Context, task: Task, measured: Measured, tests: tuple[str, ...], *evidence: str) -> Event:
+    """Return the event of a candidate of which runs disagree; how each of these tests failed is told to @check."""
+    failed = {**measured.failed, **kept_runs.seen_failing(ctx.checkout.root, measured.tree)}
+    words = not_green_md(task, Signal.GREEN_UNSTABLE, replace(measured, unstable=tests, failed=failed))
+    name = ctx.write(f"evidence/unstable-{ctx.lane.visit:03}.md", words)
+    note = f"runs of the same bytes disagree on {', '.join(tests[:3])}"
+    return Event(signal=Signal.GREEN_UNSTABLE, tree=measured.tree, note=note, evidence=(name, *evidence))
 
 
 def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
@@ -267,7 +284,8 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
         "test was changed": (*verdict.changed_regions, *verdict.changed_files),
         "breaks (2 of 2)": measured.suspects.regressions,
         "passes only beside the new test files": measured.masked,
-        "flaky, not counted": measured.suspects.flaky,
+        "failed in a run of these very bytes, and in none before the run": measured.unstable,
+        "flaky before the run, not counted": measured.suspects.flaky,
         "strict xfail passes now": verdict.stale_xfail,
         "passes on stubs too": measured.structural,
         "a stub is left": measured.stubs_left,
@@ -277,7 +295,8 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
     lines: list[str] = []
     for words, ids in said.items():
         for entry in ids:
-            record = measured.observation.records.get(entry)
+            known = measured.observation.records if entry not in measured.unstable else measured.failed
+            record = known.get(entry)
             why = f": {seen(record)}" if record is not None or words == "not GREEN" else ""
             why = f": {faults[entry].raised.message}" if entry in faults else why
             lines.append(f"{words}: {entry}{why}")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.compare import expectations, judge_green, kept_under_new_names, passed, still_passing
 from pipeline.evidence.quarantine import standing
-from pipeline.languages.protocol import Selection
+from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.reports.markdown import bullets
 from pipeline.steps.evidence.records import baseline_of, kept_tests, quarantine_of_run, read_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
     from datetime import date
 
     from pipeline.evidence.observation import Observation, TestRecord
@@ -86,19 +86,23 @@ async def _compared(
     """Return what of *expected* does not hold of a tree; *leave* is to change tests, *renames* of test files."""
     seen = await measure(ctx, tree, what="the whole suite over the result, must pass")
     moves = kept_under_new_names(expected, seen.records, renames, leave)
-    verdict = judge_green(None, seen, expected, tests_to_change=leave | moves, unread_before=baseline.unread)
+    root, may = ctx.checkout.root, leave | moves
+    failures = kept_runs.seen_failing(root, tree)
+    verdict = judge_green(
+        None, seen, expected, tests_to_change=may, unread_before=baseline.unread, seen_failing=failures
+    )
     failed = {entry for entry in verdict.regressions if entry in baseline.records and passed(baseline.records[entry])}
     suspects = await confirm(ctx, sorted(failed), tree, before, seen)
-    brought = set(verdict.regressions) - failed  # by this run: the tree that it began with says nothing of these
-    again = await _failing_again(ctx, tree, brought)
+    # what this run brought or mended fails here even once: the tree that it began with says nothing of it
+    brought = set(verdict.regressions) - failed
     lost = (
-        *(f"{entry} passed and fails now" for entry in sorted({*suspects.regressions, *again})),
+        *(f"{entry} passed and fails now" for entry in sorted({*suspects.regressions, *brought})),
+        *(f"{entry} passed each time before, and not always now" for entry in suspects.unstable),
         *(f"{entry} is gone, and no task may remove it" for entry in verdict.missing),
         *(f"{path} cannot be collected, and could before" for path in verdict.uncollected),
         *(f"{entry} is a strict xfail, and passes now" for entry in verdict.stale_xfail),
     )
-    flaky = sorted({*suspects.flaky, *(brought - again)})
-    return Held(lost, tuple(flaky), still_passing(expected, seen, None))
+    return Held(lost, suspects.flaky, still_passing(expected, seen, None))
 
 
 def _brought(ctx: Context) -> dict[str, TestRecord]:
@@ -112,16 +116,8 @@ def _brought(ctx: Context) -> dict[str, TestRecord]:
     return found
 
 
-async def _failing_again(ctx: MeasurementContext, tree: str, tests: Collection[str]) -> set[str]:
-    if not tests:
-        return set()
-    what = "tests that failed over the result again, must pass"
-    again = await measure(ctx, tree, Selection(ids=frozenset(tests)), again=True, what=what)
-    return {entry for entry in tests if entry not in again.records or not passed(again.records[entry])}
-
-
 def held_md(held: Held) -> str:
     """Return what was measured, for a person."""
     head = f"{held.passing} of the tests that passed before pass over what is to be published."
-    flaky = [f"{entry} is flaky, and not counted" for entry in held.flaky]
+    flaky = [f"{entry} was flaky before, and is not counted" for entry in held.flaky]
     return f"# The suite before publication\n\n{head}\n\n{bullets([*held.lost, *flaky])}\n"
