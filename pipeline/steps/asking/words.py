@@ -6,6 +6,7 @@ The records themselves stay with the run, in `evidence/`; hashes and lists of pa
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 _MOST_FAULTS: Final = 3
+_ALIKE: Final = 3
+"""From so many on tests that fail alike are one line."""
+_TELLING: Final = 60
+"""Characters by which messages are compared, values left out: long ones are cut somewhere."""
+_VALUES: Final = re.compile(r"(?<!\w)'[^']*'?|\"[^\"]*\"?|\b\d[\w.]*")
 _EXAMPLES: Final = 3
 """Of ids: nobody guesses how a runner calls its tests."""
 
@@ -69,7 +75,7 @@ def evidence_md(evidence: TaskEvidence) -> str:
     ledger = evidence.ledger
     why = evidence.not_testable or {}
     return f"# Evidence of task {evidence.task}\n" + sections(
-        ("RED", bullets(_failed(ledger.red)) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
+        ("RED", bullets(_alike(ledger.red)) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
         ("Guards", bullets(folded(ledger.guards, {})) if ledger is not None else ""),
         ("GREEN", bullets(_green(evidence.green)) if evidence.green is not None else ""),
         ("Criteria", bullets(_shown(one) for one in evidence.criteria)),
@@ -82,6 +88,20 @@ def evidence_md(evidence: TaskEvidence) -> str:
 def _shown(criterion: ShownCriterion) -> str:
     tests = ", ".join(criterion.tests)
     return f"{criterion.id}: {tests or 'no test: ' + one_line(criterion.reason)}"
+
+
+def _alike(red: Mapping[str, RedEntry]) -> Iterator[str]:
+    """Yield how tests failed, for who reviews: once what many say with other values, with their count and ids."""
+    groups: dict[str, list[str]] = {}
+    for entry, one in red.items():
+        groups.setdefault(f"{one.cls}: {_VALUES.sub('_', one_line(one.message))[:_TELLING]}", []).append(entry)
+    for entries in groups.values():
+        if len(entries) < _ALIKE:
+            yield from _failed({entry: red[entry] for entry in entries})
+            continue
+        first = red[entries[0]]
+        named = ", ".join(folded(entries, {entry: red[entry].function for entry in entries}))
+        yield f"{len(entries)} tests fail alike: {named}: {first.cls}, such as {one_line(first.message)}"
 
 
 def _failed(red: Mapping[str, RedEntry]) -> Iterator[str]:

@@ -1,0 +1,52 @@
+"""What the final review reads of a task's RED: what many tests say alike stands there once, with their ids."""
+
+from __future__ import annotations
+
+from pipeline.evidence.red_classes import RedClass
+from pipeline.evidence.red_tests import RedEntry, RedTests
+from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.steps.asking.words import evidence_md
+
+
+def red(function: str, message: str, cls: RedClass = RedClass.ASSERTION_MISMATCH) -> RedEntry:
+    return RedEntry(function=function, cls=cls, legal=True, message=message, region_sha256="r", tree="t")
+
+
+def words(entries: dict[str, RedEntry]) -> list[str]:
+    ledger = RedTests(task="1", tree="t", red=entries, guards={})
+    evidence = TaskEvidence(task="1", tests_tree="t", production="p", test_paths=(), command=(), ledger=ledger)
+    return evidence_md(evidence).partition("## RED\n\n")[2].strip().splitlines()
+
+
+def test_what_twelve_tests_say_with_other_values_stands_there_once_with_each_id() -> None:
+    names = [f"t.py::test_{n}" for n in range(12)]
+    alike = {name: red(name, f"assert 'the long text {n * 7}' == 'the lon...") for n, name in enumerate(names)}
+    other = {"t.py::test_no": red("t.py::test_no", "no attribute 'x'", RedClass.MISSING_BEHAVIOR)}
+    assert words({**alike, **other}) == [
+        f"- 12 tests fail alike: {', '.join(names)}: ASSERTION_MISMATCH, such as {alike[names[0]].message}",
+        "- t.py::test_no: MISSING_BEHAVIOR: no attribute 'x'",
+    ]
+
+
+def test_two_tests_and_what_is_not_alike_keep_their_own_lines() -> None:
+    lines = words({f"t.py::test_{n}": red(f"t.py::test_{n}", f"assert {n} == 2") for n in range(2)})
+    assert lines == [
+        "- t.py::test_0: ASSERTION_MISMATCH: assert 0 == 2",
+        "- t.py::test_1: ASSERTION_MISMATCH: assert 1 == 2",
+    ]
+    assert (
+        len(
+            words(
+                {
+                    f"t.py::{word}": red(f"t.py::{word}", f"assert {word}")
+                    for word in ("isn't a", "isn't b", "isn't c", "d")
+                }
+            )
+        )
+        == 4
+    )
+
+
+def test_cases_of_one_function_are_named_by_it() -> None:
+    cases = {f"t.py::test_cents[{n}]": red("t.py::test_cents", f"{n} is not 0") for n in range(4)}
+    assert words(cases) == ["- 4 tests fail alike: t.py::test_cents: ASSERTION_MISMATCH, such as 0 is not 0"]
