@@ -29,12 +29,16 @@ OLD_TESTS: Final = 400
 
 @dataclass(frozen=True)
 class Given:
-    """What one dispatch is given, in characters; `start` are those that it has in common with the role's last one."""
+    """What one dispatch is given to read, in characters; beside it `looked_up`, which it knows and can look up.
+
+    `start` are those of the prompt that it has in common with the role's last one.
+    """
 
     dispatch: str
     prompt: int
     artifacts: dict[str, int]
     start: int
+    looked_up: int
 
     @property
     def whole(self) -> int:
@@ -51,28 +55,38 @@ def given(run: Path) -> Iterator[Given]:
         same = next((at for at, (a, b) in enumerate(zip(before, prompt, strict=False)) if a != b), 0)
         last[role] = prompt
         beside = folder / "artifacts"
-        sizes = {
-            name.name: sum(len(file.read_text(encoding="utf-8", errors="replace")) for file in name.iterdir())
-            for name in (sorted(beside.iterdir()) if beside.exists() else ())
-        }
-        yield Given(folder.name, len(prompt), sizes, same)
+        known = prompt.partition("\nTo look up, ")[2]
+        sizes: dict[str, int] = {}
+        looked_up = 0
+        for file in sorted(beside.glob("*/*")):
+            size = len(file.read_text(encoding="utf-8", errors="replace"))
+            if f"/{file.parent.name}/{file.name}`" in known:
+                looked_up += size
+            else:
+                sizes[file.parent.name] = sizes.get(file.parent.name, 0) + size
+        yield Given(folder.name, len(prompt), sizes, same, looked_up)
 
 
 def report(title: str, run: Path) -> None:
     """Print one run."""
     rows = list(given(run))
     print(f"{title}: {len(rows)} dispatches")
-    print(f"  {'dispatch':32}{'prompt':>8}{'same as before':>16}{'artifacts':>11}{'tokens':>8}  the largest")
+    print(
+        f"  {'dispatch':32}{'prompt':>8}{'same as before':>16}{'artifacts':>11}{'known':>8}{'tokens':>8}  the largest"
+    )
     for row in rows:
         largest = sorted(row.artifacts.items(), key=lambda entry: -entry[1])[:3]
         said = ", ".join(f"{name} {size}" for name, size in largest)
         beside = sum(row.artifacts.values())
         print(
-            f"  {row.dispatch:32}{row.prompt:8}{row.start:16}{beside:11}{row.whole // CHARACTERS_OF_A_TOKEN:8}  {said}"
+            f"  {row.dispatch:32}{row.prompt:8}{row.start:16}{beside:11}{row.looked_up:8}"
+            f"{row.whole // CHARACTERS_OF_A_TOKEN:8}  {said}"
         )
     prompts, all_ = sum(row.prompt for row in rows), sum(row.whole for row in rows)
-    same = sum(row.start for row in rows)
-    print(f"  {'all':32}{prompts:8}{same:16}{all_ - prompts:11}{all_ // CHARACTERS_OF_A_TOKEN:8}\n", flush=True)
+    same, known = sum(row.start for row in rows), sum(row.looked_up for row in rows)
+    print(
+        f"  {'all':32}{prompts:8}{same:16}{all_ - prompts:11}{known:8}{all_ // CHARACTERS_OF_A_TOKEN:8}\n", flush=True
+    )
 
 
 def demo(folder: Path) -> Path:

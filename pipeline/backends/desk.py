@@ -12,13 +12,15 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from pipeline.backends.layout import Manifest, opened_file
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.reports.kinds import report_schema
+from pipeline.reports.reviews import ToAnswer
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ class Asked(BaseModel):
         token: Stands for exactly this question about exactly this code; a hand-in to another one does not count.
         base: The digest of the code that the desk was laid out with.
         exchange: The folder of the dispatch that waits.
+        without: Fields of the report that are not asked for.
+        to_answer: What the report has to answer in `criteria`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -58,6 +62,8 @@ class Asked(BaseModel):
     token: str
     base: str
     exchange: str
+    without: tuple[str, ...] = ()
+    to_answer: tuple[ToAnswer, ...] = ()
 
     @field_validator("exchange")
     @classmethod
@@ -74,6 +80,11 @@ class Asked(BaseModel):
     def artifact(self, name: str) -> list[Path]:
         """Return the texts of an artifact that was handed over; none where there is no such artifact."""
         return sorted((Path(self.exchange).parent / "artifacts" / name).glob("*.md"))
+
+    @property
+    def report_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the report, without the fields that are not asked for."""
+        return report_schema(self.kind, self.role, self.question, without=self.without)
 
     @property
     def run_folder(self) -> Path:

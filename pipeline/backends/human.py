@@ -24,8 +24,10 @@ from pipeline.backends.protocol import AgentResult, Ended, Usage
 from pipeline.config.folders import short
 from pipeline.policy.characters import visible
 from pipeline.reports.forms import blanks
+from pipeline.reports.kinds import report_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pipeline.backends.layout import Difference
@@ -144,7 +146,16 @@ def _asked(job: AgentJob, base: str) -> Asked:
         token=hashlib.sha256(json.dumps([*same, base]).encode()).hexdigest(),
         base=base,
         exchange=str(job.exchange),
+        without=tuple(_not_asked(document)),
+        to_answer=document.get("to_answer", ()),
     )
+
+
+def _not_asked(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fields of such a report that this request does not have."""
+    whole = report_schema(document["kind"], document["role"], document.get("question"))
+    asked = document.get("report_schema", whole).get("properties", {})
+    yield from (name for name in whole.get("properties", {}) if name not in asked)
 
 
 def _one_or_all(found: list[dict[str, object]]) -> object:

@@ -31,7 +31,6 @@ from pipeline.reports.forms import (
     unfilled,
     with_exact_words,
 )
-from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
 from pipeline.service import human_answer, human_report
 from pipeline.service.report_form import ReportForm
@@ -87,7 +86,7 @@ def hand_in(
       redfirst hand-in --give-up "the interface that the task names is not there"
     """
     desk, asked = human_answer.waiting_desk(run, role)
-    schema = report_schema(asked.kind, asked.role, asked.question)
+    schema = asked.report_schema
     wanted = Wanted(report, verdict, give_up)
     asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
     if wanted.is_nothing and asking:

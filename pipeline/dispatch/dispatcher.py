@@ -113,7 +113,7 @@ class Dispatcher:
             StoppedError: the run was stopped while a service was waited for.
         """
         folder = new_folder(self.run_folder / "dispatches" / record.dispatch)
-        artifacts = Artifacts.copied(request.artifacts, folder, self.box)
+        artifacts = Artifacts.copied(request.artifacts, folder, self.box, request.known)
         tries: list[Try] = []
         uses: list[GatewayUse] = []
         result: DispatchResult | None = None

@@ -12,7 +12,7 @@ from pipeline.policy.scope import Writes
 from pipeline.reports.kinds import report_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pipeline.dispatch.prompt import Template
     from pipeline.dispatch.request import Request
@@ -35,10 +35,14 @@ class Artifacts:
     """The artifacts that an agent may read: copies in the dispatch's folder."""
 
     shown: Mapping[str, str | tuple[str, ...]]
+    known: tuple[str, ...] = ()
+    """Those of it that are only to be looked up."""
 
     @classmethod
-    def copied(cls, artifacts: Mapping[str, Sequence[Path]], folder: Path, box: Box) -> Artifacts:
-        """Copy *artifacts* into the dispatch's folder and return them."""
+    def copied(
+        cls, artifacts: Mapping[str, Sequence[Path]], folder: Path, box: Box, known: Collection[Path] = ()
+    ) -> Artifacts:
+        """Copy *artifacts* into the dispatch's folder and return them; of *known* ones it is said that they are."""
         root = folder / "artifacts"
         root.mkdir()
         shown = box.inside(root, ARTIFACTS)
@@ -53,7 +57,8 @@ class Artifacts:
                 found[name] = inside
             elif inside:
                 found[name] = inside[0]
-        return cls(found)
+        looked_up = (shown / name / path.name for name, paths in artifacts.items() for path in paths if path in known)
+        return cls(found, tuple(map(str, looked_up)))
 
 
 def document_of(
@@ -101,7 +106,11 @@ def document_of(
         artifacts=dict(artifacts.shown),
         write=_write_list(spec, request),
         area=tuple(one.text for one in request.area or ()),
-        report_schema=report_schema(request.kind, request.role, request.question, asks=request.asks),
+        known=artifacts.known,
+        to_answer=request.to_answer,
+        report_schema=report_schema(
+            request.kind, request.role, request.question, asks=request.asks, without=request.without
+        ),
     )
     prompt = build_prompt(spec, template, document, why=why, extra=request.extra, instructions=instructions)
     return document.model_copy(update={"prompt": prompt})

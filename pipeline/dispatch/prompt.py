@@ -19,6 +19,8 @@ from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_contra
 from pipeline.policy.scope import Action
 from pipeline.reports.fields import RelPath
 from pipeline.reports.kinds import KINDS
+from pipeline.reports.questions import questions_md
+from pipeline.reports.reviews import ToAnswer
 from pipeline.reports.schema_summary import shape
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Question, Role
@@ -84,8 +86,10 @@ class DispatchDocument(BaseModel):
     reask: str | None = None
     workspace: AbsolutePath
     artifacts: dict[str, AbsolutePath | tuple[AbsolutePath, ...]]
+    known: tuple[AbsolutePath, ...] = ()
     write: tuple[WriteGrant, ...] = ()
     area: tuple[str, ...] = ()
+    to_answer: tuple[ToAnswer, ...] = ()
     prompt: str = ""
     report_schema: dict[str, Any]
 
@@ -214,6 +218,7 @@ def _here(document: DispatchDocument, template: Template, *, why: str, extra: st
         f"Workspace: `{document.workspace}`",
         f"Artifacts:\n{_artifacts(document, template)}",
         _write(document),
+        questions_md(document.to_answer, document.report_schema),
         extra,
     )
     return "\n\n".join(part for part in parts if part)
@@ -227,12 +232,16 @@ def _told(complaint: str) -> str:
 
 def _artifacts(document: DispatchDocument, template: Template) -> str:
     lines: list[str] = []
+    looked_up: list[str] = []
     for name, paths in document.artifacts.items():
         several = (paths,) if isinstance(paths, str) else paths
-        lines += [f"* `{name}`: `{_absolute(path)}`" for path in several]
-        if name in template.artifacts:  # `agents try` hands over what a person names
-            lines.append(f"  {template.artifacts[name]}")
-    return "\n".join(lines)
+        named = {path: f"* `{name}`: `{_absolute(path)}`" for path in several}
+        given = [line for path, line in named.items() if path not in document.known]
+        looked_up += [line for path, line in named.items() if path in document.known]
+        if given and name in template.artifacts:  # `agents try` hands over what a person names
+            given.append(f"  {template.artifacts[name]}")
+        lines += given
+    return "\n".join(lines) + (f"\n\n{_LOOKED_UP}\n" + "\n".join(looked_up) if looked_up else "")
 
 
 def _write(document: DispatchDocument) -> str:
@@ -286,6 +295,7 @@ def _shape(schema: Mapping[str, object]) -> str:
     return f"{_REPORT}:\n\n```\n{shape(schema)}\n```"
 
 
+_LOOKED_UP: Final = "To look up, not to be read again (you know it, or `changes` has what is new of it):"
 _PATTERNS: Final = (
     "A plain path is the file or all below the folder; `?` is one character, `*` several within a name, `**` several "
     "folders. No pattern covers a test, or a file that controls tests, builds, checks or agents."

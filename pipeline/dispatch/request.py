@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pipeline.process import Mount
     from pipeline.reports.decode import Malformed
     from pipeline.reports.fields import Report
+    from pipeline.reports.reviews import ToAnswer
     from pipeline.routing.vocabulary import Question, Role
     from pipeline.scheduling.patterns import Pattern
 
@@ -114,6 +115,9 @@ class Request:
         extra: Short context that only this dispatch has.
         tools: What the project's own tools need in the box, given the view's mount.
         asks: Whether the answer may be a question to a person.
+        to_answer: What the report has to answer in `criteria`; without one of these it does not count.
+        without: Optional fields of the report that are not asked for.
+        known: Artifacts that the role had before as they are, or that say more than what it is to read: to look up.
         reasks: How often the slot may be asked again beside what the matrix grants; for what it routes nothing on.
     """
 
@@ -130,4 +134,7 @@ class Request:
     extra: str = ""
     tools: Callable[[Mount], Tools] | None = None
     asks: bool = False
+    to_answer: tuple[ToAnswer, ...] = ()
+    without: frozenset[str] = frozenset()
+    known: frozenset[Path] = frozenset()
     reasks: int = 0

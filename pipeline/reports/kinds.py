@@ -27,7 +27,7 @@ from pipeline.reports.work import Blocked, CannotProceed, Changed, Complete, Inc
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 _WRITE_TESTS: Final = Annotated[ReadyTests | NotTestable | Blocked, Field(discriminator="verdict")]
 _MAKE: Final = Annotated[Complete | Incomplete | CannotProceed, Field(discriminator="result")]
@@ -137,7 +137,14 @@ def report_type(kind: str, role: Role, question: Question | None = None) -> Type
     return _adapter(kind, Role(role), None if question is None else Question(question))
 
 
-def report_schema(kind: str, role: Role, question: Question | None = None, *, asks: bool = False) -> dict[str, Any]:
+def report_schema(
+    kind: str,
+    role: Role,
+    question: Question | None = None,
+    *,
+    asks: bool = False,
+    without: Collection[str] = (),
+) -> dict[str, Any]:
     """Return the JSON Schema of the answer, as the agent gets it.
 
     Args:
@@ -145,13 +152,14 @@ def report_schema(kind: str, role: Role, question: Question | None = None, *, as
         role: Of whom.
         question: For kind `judge`.
         asks: Whether the answer may be a question to a person (`question`).
+        without: Optional fields of the report that this request does not ask for.
 
     Raises:
         LookupError: nobody may be asked this.
     """
     schema: dict[str, Any] = json.loads(_schema(kind, Role(role), None if question is None else Question(question)))
-    if not asks:
-        schema.get("properties", {}).pop("question", None)
+    for name in (*without, *(() if asks else ("question",))):
+        schema.get("properties", {}).pop(name, None)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 

@@ -65,6 +65,17 @@ class MetCriterion(StrictModel):
     note: str = ""
 
 
+class ToAnswer(StrictModel):
+    """What a final review answers in `criteria`: a criterion of a task; `faults` for functions without a telling test.
+
+    The request names each of these, the form begins with them, and without one of them a report is refused.
+    """
+
+    task: str
+    id: str
+    text: str
+
+
 class ResultReview(CheckReview):
     """Kind `review-result` by @check."""
 
@@ -72,14 +83,42 @@ class ResultReview(CheckReview):
 
 
 class SplitAnswers(StrictModel):
-    """The six questions of the split review (ADR-9, ADR-R2); yes, no, or a sentence."""
+    """The six questions of a review of tasks (ADR-9, ADR-R2); yes, no, or a sentence.
 
-    coverage: bool | str = ""
-    overlap: bool | str = ""
-    single_purpose: bool | str = ""
-    contracts: bool | str = ""
-    testable: bool | str = ""
-    test_approach: bool | str = ""
+    What each asks is said to whoever has the field: the description goes into the prompt.
+    """
+
+    coverage: Annotated[bool | str, Field(description="does every criterion of the issue land in a task?")] = ""
+    overlap: Annotated[
+        bool | str,
+        Field(description="is no work and no file in two tasks, except where one depends on the other?"),
+    ] = ""
+    single_purpose: Annotated[
+        bool | str,
+        Field(
+            description="is each task one coherent change of ten to thirty minutes that leaves the suite sound?",
+        ),
+    ] = ""
+    contracts: Annotated[
+        bool | str,
+        Field(
+            description="is what one task relies on written in both tasks, in the same words, with the same signatures?"
+        ),
+    ] = ""
+    testable: Annotated[
+        bool | str,
+        Field(
+            description="can each acceptance criterion be seen to fail, or, where it says what stays as it is, be held "
+            "by a guard?"
+        ),
+    ] = ""
+    test_approach: Annotated[
+        bool | str,
+        Field(
+            description="will the test files named, with the symbols listed, exercise the behaviour rather than its "
+            "structure; is `evidence: regression` only where no behaviour changes?"
+        ),
+    ] = ""
 
 
 class SplitReview(CheckReview):

@@ -74,14 +74,13 @@ def accepted(asked: Asked, content: Mapping[str, Any], *, prior: bool) -> dict[s
     found = dict(content)
     if found.get("verdict") != Verdict.ACCEPTABLE.value:
         return found
-    tasks = tasks_of(asked)
-    if asked.kind in _ANSWERED and tasks:
+    if asked.kind in _ANSWERED and "answers" not in asked.without:
         found["answers"] = {**dict.fromkeys(SplitAnswers.model_fields, True), **found.get("answers", {})}
-    if asked.kind == "review-result" and tasks:
+    if asked.to_answer:
         said = list(found.get("criteria", ()))
         known = {(one.get("task"), one.get("id")) for one in said}
-        met = [{"task": task.id, "id": one.id, "met": True} for task in tasks for one in task.criteria]
-        found["criteria"] = [*said, *(one for one in met if (one["task"], one["id"]) not in known)]
+        left = (one for one in asked.to_answer if one.id != criteria.FAULTS and (one.task, one.id) not in known)
+        found["criteria"] = [*said, *({"task": one.task, "id": one.id, "met": True} for one in left)]
     if prior and (open_ones := open_findings(asked)):
         found["prior"] = [{"id": one.id, "status": "resolved"} for one in open_ones]
     return found
@@ -133,8 +132,8 @@ def _refusals(asked: Asked) -> list[Callable[[Report], Malformed | None]]:
         case "write-tests" if tasks:
             return [partial(criteria.unshown, tasks[0])]
         case "review-result":
-            return [partial(criteria.unanswered, tasks, {})]
-        case "review-plan" | "review-split" if tasks and not asked.reask and not open_findings(asked):
+            return [partial(criteria.unanswered, asked.to_answer)]
+        case "review-plan" | "review-split" if "answers" not in asked.without and not asked.reask:
             return [open_questions]
         case _:
             return []

@@ -9,8 +9,6 @@ from pipeline.policy.characters import visible
 from pipeline.reports.form_fields import blanks_of
 from pipeline.reports.form_reader import read_form
 from pipeline.reports.form_text import form_text, marked, unmarked, with_head
-from pipeline.reports.kinds import report_schema
-from pipeline.routing.vocabulary import Role
 from pipeline.service import human_report
 from pipeline.service.earlier_try import came_back, previous_report
 
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.reports.form_fields import Blank
     from pipeline.reports.form_reader import Filled
     from pipeline.reports.schema_errors import Fault
+    from pipeline.reports.tasks import Criterion
     from pipeline.service.earlier_try import PreviousReport
 
 _SHOWN: Final = 20
@@ -99,18 +98,15 @@ class ReportForm:
         return told
 
     def _blank(self) -> Blank:
-        blank = blanks_of(report_schema(self.asked.kind, self.asked.role, self.asked.question))
-        blank = blank.without("task") if human_report.wants_no_task(self.asked) else blank
-        blank = blank if human_report.open_findings(self.asked) else blank.without("prior")
-        return blank if human_report.tasks_of(self.asked) else blank.without("answers")
+        blank = blanks_of(self.asked.report_schema)
+        return blank.without("task") if human_report.wants_no_task(self.asked) else blank
 
     def _begun(self) -> dict[str, list[dict[str, str]]]:
-        criteria = [(task.id, one.id) for task in human_report.tasks_of(self.asked) for one in task.criteria]
         begun: dict[str, list[dict[str, str]]] = {}
-        if self.asked.kind == "review-result" and self.asked.role is Role.CHECK:
-            begun["criteria"] = [{"task": task, "id": one} for task, one in criteria]
+        if self.asked.to_answer:
+            begun["criteria"] = [{"task": one.task, "id": one.id} for one in self.asked.to_answer]
         if self.asked.kind == "write-tests":
-            begun["criteria"] = [{"id": one} for _, one in criteria]
+            begun["criteria"] = [{"id": one.id} for one in self._criteria()]
         begun["prior"] = [{"id": one.id} for one in human_report.open_findings(self.asked)]
         return begun
 
@@ -123,12 +119,15 @@ class ReportForm:
         known = {one["id"] for one in said}
         return {**previous.report, "criteria": [*said, *(one for one in begun["criteria"] if one["id"] not in known)]}
 
+    def _criteria(self) -> list[Criterion]:
+        return [one for task in human_report.tasks_of(self.asked) for one in task.criteria]
+
     def _notes(self) -> dict[str, list[str]]:
-        tasks = human_report.tasks_of(self.asked)
-        criteria = [visible(f"task {task.id}, {one.id}: {one.text}") for task in tasks for one in task.criteria]
+        shown = [f"{one.id}: {one.text}" for one in self._criteria()] if self.asked.kind == "write-tests" else []
+        met = [f"task {one.task}, {one.id}: {one.text}" for one in self.asked.to_answer]
         open_ones = human_report.open_findings(self.asked)
         return {
-            "criteria": criteria,
+            "criteria": list(map(visible, (*shown, *met))),
             "prior": [visible(f"{one.id} [{one.severity}] {one.title}") for one in open_ones],
         }
 

@@ -24,7 +24,7 @@ from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps import own_steps
-from pipeline.steps.asking.criteria import unanswered
+from pipeline.steps.asking.criteria import to_answer, unanswered
 from pipeline.steps.asking.judgements import already_name
 from pipeline.steps.asking.reviews import (
     Review,
@@ -66,8 +66,9 @@ async def run(ctx: Context) -> Event:
         measured = await project_checks.new_failures(ctx, start, head)
     except UnmeasurableError as error:
         return error.event
-    accept = partial(unanswered, *_to_answer(ctx)) if review.number == 1 else None
-    answers = await ask_reviewers(review, "review-result", head, _artifacts(ctx, review), accept)
+    wanted = to_answer(*_done(ctx)) if review.is_first else ()
+    accept = partial(unanswered, wanted)
+    answers = await ask_reviewers(review, "review-result", head, _artifacts(ctx, review), accept, wanted)
     if isinstance(answers, Event):
         return answers
     check = check_of(answers)
@@ -96,7 +97,7 @@ async def run(ctx: Context) -> Event:
     )
 
 
-def _to_answer(ctx: Context) -> tuple[list[Task], dict[str, tuple[str, ...]]]:
+def _done(ctx: Context) -> tuple[list[Task], dict[str, tuple[str, ...]]]:
     """Return the tasks that were done, and of each the changed functions of which no test notices anything."""
     tasks = [ctx.task(task.id) for task in ctx.state.done_tasks]
     found = {task.id: read_evidence(ctx, task.id) for task in tasks}

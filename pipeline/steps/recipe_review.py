@@ -19,10 +19,12 @@ from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.info import DispatchResult
+from pipeline.steps.asking.known_artifacts import known_artifacts, last_answered
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.recipe_dispatch import REVIEW, asked, evidence_of, handed, not_counting
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pipeline.reports.fields import Report
@@ -81,7 +83,9 @@ class _Review:
             artifacts |= self._for_check()
         accept = self._forgotten if role is Role.CHECK and not self.again else None
         there = {name: paths for name, paths in artifacts.items() if paths}
-        return Request(role, REVIEW, self.ctx.tree, artifacts=there, accept=accept)
+        without = frozenset[str]() if self.ledger.open else frozenset({"prior"})
+        known = self._known(role, there)
+        return Request(role, REVIEW, self.ctx.tree, artifacts=there, accept=accept, without=without, known=known)
 
     def event(self, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
         """Write what the reviews mean down, and return it."""
@@ -107,6 +111,14 @@ class _Review:
         names += [name for name in self.ctx.run.artifacts if name.startswith(f"{self.folder}/accept-")][-1:]
         evidence = (*names, *(evidence_of(one) for one in (check, simplify) if one is not None))
         return StepEvent(signal=_signal(outcome, ledger), note=_note(outcome, ledger), evidence=evidence)
+
+    def _known(self, role: Role, artifacts: Mapping[str, Sequence[Path]]) -> frozenset[Path]:
+        """Return what a reviewer need not read again: all but what changed since its last review of this work."""
+        run, asked_before = self.ctx.run, (role, self.ctx.lane_name, REVIEW)
+        last = last_answered(run.records.values(), run.results, asked_before, self.ctx.lane.visit)
+        if self.number == 1 or last is None:
+            return frozenset()
+        return known_artifacts(self.ctx.path(f"dispatches/{last}/artifacts"), artifacts, {"diff"})
 
     def _work(self) -> dict[str, list[Path]]:
         name = self.ctx.lane_name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.request import Request
 from pipeline.reports import reduce
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
@@ -26,7 +25,7 @@ async def run(ctx: Context) -> Event:
     artifacts |= task_artifacts(ctx, review, {name: ctx.task(name) for name in ctx.state.queue})
     artifacts |= review.changes("\n".join(ctx.read(f"task-{name}.md") for name in ctx.state.queue))
     accept = both(review.forgotten, partial(unfounded, review))
-    asked = Request(Role.CHECK, "review-split", ctx.state.head, artifacts=artifacts, accept=accept)
+    asked = review.request(Role.CHECK, "review-split", ctx.state.head, artifacts, accept=accept)
     answer = await ask(ctx, asked)
     if isinstance(answer, Event):
         return answer

@@ -27,6 +27,7 @@ from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.gate import Policy
 from pipeline.outcomes import Reason
 from pipeline.policy.scope import Action, Grant, TestScope, Writes
+from pipeline.reports.reviews import ToAnswer
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Question, Role, Signal
@@ -62,6 +63,8 @@ def lay_out(
     *,
     number: int = 3,
     question: Question | None = None,
+    without: tuple[str, ...] = ("answers",),
+    to_answer: tuple[ToAnswer, ...] = (),
 ) -> Desk:
     """Lay out a desk as the backend does for a dispatch of run-GAL-1 that waits."""
     dispatch = f"{number:03}-step-{role}"
@@ -81,6 +84,8 @@ def lay_out(
         token="t",
         base="b",
         exchange=str(exchange),
+        without=without,
+        to_answer=to_answer,
     )
     desk.ask(asked)
     (exchange / POINTER).write_text(str(desk.folder))
@@ -207,6 +212,43 @@ def test_a_re_review_answers_for_each_open_blocker(repository: Repository, tmp_p
     assert not desk.report.exists()
     resolved = [{"id": f"plan-1-0{number}", "status": "resolved"} for number in (1, 2)]
     assert hand_in("--verdict", "acceptable")["report"] == {"verdict": "ACCEPTABLE", "prior": resolved}
+
+
+CRITERIA = (
+    ToAnswer(task="1", id="C1", text="a"),
+    ToAnswer(task="1", id="C2", text="b"),
+    ToAnswer(task="1", id="faults", text="no test notices a fault in app"),
+)
+
+
+def test_a_review_answers_for_what_it_is_asked_for_and_its_form_has_nothing_else(
+    repository: Repository, tmp_path: Path
+) -> None:
+    first = lay_out(repository, Role.CHECK, "review-result", without=("prior",), to_answer=CRITERIA)
+    form = form_of(first)
+    assert "- task: 1\n    id: C2\n" in form
+    assert "task 1, faults: no test notices" in form
+    assert "prior:" not in form
+    assert "task 1, faults" in message("--verdict", "acceptable"), "nobody says for you why no test has to notice"
+    again = lay_out(repository, Role.CHECK, "review-result", number=4, without=("criteria",))
+    tasks = Path(asked_at(again).exchange).parent / "artifacts/tasks"
+    tasks.mkdir(parents=True)
+    body = "# Task 1\n\n## Acceptance Criteria\n\n- [ ] C1: a\n- [ ] C2: b\n"
+    (tasks / "task-1.md").write_text(task_md(Task(id="1", title="t", files=(), test_files=(), body=body)))
+    assert "criteria" not in form_of(again)
+    report = tmp_path / "report.json"
+    report.write_text('{"verdict": "ACCEPTABLE"}')
+    assert hand_in("--report", str(report), cwd=again.files)["report"] == {"verdict": "ACCEPTABLE"}
+
+
+def asked_at(desk: Desk) -> Asked:
+    asked = desk.asked()
+    assert asked is not None
+    return asked
+
+
+def form_of(desk: Desk) -> str:
+    return ReportForm(desk, asked_at(desk), Difference((), (), {}, {})).opened()
 
 
 @pytest.mark.broad

@@ -25,6 +25,7 @@ from pipeline.policy.scope import Action
 from pipeline.reports.decode import Malformed
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
+from pipeline.reports.questions import questions_md
 from pipeline.reports.schema_summary import shape
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.matrix import BOUNDS
@@ -135,6 +136,7 @@ def test_the_prose_names_each_required_field(kind: str, role: Role, question: Qu
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 def test_the_prose_names_each_field_that_the_role_may_fill(kind: str, role: Role, question: Question | None) -> None:
     prose = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
+    prose += questions_md((), report_schema(kind, role, question))
     fields = fields_of(kind, role, question)
     assert [field for field in sorted(fields) if not re.search(rf"[`\"]{field}[`\"]", prose)] == []
 
@@ -341,8 +343,8 @@ def test_the_document_has_the_keys_of_the_contract() -> None:
     grant = WriteGrant(path="a", action=Action.CREATE)
     written = json.loads(document("judge", Role.CHECK, Question.AMEND, write=(grant,)).to_json())
     assert " ".join(written) == (
-        "schema run_id issue dispatch step phase role kind question task attempt reask workspace artifacts write "
-        "area prompt report_schema"
+        "schema run_id issue dispatch step phase role kind question task attempt reask workspace artifacts known "
+        "write area to_answer prompt report_schema"
     )
     assert written["schema"] == "redfirst.dispatch/1"
     assert written["write"] == [{"path": "a", "action": "create"}]

@@ -45,10 +45,18 @@ class Dispatch:
         _, _, here = prompt.rpartition("\n# This request: ")
         listed = re.findall(r"^\* `(\w+)`: `(/[^`]*)`\n(?:  (\S))?", here, re.MULTILINE)
         assert {name for name, _, _ in listed} == set(there), self.folder
-        assert {name for name, _, said in listed if said} == set(there), "each has a sentence"
+        read, looked_up = here.partition("\nTo look up, ")[::2]
+        to_read = {name for name in there if f"* `{name}`: `/" in read}
+        assert {name for name, _, said in listed if said} == to_read, "each that is to be read has a sentence"
+        assert set(re.findall(r"`(/[^`]*)`", looked_up)) >= set(self.document["known"])
         assert len(listed) == sum(map(len, there.values()))
         empty = [str(file) for files in there.values() for file in files if not file.read_text("utf-8").strip()]
         assert empty == [], self.folder
+
+    @property
+    def known(self) -> set[str]:
+        """Return the artifacts that are only to be looked up, as `name/file`."""
+        return {"/".join(path.split("/")[-2:]) for path in self.document["known"]}
 
     def text(self, artifact: str) -> str:
         """Return all the text of one artifact; the document must offer exactly the files that lie there."""

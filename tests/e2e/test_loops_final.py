@@ -142,6 +142,14 @@ def test_later_final_reviews_see_what_changed_and_the_open_findings(parked: Play
     assert first.artifacts == {"issue", "plan", "tasks", "evidence", "diff", "probes"}
     assert {"changes", "open_findings", "not_testable"} <= second.artifacts
     assert "-    return 1 # FORBIDDEN" in second.text("changes")
+    for again in (second, third):
+        again.assert_artifact_rule()
+        assert again.known >= {"issue/issue.md", "plan/plan.md", "tasks/task-1.md", "evidence/task-1.md"}
+        assert any(name.startswith("diff/") for name in again.known), "what is new of it stands in `changes`"
+        assert not again.known & {"changes/final-2-changes.patch", "changes/final-3-changes.patch"}
+    assert "tasks/task-fix-1.md" not in second.known, "it is new"
+    assert "tasks/task-fix-1.md" in third.known
+    assert first.known == set()
     assert "final-1-01 [HIGH] check fails" in second.text("open_findings")
     assert "test_is_positive" in third.text("changes")
 

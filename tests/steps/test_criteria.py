@@ -8,7 +8,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Role
-from pipeline.steps.asking.criteria import unanswered, unshown
+from pipeline.steps.asking.criteria import to_answer, unanswered, unshown
 
 BODY = "# Task 1: greet\n\n## Acceptance Criteria\n\n- [ ] C1: greets by name\n- [ ] refuses an empty name\n"
 TASK = Task(id="1", title="greet", files=(), test_files=(), body=BODY)
@@ -26,7 +26,7 @@ def ready(criteria: object, task: Task = TASK) -> Malformed | None:
 def review(criteria: object, verdict: str = "ACCEPTABLE", task: Task = TASK) -> Malformed | None:
     report = parse_report("review-result", Role.CHECK, None, {"verdict": verdict, "criteria": criteria})
     assert not isinstance(report, Malformed), report
-    return unanswered([task], {}, report)
+    return unanswered(to_answer([task], {}), report)
 
 
 def test_criteria_count_whoever_wrote_them() -> None:

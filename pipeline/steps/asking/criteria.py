@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.red import may_change
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
-from pipeline.reports.reviews import ResultReview
+from pipeline.reports.reviews import ResultReview, ToAnswer
 from pipeline.reports.work import ReadyTests
 
 if TYPE_CHECKING:
@@ -73,25 +73,27 @@ def _is_called(record: TestRecord, name: str) -> bool:
     return may_change(record, frozenset({name})) or record.last_name == name
 
 
-def unanswered(tasks: Sequence[Task], unnoticed: Mapping[str, Sequence[str]], report: Report) -> Malformed | None:
-    """Return what is wrong with a final review that does not answer for each criterion of tasks with several.
+def to_answer(tasks: Sequence[Task], unnoticed: Mapping[str, Sequence[str]]) -> tuple[ToAnswer, ...]:
+    """Return what the first final review answers: the criteria of tasks with several, and functions without a test.
 
     Args:
         tasks: What was done.
         unnoticed: By task, the changed functions of which no test notices anything: for these a reason is wanted.
-        report: Of a reviewer.
     """
+    several = [task for task in tasks if len(task.criteria) > 1]  # for one the verdict answers
+    wanted = [ToAnswer(task=task.id, id=one.id, text=one.text) for task in several for one in task.criteria]
+    for task, functions in unnoticed.items():
+        text = f"no test notices a fault in {', '.join(functions)}; a `note` in any case"
+        wanted.append(ToAnswer(task=task, id=FAULTS, text=text))
+    return tuple(wanted)
+
+
+def unanswered(wanted: Sequence[ToAnswer], report: Report) -> Malformed | None:
+    """Return what is wrong with a final review that leaves out one of *wanted*."""
     if not isinstance(report, ResultReview):
         return None
-    several = [task for task in tasks if len(task.criteria) > 1]  # for one the verdict answers
-    wanted = {(task.id, criterion.id): criterion.text for task in several for criterion in task.criteria}
-    answered = {(answer.task, answer.id) for answer in report.criteria}
-    for task, functions in unnoticed.items():
-        wanted[task, FAULTS] = f"no test notices a fault in {', '.join(functions)}"
-        answered -= {(each.task, each.id) for each in report.criteria if each.id == FAULTS and not each.note.strip()}
-    left = "; ".join(
-        f"task {task}, {name} ({text})" for (task, name), text in wanted.items() if (task, name) not in answered
-    )
+    answered = {(each.task, each.id) for each in report.criteria if each.id != FAULTS or each.note.strip()}
+    left = "; ".join(f"task {one.task}, {one.id} ({one.text})" for one in wanted if (one.task, one.id) not in answered)
     if left:
         return Malformed(
             f"No answer is given for {left}. `criteria` takes one entry for each criterion of each task: `task`, `id`, "

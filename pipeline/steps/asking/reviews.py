@@ -14,6 +14,7 @@ from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.lookup import counter_key
 from pipeline.routing.vocabulary import Loop, Role, Step
 from pipeline.steps.asking.dispatches import ask_all
+from pipeline.steps.asking.known_artifacts import known_artifacts, last_answered
 from pipeline.steps.asking.review_record import ReviewRecord
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pipeline.reports import reduce
     from pipeline.reports.fields import Report
     from pipeline.reports.reduce import Reviewed
+    from pipeline.reports.reviews import ToAnswer
     from pipeline.routing.state import Event
     from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
@@ -36,6 +38,13 @@ _STAGES = {
     Step.FINAL_REVIEW: (Stage.FINAL, Loop.FINAL_REVIEW),
 }
 
+
+_COVERED: Final = {
+    Stage.PLAN: frozenset({"plan", "tasks"}),
+    Stage.SPLIT: frozenset({"tasks"}),
+    Stage.FINAL: frozenset({"diff"}),
+}
+"""The artifacts of which `changes` has what is new."""
 
 _SAME: Final = "Nothing was changed since your last review.\n"
 
@@ -85,6 +94,43 @@ class Review:
 
     def _reviewed(self, ordinal: int) -> str:
         return f"reviews/{self.stage}-{ordinal}-reviewed.md"
+
+    def request(
+        self,
+        role: Role,
+        kind: str,
+        tree: str,
+        artifacts: Mapping[str, list[Path]],
+        *,
+        about: tuple[str, ...] = (),
+        accept: Refusal | None = None,
+        to_answer: tuple[ToAnswer, ...] = (),
+    ) -> Request:
+        """Return what a reviewer is asked: its report has the fields that this review needs, and no others."""
+        asked_for = {
+            "prior": bool(self.ledger.open),
+            "criteria": bool(to_answer),
+            "answers": self.is_first and "tasks" in artifacts,
+        }
+        return Request(
+            role,
+            kind,
+            tree,
+            artifacts=artifacts,
+            about=about,
+            accept=accept,
+            to_answer=to_answer,
+            without=frozenset(name for name, is_asked in asked_for.items() if not is_asked),
+            known=self._known(role, kind, artifacts),
+        )
+
+    def _known(self, role: Role, kind: str, artifacts: Mapping[str, list[Path]]) -> frozenset[Path]:
+        """Return what a reviewer need not read again: all but what changed since its last review of this loop."""
+        run, asked = self.ctx.run, (role, self.step.value, kind)
+        last = last_answered(run.records.values(), run.results, asked, self.ctx.lane.visit)
+        if self.is_first or last is None:
+            return frozenset()
+        return known_artifacts(self.ctx.path(f"dispatches/{last}/artifacts"), artifacts, _COVERED[self.stage])
 
     def forgotten(self, report: Report) -> Malformed | None:
         """Return what is missing in a review that accepts and leaves a blocker unanswered; None once it was told.
@@ -170,16 +216,17 @@ async def ask_reviewers(
     tree: str,
     artifacts: Mapping[str, list[Path]],
     accept: Refusal | None = None,
+    to_answer: tuple[ToAnswer, ...] = (),
 ) -> list[Answer] | Event:
     """Ask @check, whose report *accept* may refuse, and @simplify unless it is off, left out, or not in the recipe."""
     ctx = review.ctx
     about = tuple(file.path for task in ctx.state.done_tasks for file in ctx.task(task.id).files)
     accepts = both(review.forgotten, accept)
-    asks = [Request(Role.CHECK, kind, tree, artifacts=artifacts, about=about, accept=accepts)]
+    asks = [review.request(Role.CHECK, kind, tree, artifacts, about=about, accept=accepts, to_answer=to_answer)]
     wanted = Role.SIMPLIFY in ctx.state.phases.slots(ctx.lane.step)
     if wanted and not ctx.role_is_off(Role.SIMPLIFY) and Role.SIMPLIFY not in ctx.lane.left_out:
         fewer = {name: paths for name, paths in artifacts.items() if name in _FOR_ADVICE}
-        asks.append(Request(Role.SIMPLIFY, kind, tree, artifacts=fewer, about=about))
+        asks.append(review.request(Role.SIMPLIFY, kind, tree, fewer, about=about))
     return await ask_all(ctx, asks)
 
 
