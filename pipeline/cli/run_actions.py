@@ -203,6 +203,7 @@ def run_text(document: RunDocument) -> str:
         lines.append(f"  not before {moment_words(document.not_before)}: then the limit of the account ends; {_BY}")
     lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
     lines += [f"  filed {issue}" for issue in document.follow_ups]
+    lines += [f"  tests dropped: {several_lines(line)}" for line in document.dropped_tests]
     lines += [f"  blocker on record: {finding}" for finding in document.blockers]
     lines += [f"  {label}: {text}" for label, text in (reading_rows(gate) if gate else ())]
     lines.append(f"  {duration(document.seconds)}, {document.spent}")

@@ -34,6 +34,7 @@ def page_of(document: ShowDocument) -> Page:
         reading_rows(document.at_gate) if document.at_gate else [],
         [("blocker", finding_text(finding)) for finding in document.blockers],
         [("task", line) for line in map(_task_line, document.tasks)],
+        [("dropped", visible(line)) for line in document.dropped_tests],
         _last_reviews(document),
         [("filed", ", ".join(map(visible, document.follow_ups)))] if document.follow_ups else [],
     ]
@@ -54,6 +55,7 @@ def whole_text(document: ShowDocument, width: int | None = None) -> str:
         _section("Tasks", [line for task in document.tasks for line in task_text(task)]),
         _section("Reviews", [line for review in document.reviews for line in _review_text(review)]),
         _section("Blockers on record", [finding_text(finding) for finding in document.blockers]),
+        _section("Tests dropped", list(map(visible, document.dropped_tests))),
         _section("Limits used", [str(counter) + ("" if counter.holds else ", past") for counter in document.counters]),
         _section("Dispatches", [line for dispatch in document.dispatches for line in dispatch_text(dispatch)]),
         _section(

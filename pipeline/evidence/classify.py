@@ -41,6 +41,20 @@ def classify(record: TestRecord, context: Context) -> Classified:
     return found
 
 
+def fails_by_itself(record: TestRecord, context: Context) -> bool:
+    """Return whether a test fails by its own judgement: it looked at what the code did, and did not find it right.
+
+    That is a legal RED whose decisive frame is the test's, so no error that is thrown out of the code. Whatever a test
+    looks at, that one ends it when the code is broken enough.
+    """
+    if record.outcome is not Ended.FAILED or record.fault is None:
+        return False
+    frame = record.fault.last_own_frame
+    found = classify(record, context)
+    own = frame is not None and not context.is_production(frame)
+    return own and found.legal and found.cls is RedClass.ASSERTION_MISMATCH
+
+
 def reaches_symbol(record: TestRecord, context: Context) -> bool:
     """Return whether a test entered one of the task's symbols, or started a process that may have."""
     frames = record.fault.frames if record.fault is not None else ()

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.evidence.freeze import digest
 from pipeline.evidence.red_tests import RedTests
-from pipeline.measure.probes.evidence import ProbeEvidence
+from pipeline.measure.probes.evidence import NoticingEvidence, ProbeEvidence
 from pipeline.reports.work import ShownCriterion
 
 
@@ -48,6 +48,8 @@ class TaskEvidence(BaseModel):
     """The tests that show each acceptance criterion, by @test's account; all of them exist."""
     reworked: tuple[str, ...] = ()
     """The checks loosened in tests of this run that @check sent back: rewritten on request, so no accusation."""
+    noticing: NoticingEvidence | None = None
+    """What the tests notice that pass over the code as it is; None where a test was RED, or there is none."""
     not_testable: Mapping[str, object] | None = None
     judged_by: str | None = None
     green: GreenEvidence | None = None

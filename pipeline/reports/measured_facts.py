@@ -13,6 +13,9 @@ class WriteTestsFacts:
         env_broken: The tests cannot run for a reason outside the repository.
         any_change: Something was admitted.
         all_new_pass: There are new ids and every one passes.
+        adds_tests: Tests that pass are what the task is for: it changes no code.
+        unnoticed: None of them notices any of the faults that were put into the code.
+        doubtful: One of them notices none, or none could be tried.
         structural_only: Tests never reach production code, or pass on stubs.
         illegal_red: A new test function has no legal RED.
         red_unstable: Two runs disagree.
@@ -23,6 +26,9 @@ class WriteTestsFacts:
     env_broken: bool = False
     any_change: bool = True
     all_new_pass: bool = False
+    adds_tests: bool = False
+    unnoticed: bool = False
+    doubtful: bool = False
     structural_only: bool = False
     illegal_red: bool = False
     red_unstable: bool = False

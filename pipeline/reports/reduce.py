@@ -115,8 +115,11 @@ _DIAGNOSES: Final[dict[str, Signal]] = {
 }
 
 
-def diagnosis(report: Diagnosis, *, after_passes_already: bool) -> Signal | Malformed:
-    """Return the signal of a diagnosis; `already_done` counts only if the new tests were measured to pass."""
+def diagnosis(report: Diagnosis, *, after_passes_already: bool, notices: bool = False) -> Signal | Malformed:
+    """Return the signal of a diagnosis; `already_done` counts only if the new tests were measured to pass.
+
+    Those that were measured to notice faults (*notices*) are kept then.
+    """
     signal = _DIAGNOSES[report.diagnosis]
     if signal is Signal.ALREADY_DONE and not after_passes_already:
         accepted = ", ".join(word for word in _DIAGNOSES if word != "already_done")
@@ -125,7 +128,7 @@ def diagnosis(report: Diagnosis, *, after_passes_already: bool) -> Signal | Malf
             f"accepted here are {accepted}.",
             "/diagnosis",
         )
-    return signal
+    return Signal.TESTS_KEPT if signal is Signal.ALREADY_DONE and notices else signal
 
 
 def amend(report: Acceptance) -> Signal:
@@ -156,8 +159,11 @@ def write_tests(report: WriteTestsReport, facts: WriteTestsFacts, *, plan_files:
 
 
 def _red(report: ReadyTests, facts: WriteTestsFacts) -> Signal:
-    if facts.all_new_pass and facts.any_change:
+    passes = facts.all_new_pass and facts.any_change
+    if passes and not facts.adds_tests:
         return Signal.PASSES_ALREADY
+    if passes and facts.unnoticed:
+        return Signal.UNNOTICED_FAULTS
     if facts.structural_only:
         return Signal.STRUCTURAL_ONLY
     if facts.illegal_red or not facts.any_change:
@@ -166,7 +172,11 @@ def _red(report: ReadyTests, facts: WriteTestsFacts) -> Signal:
         return Signal.RED_UNSTABLE
     if facts.changed_old_test:
         return Signal.CHANGED_OLD_TEST
-    return Signal.DISPUTED if report.escalate_to_check or facts.borrowed else Signal.RED
+    if report.escalate_to_check or facts.borrowed:
+        return Signal.DISPUTED
+    if passes:
+        return Signal.TESTS_DOUBTFUL if facts.doubtful else Signal.TESTS_KEPT
+    return Signal.RED
 
 
 _ESCALATIONS: Final[dict[str, Signal]] = {

@@ -163,6 +163,17 @@ def moves_tests(task: TaskHead) -> bool:
     return any(change.action is Action.RENAME for change in task.test_files)
 
 
+def brings_tests(task: TaskHead) -> bool:
+    """Return whether the task names test files to be written, and nobody but @test may: it is asked for them."""
+    written = {change.action for change in task.test_files} - {Action.DELETE}
+    return Action.CREATE in written or (bool(written) and not task.files)
+
+
+def adds_tests(task: TaskHead) -> bool:
+    """Return whether tests that pass over the code as it is are what the task wants: it changes no behaviour."""
+    return not task.files or task.evidence is Evidence.REGRESSION
+
+
 def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callable[[str], bool]) -> Task:
     """Return the task with the granted paths added (matrix 3), each with a line in its body.
 

@@ -44,6 +44,8 @@ def signals_of(state: RunState) -> frozenset[Signal]:
         found -= _DIAGNOSES if at.ask is Question.AMEND else _AMENDS
         if at.after not in {Signal.PASSES_ALREADY, Signal.RED_GONE}:
             found -= {Signal.ALREADY_DONE}
+        if at.after is not Signal.PASSES_ALREADY:
+            found -= {Signal.TESTS_KEPT}
     if at.step is Step.INTEGRATE and state.current is None:  # the trunk, while tasks are worked on side by side
         return frozenset({Signal.CANCELLED})
     if at.step is Step.FINAL_REVIEW:

@@ -94,6 +94,9 @@ MATRIX: Final[tuple[Row, ...]] = (
 
     Row(P.WRITE_TESTS, S.RED, Goto(P.IMPLEMENT), "harness", "RED measured, each for a legal reason"),
     Row(P.WRITE_TESTS, S.DISPUTED, JUDGE_TESTS, "@test", "@test asks @check to look at the tests, or takes another's as its own"),
+    Row(P.WRITE_TESTS, S.TESTS_KEPT, Goto(P.IMPLEMENT), "harness", "all it adds is tests: they pass over the code as it is, and notice faults put into it"),
+    Row(P.WRITE_TESTS, S.TESTS_DOUBTFUL, JUDGE_TESTS, "harness", "they pass there, and one of them notices no fault, or none could be tried"),
+    Row(P.WRITE_TESTS, S.UNNOTICED_FAULTS, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "they pass there, and none of them notices any fault"),
     Row(P.WRITE_TESTS, S.NOT_TESTABLE, SIGN_OFF, "@test", "sign-off by @check"),
     Row(P.WRITE_TESTS, S.CHANGED_OLD_TEST, JUDGE_TESTS, "harness", "a test that existed was changed"),
     Row(P.WRITE_TESTS, S.MISSING_SEAM, Retry(P.SEAM, L.SEAM), "@test", "@make adds the seam, then @test again"),
@@ -139,7 +142,8 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.DIAGNOSE, S.SPEC, Retry(P.SPLIT, L.SPLIT_REWORK), "@check", "the task is wrong: split again"),
     Row(P.DIAGNOSE, S.SPLIT_NEEDED, Retry(P.SPLIT, L.SPLIT_REWORK), "@check", "the task is too large: split again"),
     Row(P.DIAGNOSE, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the plan is wrong: back to the plan"),
-    Row(P.DIAGNOSE, S.ALREADY_DONE, NextTask(), "@check", "the behaviour exists: its tests are dropped"),
+    Row(P.DIAGNOSE, S.TESTS_KEPT, Goto(P.IMPLEMENT), "@check", "the behaviour exists, and its tests notice faults put into it: they are kept"),
+    Row(P.DIAGNOSE, S.ALREADY_DONE, NextTask(), "@check", "the behaviour exists: its tests are dropped, and named at the end"),
     Row(P.DIAGNOSE, S.QUESTION, AskPerson(L.QUESTIONS), "@check", "a person is asked, where `[gates] questions` allows it"),
     Row(P.DIAGNOSE, S.ENVIRONMENT, _parked(Reason.ENVIRONMENT), "@check", "the environment is at fault"),
 

@@ -85,6 +85,12 @@ class TaskState:
         """Return the task's id, never used again in a run once the task has begun."""
         return self.spec.id
 
+    @property
+    def drops_tests(self) -> bool:
+        """Return whether tests were written for it that are in no commit, since its behaviour was there already."""
+        written = self.tests not in {None, self.start, self.stubs}
+        return self.status is TaskStatus.ALREADY_DONE and written
+
     def put_over(self, trees: Trees, accepted: tuple[str, ...]) -> TaskState:
         """Return the task as it stands over the head, which has what these tasks did."""
         return replace(self, over=accepted, **{name: getattr(trees, name) for name in type(trees).model_fields})

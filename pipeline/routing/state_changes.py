@@ -27,6 +27,12 @@ _VERDICTS: Final = frozenset(
 DRAFTS: Final = frozenset({Signal.DRAFTED, Signal.ONE_TASK, Signal.NOT_ASKED})
 """What SPLIT reports with the tasks that it found or drafted."""
 SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})
+_TESTS_ACCEPTED: Final[Mapping[Step, frozenset[Signal]]] = {
+    Step.WRITE_TESTS: frozenset({Signal.RED, Signal.TESTS_KEPT}),
+    Step.CHECK_TESTS: frozenset({Signal.ACCEPTABLE}),
+    Step.DIAGNOSE: frozenset({Signal.TESTS_KEPT}),
+}
+"""What makes the tests of a task, or that it has none, what its work goes on from."""
 _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROPPED})
 
 
@@ -54,8 +60,7 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
     settled = event.signal is Signal.UNNOTICED_FAULTS and bool(exhausted)
     if state.trunk.step is Step.IMPLEMENT and (event.signal in MEASURED_GREEN or settled):
         return replace(state, head=state.task.candidate or state.head)
-    red_reached = event.signal is (Signal.RED if state.trunk.step is Step.WRITE_TESTS else Signal.ACCEPTABLE)
-    if state.trunk.step in {Step.WRITE_TESTS, Step.CHECK_TESTS} and red_reached:
+    if event.signal in _TESTS_ACCEPTED.get(state.trunk.step, ()):
         return replace(state, head=state.task.red or state.head)
     return state
 
@@ -68,10 +73,12 @@ def _with_trees(state: RunState, event: Event) -> TaskState:
         case (Step.SEAM, Signal.SEAM_DONE) if event.tree:
             # Made over the stubs, if there are any: what tests are written over then is the seam with them.
             return replace(task, start=event.tree, stubs=event.tree if task.stubs is not None else None)
-        case (Step.WRITE_TESTS, Signal.RED) if event.tree:
+        case (Step.WRITE_TESTS, Signal.RED | Signal.TESTS_KEPT) if event.tree:
             return replace(task, tests=event.tree, red=event.tree, testable=True)
         case (Step.WRITE_TESTS, _) if event.tree:
             return replace(task, tests=event.tree)
+        case (Step.DIAGNOSE, Signal.TESTS_KEPT):  # nothing else is to be done: what an earlier @make left goes
+            return replace(task, red=task.tests, candidate=task.tests, testable=True)
         case (Step.CHECK_TESTS, Signal.ACCEPTABLE):
             judged = state.trunk.ask is Question.TESTS
             return replace(task, red=task.tests if judged else task.start, testable=judged)

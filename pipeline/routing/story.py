@@ -51,7 +51,8 @@ TOLD: Final[Mapping[Step, str]] = {
     Step.STUB: "Empty functions are put in place, so that the new tests can call them and fail for the right reason.",
     Step.WRITE_TESTS: (
         "An agent writes tests for the task. They are run over the old code, twice: each must fail there (RED), and "
-        "because the behaviour is missing, not because of a mistake in the test."
+        "because the behaviour is missing, not because of a mistake in the test. Where tests are all that is "
+        "wanted, they must pass, and fail over small faults that are put into the code."
     ),
     Step.CHECK_TESTS: "Something about the tests was unusual, so a reviewer judges them before any code is written.",
     Step.SEAM: "The code offers no place where the behaviour can be tested; one is added first.",

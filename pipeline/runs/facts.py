@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.engine.events import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
 from pipeline.outcomes import Reason
+from pipeline.reports.untrusted_text import one_line
 from pipeline.reset_times import as_text
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
@@ -296,3 +297,13 @@ def _present_counters(state: RunState) -> frozenset[str]:
     slots = {counter_key(state, loop, role) for role in Role for loop in by_role}
     loops = [loop for loop in Loop if loop not in by_role and (state.current is not None or loop not in per_task)]
     return frozenset(slots | {counter_key(state, loop, None) for loop in loops})
+
+
+def dropped_tests(state: RunState) -> tuple[str, ...]:
+    """Return a line for each task whose tests were written and are in no commit, with where they are to be found."""
+    return tuple(
+        f"task {task.id} ({one_line(task.spec.title)}): the code did it already, and its tests were not shown "
+        f"to notice a fault; they are in judgements/already-{task.id}.md only"
+        for task in state.tasks.values()
+        if task.drops_tests
+    )

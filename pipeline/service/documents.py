@@ -164,6 +164,7 @@ class ShowDocument(_Document):
     landed_on: str | None = None
     """The branch that has them: what `land` put them on, else the base; null where none is known to have them."""
     follow_ups: tuple[str, ...]
+    dropped_tests: tuple[str, ...] = ()
     sandbox: BoxFacts
     usage: UsageFacts
     spent: str = ""

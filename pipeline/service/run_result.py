@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.facts import driven_s, last_note, not_before_of, usage_of
+from pipeline.runs.facts import driven_s, dropped_tests, last_note, not_before_of, usage_of
 from pipeline.runs.gates import OpenGate, gate_of, open_gate
 from pipeline.runs.spending import spent
 from pipeline.service.next_lines import next_lines
@@ -71,6 +71,8 @@ class RunDocument(_Document):
     commits: tuple[str, ...]
     tasks: tuple[TaskLine, ...]
     follow_ups: tuple[str, ...]
+    dropped_tests: tuple[str, ...]
+    """A line for each task whose tests were written and are in no commit."""
     blockers: tuple[str, ...]
     advisory: tuple[str, ...]
     safe_next_actions: tuple[str, ...]
@@ -114,6 +116,7 @@ def run_document(ctx: Context) -> RunDocument:
             if t.status is not TaskStatus.DROPPED
         ),
         follow_ups=intended[-1].data.follow_ups if published and intended else (),
+        dropped_tests=dropped_tests(state),
         blockers=state.open_blockers,
         advisory=tuple(line for ledger in ledgers for line in ledger.advice(state.open_blockers)),
         safe_next_actions=next_lines(ctx.repository, ctx.run),

@@ -19,7 +19,7 @@ from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.judgements import already_name, asker_result, judge, judgement_md
-from pipeline.steps.evidence.records import baseline_of, by_their_names, files_of
+from pipeline.steps.evidence.records import baseline_of, by_their_names, files_of, read_evidence
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
@@ -41,7 +41,7 @@ async def run(ctx: Context) -> Event:
     report = answer.report
     if not isinstance(report, Diagnosis):
         raise TypeError(f"question diagnose was answered by {type(report).__name__}")
-    signal = reduce.diagnosis(report, after_passes_already=after_passes)
+    signal = reduce.diagnosis(report, after_passes_already=after_passes, notices=_notices(ctx))
     if isinstance(signal, Malformed):
         raise TypeError(f"an accepted diagnosis is malformed: {signal.sentence}")
     if report.tests_to_change:
@@ -57,6 +57,14 @@ async def run(ctx: Context) -> Event:
     carried = tuple(ctx.handed_words())
     note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
     return Event(signal=signal, note=note, evidence=(name, *carried))
+
+
+def _notices(ctx: Context) -> bool:
+    """Return whether the tests in question pass over the code as it is, and were measured to notice faults in it."""
+    task = ctx.state.task
+    evidence = read_evidence(ctx, task.id) if ctx.lane.after is Signal.PASSES_ALREADY else None
+    found = evidence.noticing if evidence is not None and evidence.tests_tree == task.tests else None
+    return found is not None and found.notices
 
 
 def _keep_for_review(ctx: Context, notes: str) -> None:

@@ -127,8 +127,8 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
 def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bool) -> Signal:
     verdict = measured.verdict
     facts = ImplementFacts(
-        # without tests only the claim says that the work is done, and doing nothing is no work
-        green=measured.green and (measured.ledger is not None or (changed and isinstance(report, Complete))),
+        # where no test was RED only the claim says that the work is done, and doing nothing is no work
+        green=measured.green and (_is_red(measured) or (changed and isinstance(report, Complete))),
         stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.broken,
         regression=bool(measured.broken),
         unstable=bool(measured.unstable) and verdict.own_green,
@@ -139,6 +139,11 @@ def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bo
     # A file-level RED that passes on stubs is the tests' fault: no other @make can mend it (matrix 5).
     only_structural = measured.structural and verdict.own_green and not (measured.broken or measured.unstable)
     return Signal.TEST_DESIGN if only_structural and signal not in MEASURED_GREEN else signal
+
+
+def _is_red(measured: Measured) -> bool:
+    """Return whether a test of the task was RED, so that GREEN shows that something was done."""
+    return measured.ledger is not None and bool(measured.ledger.red)
 
 
 def _note(signal: Signal, report: MakeReport, measured: Measured) -> str:

@@ -22,6 +22,7 @@ from pipeline.steps.evidence.over_head import over_head
 from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
 
 if TYPE_CHECKING:
+    from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import Trees
     from pipeline.steps.context import Context
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 30_000
 """Characters of a change that is left out: more of it helps nobody to make it again."""
-_RED: Final = frozenset({Signal.RED, Signal.DISPUTED, Signal.CHANGED_OLD_TEST})
+_RED: Final = frozenset(
+    {Signal.RED, Signal.DISPUTED, Signal.CHANGED_OLD_TEST, Signal.TESTS_KEPT, Signal.TESTS_DOUBTFUL}
+)
 """What tests over the head may come to: whether they are the right ones was judged when they were written."""
 
 
@@ -83,13 +86,19 @@ async def _red(ctx: Context, task: Task, trees: Trees) -> Event | None:
     event = await write_tests.measured(ctx, task, answer.report, answer, trees.red or trees.start, words)
     found = read_evidence(ctx, task.id)
     # what @check agreed to is in the task by now: an old test changed without leave over the head is another one
-    if event.signal in _RED and found is not None and not found.changed_old:
+    if found is not None and not found.changed_old and (event.signal in _RED or _still_kept(evidence, found)):
         kept = {name: getattr(evidence, name) for name in ("judged_by", "changed_old", "reworked")}
         write_evidence(ctx, found.model_copy(update=kept))
         return None
     without = trees.model_copy(update={"red": None})
     note = f"over what was accepted meanwhile: {event.signal}: {event.note}"
     return Event(signal=Signal.RED_GONE, trees=without, note=note, evidence=event.evidence)
+
+
+def _still_kept(before: TaskEvidence, now: TaskEvidence) -> bool:
+    """Return whether tests that @check kept, since they passed and noticed faults, do so over the head as well."""
+    kept = before.ledger is not None and not before.ledger.red and before.noticing is not None
+    return kept and now.noticing is not None and now.noticing.notices
 
 
 async def _green(ctx: Context, task: Task, trees: Trees, beside: str) -> Event:

@@ -9,12 +9,14 @@ from pipeline.dispatch.request import Request
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.old_tests.renamed import as_if_renamed
+from pipeline.measure.probes.words import noticed_lines
 from pipeline.measure.red.asked_tests import spelled_out
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.progress import counted
 from pipeline.reports import reduce
 from pipeline.reports.markdown import bullets
 from pipeline.reports.measured_facts import WriteTestsFacts
+from pipeline.reports.tasks import adds_tests
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
@@ -25,6 +27,7 @@ from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
 from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.words import baseline_md
+from pipeline.steps.evidence.added import measure_added
 from pipeline.steps.evidence.records import baseline_of, write_evidence
 from pipeline.steps.evidence.red import MeasuredRed, measure_red, tests_start
 from pipeline.steps.evidence.reworked import loosened_or_reworked
@@ -32,6 +35,7 @@ from pipeline.steps.evidence.reworked import loosened_or_reworked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.measure.probes.evidence import NoticingEvidence
     from pipeline.policy.scope import TestScope
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
@@ -134,7 +138,10 @@ async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer,
         UnmeasurableError: the environment is broken.
     """
     found = await measure_red(ctx, task, report, tree)
-    verdict = found.verdict
+    added = await measure_added(ctx, task, report, tree, found)
+    found = added.found if added is not None else found
+    verdict, noticing = found.verdict, added.noticing if added is not None else None
+    kept = noticing if adds_tests(task) else None
     lines, reworked = loosened_or_reworked(ctx, as_if_renamed(ctx, tests_start(ctx), verdict.ledger.renames), tree)
     told = tuple(dict.fromkeys(lines))
     facts = WriteTestsFacts(
@@ -142,8 +149,11 @@ async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer,
         any_change=bool(found.test_paths or verdict.ledger.red),
         borrowed=found.borrowed,
         all_new_pass=verdict.all_new_pass,
+        adds_tests=kept is not None,
+        unnoticed=kept is not None and not (kept.notices or kept.trouble),
+        doubtful=kept is not None and bool(kept.blind or kept.trouble),
         structural_only=verdict.structural_only,
-        illegal_red=bool(verdict.illegal or found.missing),
+        illegal_red=bool((verdict.illegal and kept is None) or found.missing),
         red_unstable=bool(verdict.unstable),
         changed_old_test=bool(verdict.changed_old or verdict.removed_old),
     )
@@ -160,13 +170,14 @@ async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer,
         loosened=told,
         criteria=report.criteria,
         reworked=reworked,
+        noticing=noticing,
     )
     names = [answer.evidence, write_evidence(ctx, evidence)]
-    names.append(ctx.write(words, _red_md(task, signal, found, report, told, reworked)))
-    return Event(signal=signal, tree=tree, note=_note(signal, found, report), evidence=tuple(names))
+    names.append(ctx.write(words, _red_md(task, signal, found, report, noticing, told, reworked)))
+    return Event(signal=signal, tree=tree, note=_note(signal, found, report, noticing), evidence=tuple(names))
 
 
-def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests) -> str:
+def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests, noticing: NoticingEvidence | None) -> str:
     verdict = measured.verdict
     match signal:
         case Signal.ENV_BROKEN:
@@ -185,6 +196,8 @@ def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests) -> str:
                 else "@test asks @check to look"
             )
         case _:
+            if noticing is not None:
+                return f"{_counted(measured, report)}; {next(noticed_lines(noticing))}"
             if verdict.only_removed:
                 return f"{counted(len(verdict.only_removed), 'test')} removed"
             if verdict.only_moved:
@@ -217,13 +230,15 @@ def _red_md(
     signal: Signal,
     measured: MeasuredRed,
     report: ReadyTests,
+    noticing: NoticingEvidence | None,
     told: Sequence[str],
     reworked: Sequence[str],
 ) -> str:
     """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
     verdict = measured.verdict
     head = f"# RED measurement of task {task.id}: {signal}\n\nCommand: `{' '.join(measured.after.command)}`"
-    said = [f"refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in verdict.illegal]
+    refused = verdict.illegal if noticing is None else ()  # that they pass is no fault of theirs
+    said = [f"refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in refused]
     said += [f"refused: {line}" for line in _untrue(measured, report)]
     said += [f"unstable: {entry}" for entry in verdict.unstable]
     said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
@@ -234,6 +249,7 @@ def _red_md(
     said += [f"{entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
     if verdict.all_new_pass:
         said.append("every new test passes on the code as it is")
+        said += noticed_lines(noticing) if noticing is not None else ()
     elif verdict.structural_only and not verdict.illegal:
         said.append("every new test passes on stubs: none of them looks at what the new code does")
     asks = f"@test asks: {block(report.escalation_reason)}" if report.escalation_reason.strip() else ""

@@ -9,7 +9,9 @@ from pydantic import ValidationError
 
 from pipeline.measure.composed_trees import shares_file, with_other_code, with_other_regions
 from pipeline.measure.measuring import changed_paths
+from pipeline.measure.probes.noticing import noticing_probe
 from pipeline.measure.probes.revert import Wanted
+from pipeline.measure.probes.words import noticed_lines
 from pipeline.measure.red.import_stubs import with_stand_ins
 from pipeline.measure.red.over_stubs import tried_over_stubs, with_stubs
 from pipeline.measure.suspicions import means_of_forgery
@@ -18,7 +20,7 @@ from pipeline.verification.evidence_checks import line_of, misjudged, not_claime
 from pipeline.verification.green import check_green
 from pipeline.verification.old_tests import old_tests
 from pipeline.verification.rebased import changed_by_others
-from pipeline.verification.red import measure_both, measure_red
+from pipeline.verification.red import composed_for, measure_both, measure_red
 from pipeline.verification.results import CommitCheck, Problem, Status
 
 if TYPE_CHECKING:
@@ -105,6 +107,8 @@ class ClaimedCommit:
             note = f"NOT_TESTABLE ({reason}): no test was RED; only that nothing broke is measured"
             return _judged(found, problems, Status.NOT_TESTABLE, notes=(note, *notes))
         problems += [*not_claimed(ledger), *misjudged(ledger, after, others), *self._changed_since(ledger, after)]
+        if not ledger.red and not ledger.renames:
+            return await self._without_red(found, ledger, after, problems)
         if not ledger.red:
             note = "tests moved, and no test was RED; only that nothing broke is measured"
             return _judged(found, problems, Status.NOT_TESTABLE, notes=(note, *notes))
@@ -115,6 +119,36 @@ class ClaimedCommit:
         tests = tuple(line_of(entry, ledger, red, after) for entry in (*ledger.red, *ledger.guards))
         notes = (*notes, *_NOTES[over])
         return _judged(found, problems, red_over=over, tests=tests, notes=notes)
+
+    async def _without_red(
+        self, found: CommitCheck, ledger: RedTests, after: Observation, problems: list[Problem]
+    ) -> CommitCheck:
+        """Return the check of tests that passed over the code before: what they notice stands in the place of RED."""
+        wanted, layout = Wanted.of(ledger, self.tasks), after.layout
+        paths = self._test_paths(self.parent, layout)
+        over: Over = "parent"
+        production = self.parent
+        red = await measure_red(self.ctx, (self.tree, production), paths, ledger.guards, wanted, layout)
+        seam = self._seam(ledger, paths, layout) if problems_of_red(ledger, red) else None
+        if seam is not None:
+            over, production = "seam", seam
+            red = await measure_red(self.ctx, (self.tree, production), paths, ledger.guards, wanted, layout)
+        problems = [*problems, *problems_of_red(ledger, red)]
+        tests = tuple(line_of(entry, ledger, red, after) for entry in ledger.guards)
+        found = found.model_copy(update={"red_over": over, "tests": tests, "notes": (*found.notes, *_NOTES[over])})
+        if problems:
+            return _judged(found, problems)
+        composed = composed_for(self.ctx, (self.tree, production), paths, layout)
+        functions = {entry: after.records[entry].function for entry in ledger.guards if entry in after.records}
+        about = {change.path for change in self.task.files}
+        noticing = await noticing_probe(self.ctx, self.ctx.config.probes, composed, functions, about, layout)
+        told = next(noticed_lines(noticing))
+        notes = (*found.notes, f"no test was RED: all pass over the code before; {told}")
+        if noticing.trouble:
+            return _judged(found, problems, Status.NOT_TESTABLE, notes=notes)
+        if not noticing.notices:
+            problems.append(Problem(why="its tests pass over the code before, and none of them notices a fault in it"))
+        return _judged(found, problems, notes=notes)
 
     def _misnamed(self) -> list[Problem]:
         """Return what the trailers say otherwise than the record of the run."""

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 
 def not_claimed(ledger: RedTests) -> list[Problem]:
-    """Return why evidence claims no RED, whatever its entries show; where test files were renamed it need not."""
+    """Return why evidence claims nothing, whatever its entries show.
+
+    Where test files were renamed it need not name a RED, nor where all its tests passed before: they notice faults.
+    """
     passed_too = [entry for entry, red in ledger.red.items() if red.cls in PASSED or entry in ledger.guards]
     found = [Problem(id=entry, why="is said to have been RED and to have passed") for entry in passed_too]
-    return found or ([] if ledger.red or ledger.renames else [Problem(why="the evidence names no test that was RED")])
+    claims = ledger.red or ledger.renames or ledger.guards
+    return found or ([] if claims else [Problem(why="the evidence names no test that was RED")])
 
 
 def misjudged(ledger: RedTests, after: Observation, by_others: frozenset[str]) -> list[Problem]:

@@ -71,6 +71,21 @@ def trees(state: RunState, task: str = "1") -> str:
             Step.FINAL_REVIEW,
             "c2 start - r2 r2 c2",
         ),
+        ("tests that are all there is to add go on like RED", "TESTS_KEPT=t1", Step.IMPLEMENT, "t1 start - t1 t1 -"),
+        ("doubtful ones wait for @check", "TESTS_DOUBTFUL=t1 ACCEPTABLE", Step.IMPLEMENT, "t1 start - t1 t1 -"),
+        ("blind ones come back", "UNNOTICED_FAULTS=t1", Step.WRITE_TESTS, "start start - t1 - -"),
+        (
+            "already done keeps tests that notice faults",
+            "PASSES_ALREADY=t1 TESTS_KEPT GREEN=t1",
+            Step.FINAL_REVIEW,
+            "t1 start - t1 t1 t1",
+        ),
+        (
+            "and nothing of an earlier candidate",
+            "RED=r1 TEST_DESIGN=c1 TEST_DESIGN PASSES_ALREADY=t2 TESTS_KEPT",
+            Step.IMPLEMENT,
+            "t2 start - t2 t2 t2",
+        ),
         ("already done drops the tests", "PASSES_ALREADY=t1 ALREADY_DONE", Step.FINAL_REVIEW, "start start - t1 - -"),
         (
             "already done gives an earlier RED back too",

@@ -62,6 +62,37 @@ class MutationEvidence(_Value):
         return self.killed + len(self.survivors)
 
 
+class NoticingEvidence(_Value):
+    """Which of the tests that pass over the code as it is notice small faults in what they look at.
+
+    `tests` are their functions, with the number of faults that each noticed by its own judgement, not since the code
+    threw; `unfit` are faults with which nothing but that happened. The rest is as in `MutationEvidence`.
+    """
+
+    tests: Mapping[str, int]
+    killed: int = 0
+    survivors: tuple[Survivor, ...] = ()
+    unfit: int = 0
+    not_tried: int = 0
+    seconds: float = 0.0
+    trouble: str = ""
+
+    @property
+    def tried(self) -> int:
+        """Return how many faults were tried with a result."""
+        return self.killed + len(self.survivors)
+
+    @property
+    def notices(self) -> bool:
+        """Return whether any of the tests notices a fault."""
+        return any(self.tests.values())
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """Return the tests that notice none."""
+        return tuple(function for function, count in self.tests.items() if not count)
+
+
 class ReachEvidence(_Value):
     """The result of the reach probe: which of the changed files the task's tests enter.
 

@@ -33,7 +33,7 @@ from pipeline.policy.paths import is_tracker
 from pipeline.progress import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from pipeline.evidence.observation import Layout, Observation
     from pipeline.languages.sources.faults import Mutant
@@ -101,7 +101,7 @@ async def mutation_probe(
         f"{counted(len(chosen), 'small fault')} in the changed lines, tests must notice (at most {limits.seconds:g} s)"
     )
     ctx.say(f"    {what} ...")
-    trial = _Trial(ctx, tree, judges, begun + limits.seconds)
+    trial = Trial(ctx, tree, judges, begun + limits.seconds)
     with ctx.progress.doing(what):
         trouble = await trial.time_own()
         fates = await trial.of_all(chosen, limits.jobs) if not trouble else {}
@@ -109,7 +109,7 @@ async def mutation_probe(
     told = list(fates.values())
     return MutationEvidence(
         killed=told.count(Fate.KILLED),
-        survivors=tuple(_survivor(ctx, mutant, sources[mutant.path].content) for mutant in survivors),
+        survivors=tuple(survivor_of(ctx, mutant, sources[mutant.path].content) for mutant in survivors),
         unfit=told.count(Fate.UNFIT),
         uncompiled=told.count(Fate.UNCOMPILED),
         not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
@@ -129,14 +129,15 @@ class Source:
     lines: frozenset[int]
 
 
+def takes_faults(ctx: MeasurementContext, layout: Layout, path: str) -> bool:
+    """Return whether a file is production code of a language that faults are known of."""
+    known = has_part(path, "fault_sites") and path.endswith(ctx.toolchain.sources)
+    return known and not (layout.is_test_side(path) or is_tracker(path) or ctx.toolchain.is_control_path(path))
+
+
 def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layout) -> dict[str, Source]:
     """Return the production files, by path, with lines in *tree* that *base* has not."""
-
-    def is_wanted(path: str) -> bool:
-        known = has_part(path, "fault_sites") and path.endswith(ctx.toolchain.sources)
-        return known and not (layout.is_test_side(path) or is_tracker(path) or ctx.toolchain.is_control_path(path))
-
-    lines = changed_lines(ctx, base, tree, is_wanted)
+    lines = changed_lines(ctx, base, tree, lambda path: takes_faults(ctx, layout, path))
     entries = {e.path: e for e in ctx.repository.entries(tree, *lines) if e.mode in _PLAIN} if lines else {}
     contents = ctx.repository.blobs(entry.oid for entry in entries.values())
     return {path: Source(entry, contents[entry.oid], lines[path]) for path, entry in entries.items() if path in lines}
@@ -153,13 +154,14 @@ def choose(sources: Mapping[str, Source], most: int) -> tuple[Mutant, ...]:
 
 
 @dataclass
-class _Trial:
-    """Tries the faults of one candidate until the time is over."""
+class Trial:
+    """Tries the faults of one candidate until the time is over; `judge` says what a run of some tests shows of one."""
 
     ctx: MeasurementContext
     tree: str
     judges: Judges
     deadline: float
+    judge: Callable[[Observation, Collection[str]], Fate] | None = None
     _usual: dict[frozenset[str], float] = field(default_factory=dict[frozenset[str], float])
     _trusted: frozenset[str] | None = None
     _all_asked: bool = True
@@ -167,6 +169,7 @@ class _Trial:
 
     @property
     def left(self) -> float:
+        """Return how many seconds are left."""
         return self.deadline - anyio.current_time()
 
     @property
@@ -263,7 +266,7 @@ class _Trial:
             return Fate.UNFIT
         if seen.state is RunState.TIMED_OUT and limit < fair:
             return Fate.NOT_TRIED
-        return fate_of(seen, ids)
+        return (self.judge or fate_of)(seen, ids)
 
     def _content(self, mutant: Mutant) -> tuple[Entry, bytes]:
         repository = self.ctx.repository
@@ -307,7 +310,8 @@ def fate_of(seen: Observation, ids: Collection[str]) -> Fate:
     return Fate.SURVIVED if len(ran) == len(set(ids)) else Fate.KILLED
 
 
-def _survivor(ctx: MeasurementContext, mutant: Mutant, content: bytes) -> Survivor:
+def survivor_of(ctx: MeasurementContext, mutant: Mutant, content: bytes) -> Survivor:
+    """Return a fault that no test detected, in words; *content* is the file without it."""
     line = content.splitlines()[mutant.line - 1].strip()
     source, what = (redact(text, ctx.secrets).decode("utf-8", "replace") for text in (line, mutant.what.encode()))
     return Survivor(path=mutant.path, line=mutant.line, what=what, source=source[:_LONGEST_SOURCE])

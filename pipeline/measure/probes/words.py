@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pipeline.measure.probes.evidence import (
         MutationEvidence,
+        NoticingEvidence,
         OldEvidence,
         ProbeEvidence,
         ReachEvidence,
@@ -42,6 +43,22 @@ def survivors(probes: ProbeEvidence) -> list[str]:
     """Return one line for each fault that no test detected, with its place."""
     found = probes.mutation.survivors if probes.mutation is not None else ()
     return [_placed(survivor) for survivor in found]
+
+
+def noticed_lines(found: NoticingEvidence) -> Iterator[str]:
+    """Yield what tests that pass over the code as it is notice, one line each; foreign text in it is made harmless."""
+    if found.trouble:
+        yield f"whether they notice faults could not be tried: {one_line(found.trouble)}"
+        return
+    yield f"they notice {found.killed} of {found.tried} small faults in the code that they look at{_beside(found)}"
+    yield from (f"`{test}` notices none of these by an assertion of its own: what is it for?" for test in found.blind)
+    yield from (f"no added test noticed: {one_line(_placed(survivor))}" for survivor in found.survivors)
+
+
+def _beside(found: NoticingEvidence) -> str:
+    more = [f"{found.unfit} did not compile or only made the code throw"] if found.unfit else []
+    more += [f"{found.not_tried} not tried, the time was over"] if found.not_tried else []
+    return f" ({', '.join(more)})" if more else ""
 
 
 def _said(probes: ProbeEvidence) -> Iterator[str]:

@@ -64,7 +64,8 @@ async def judge(
     refused = refusals_md(ctx)
     if refused:
         artifacts["refusals"] = [ctx.path(ctx.write(f"judgements/{visit:03}-refusals.md", refused))]
-    output = [ctx.path(name) for name in ctx.handed_words()]
+    # a task that begins with the question was drafted before, and nothing of it measured
+    output = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.origin is not None else []
     if output:
         artifacts["test_output"] = output
     tree = ctx.lane.in_question or task.tests or start

@@ -16,7 +16,7 @@ from pipeline.reports.fields import Action, Evidence
 from pipeline.reports.hygiene import lint_split, lint_task
 from pipeline.reports.problems import Problem
 from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import MAKING, moves_tests, tasks_from_split
+from pipeline.reports.tasks import MAKING, brings_tests, moves_tests, tasks_from_split
 from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.state import NewTask
 from pipeline.routing.state_changes import SETTLED
@@ -95,14 +95,14 @@ def new_task(ctx: Context, task: Task) -> NewTask:
     """Return what routing knows of the task.
 
     A fix task without production files answers a finding on tests: its RED is measured with the production of the start
-    (matrix 4). Where old tests may change, go or move, @test is asked, whatever the evidence: nobody else may touch
-    them.
+    (matrix 4). Where tests are to be written, change, go or move, @test is asked, whatever the evidence: nobody else
+    may touch them.
     """
     only_tests = ctx.state.fixing and not task.files
     return NewTask(
         id=task.id,
         title=task.title,
-        evidence="red" if task.tests_to_change or moves_tests(task) else task.evidence.value,
+        evidence="red" if task.tests_to_change or moves_tests(task) or brings_tests(task) else task.evidence.value,
         depends_on=task.depends_on,
         red_base="start" if only_tests and task.evidence is Evidence.RED else None,
         stub_first=task.evidence is Evidence.RED and wants_stubs(ctx, task),

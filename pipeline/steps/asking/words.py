@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from pipeline.measure.probes.words import noticed_lines
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
 from pipeline.steps.evidence.records import BASELINE, baseline_of
@@ -75,7 +76,7 @@ def evidence_md(evidence: TaskEvidence) -> str:
     ledger = evidence.ledger
     why = evidence.not_testable or {}
     return f"# Evidence of task {evidence.task}\n" + sections(
-        ("RED", bullets(_alike(ledger.red)) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
+        ("RED", _red(evidence) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
         ("Guards", bullets(folded(ledger.guards, {})) if ledger is not None else ""),
         ("GREEN", bullets(_green(evidence.green)) if evidence.green is not None else ""),
         ("Criteria", bullets(_shown(one) for one in evidence.criteria)),
@@ -83,6 +84,14 @@ def evidence_md(evidence: TaskEvidence) -> str:
         ("Tests That Notice Less", bullets(f"loosened: {line}" for line in evidence.loosened)),
         ("Tests of This Run", bullets(f"rewritten on order: {line}" for line in evidence.reworked)),
     )
+
+
+def _red(evidence: TaskEvidence) -> str:
+    """Return what was RED; of tests that passed before, what they notice, which stands in its place."""
+    red, noticing = evidence.ledger.red if evidence.ledger is not None else {}, evidence.noticing
+    if red or noticing is None:
+        return bullets(_alike(red))
+    return f"none: the tests pass over the code as it was.\n\n{bullets(noticed_lines(noticing))}"
 
 
 def _shown(criterion: ShownCriterion) -> str:

@@ -76,6 +76,11 @@ async def measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -
     return found if bare is None else await _red_over(ctx, tasks, report, tree, bare)
 
 
+async def measure_over_head(ctx: Context, task: Task, report: ReadyTests, tree: str) -> MeasuredRed:
+    """Return what the tests of a task show over the code that they were written over, whatever RED is measured over."""
+    return await _red_over(ctx, [task], report, tree, tests_start(ctx))
+
+
 async def _red_over(
     ctx: Context, tasks: Sequence[Task], report: ReadyTests, tree: str, production: str, standing: str | None = None
 ) -> MeasuredRed:

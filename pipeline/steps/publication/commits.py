@@ -187,7 +187,7 @@ def task_message(ctx: Context, task: TaskState, paths: Sequence[str], base: str)
         lines.append(("Red-Evidence", f"sha256:{evidence.red_digest()}"))
         content = ctx.path(f"task-{task.id}.md").read_bytes()
         lines.append(("Task-File", f"sha256:{hashlib.sha256(content).hexdigest()}"))
-        if task.spec.red_base == "start":
+        if task.spec.red_base == "start" and not (evidence.ledger is not None and evidence.noticing is not None):
             lines.append(("Red-Base", base))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
     return message_of(f"{kind}: {_lower_first(spec.title)}", body, lines)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from pipeline.engine.events import DecisionMade
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
-from pipeline.measure.probes.words import in_short, survivors
+from pipeline.measure.probes.words import in_short, noticed_lines, survivors
 from pipeline.progress import counted
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
+from pipeline.runs.facts import dropped_tests
 from pipeline.runs.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
 from pipeline.runs.spending import by_phase, by_role, spent
 from pipeline.steps.asking.reviews import all_last_reviews
@@ -58,6 +59,7 @@ def write_summary(
         ("Not Protected", bullets(_not_protected(ctx))),
         ("Quarantine", bullets(_quarantined(ctx))),
         ("Without Tests", bullets(_without_tests(ctx))),
+        ("Dropped Tests", bullets(dropped_tests(state))),
         ("What Agents Said", bullets(work_notes(ctx))),
         ("Told to the Final Review", bullets(suspicions_told(ctx))),
         ("Reviews", bullets(_reviews(ctx))),
@@ -115,6 +117,8 @@ def _evidence(ctx: Context) -> str:
             continue
         green = evidence.green
         lines = ledger_lines(evidence.ledger)
+        if evidence.noticing is not None and not evidence.ledger.red:
+            lines += noticed_lines(evidence.noticing)
         lines.append(
             f"GREEN: {len(green.passed)} of these pass, {green.kept} other tests kept" if green else "not GREEN"
         )

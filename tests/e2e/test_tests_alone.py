@@ -1,0 +1,183 @@
+"""What a task adds are tests alone: they pass over the code as it is, and notice faults; that is their RED."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.lanes import (
+    Played,
+    diagnoses,
+    finding,
+    makes,
+    module_task,
+    plan_for,
+    play,
+    split_into,
+    writes,
+)
+from kit import BARE_PYTEST, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, RESULT_ACCEPTED, SPLIT_ACCEPTED, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry
+
+pytestmark = pytest.mark.slow
+
+SHOP = '''"""Prices."""
+
+
+def price(total, member):
+    if total < 0:
+        raise ValueError(total)
+    if member and total >= 100:
+        return total - 10
+    return total
+'''
+HEAD = "import pytest\n\nimport shop\n"
+GOOD = "\n\ndef test_members_get_ten_off():\n    assert [shop.price(n, True) for n in (99, 100)] == [99, 90]\n"
+REFUSES = "\n\ndef test_less_than_nothing():\n    with pytest.raises(ValueError):\n        shop.price(-1, False)\n"
+BLIND = "\n\ndef test_it_runs():\n    shop.price(200, True)\n"
+OLD = "import shop\n\n\ndef test_others_pay_all():\n    assert shop.price(200, False) == 200\n"
+NEW_FILE, OLD_FILE = "tests/test_price.py", "tests/test_shop.py"
+FILES = {
+    "pyproject.toml": BARE_PYTEST + 'pythonpath = ["."]\ntestpaths = ["tests"]\n',
+    "shop.py": SHOP,
+    OLD_FILE: OLD,
+    "m2.py": "def value_2():\n    return 0\n",
+    "TODO/GAL-1.md": ISSUE,
+    "TODO/README.md": README,
+}
+FAST = {
+    "REDFIRST_PROBES__REPEAT": "1",
+    "REDFIRST_PROBES__REVERT": "false",
+    "REDFIRST_PROBES__REACH": "false",
+    "REDFIRST_PROBES__MUTANTS": "6",
+}
+NO_SIMPLE = '[agents.simplify]\nbackend = "off"\n'
+
+
+def only_tests(path: str = NEW_FILE, action: str = "create", **more: Any) -> dict[str, Any]:
+    """Return a task that adds tests to what is there."""
+    return {
+        "title": "Test the prices",
+        "acceptance_criteria": ["members get ten off from a hundred on"],
+        "files": [],
+        "test_files": [{"path": path, "action": action}],
+        "evidence": "regression",
+        **more,
+    }
+
+
+def written(text: str, path: str = NEW_FILE, task: str = "1", **more: Any) -> Entry:
+    return {
+        "when": {"kind": "write-tests", "task": task},
+        "files": {path: text},
+        "report": {"verdict": "TESTS_READY", **more},
+    }
+
+
+def played(tmp_path: Path, *script: Entry, tasks: tuple[dict[str, Any], ...], extra: str = "") -> Played:
+    project = make_project(tmp_path, FILES)
+    project.probed = True
+    project.env |= FAST
+    until = [plan_for("shop.py", "m2.py"), PLAN_ACCEPTED, PLAN_SIMPLE, split_into(*tasks), SPLIT_ACCEPTED]
+    return play(project, [*until, *script, RESULT_ACCEPTED], extra=NO_SIMPLE + extra)
+
+
+def committed(done: Played, path: str, text: str) -> None:
+    """Assert that the run ended well, that the branch has the tests, and that others confirm its commits."""
+    assert done.document["outcome"] == "completed", (done.document["note"], done.rows)
+    assert text in done.project.git("show", f"work:{path}")
+    checked = done.project.document("verify", done.name)
+    assert {one["status"] for one in checked["commits"]} <= {"verified", "nothing_claimed"}, checked
+    assert "verified" in {one["status"] for one in checked["commits"]}
+
+
+def test_they_are_written_measured_and_committed_and_nobody_is_asked_for_code(tmp_path: Path) -> None:
+    done = played(tmp_path, written(HEAD + GOOD + REFUSES), tasks=(only_tests(),))
+    assert done.rows_of("1") == ["write-tests/TESTS_KEPT", "implement/GREEN"]
+    assert done.dispatches("implement") == []
+    committed(done, NEW_FILE, "test_members_get_ten_off")
+    assert done.subjects()[0] == "test: test the prices"
+    assert "small faults in the code that they look at" in done.artifact("summary.md")
+    assert "none: the tests pass over the code as it was" in done.artifact("evidence/task-1.md")
+    landed = done.project.document("land", done.name)
+    assert landed["_code"] == 0, landed
+
+
+def test_those_that_notice_nothing_come_back_and_one_among_others_is_shown_to_check(tmp_path: Path) -> None:
+    judged: Entry = {"when": {"kind": "judge", "question": "tests"}, "report": {"verdict": "ACCEPTABLE"}}
+    script = (written(HEAD + BLIND), written(HEAD + GOOD + BLIND), judged)
+    done = played(tmp_path, *script, tasks=(only_tests(),))
+    assert done.rows_of("1") == [
+        "write-tests/UNNOTICED_FAULTS",
+        "write-tests/TESTS_DOUBTFUL",
+        "check-tests/ACCEPTABLE",
+        "implement/GREEN",
+    ]
+    came_back = done.asked("write-tests", 2).text("findings")
+    assert "notices none of these" in came_back
+    assert "no added test noticed: shop.py:" in came_back
+    asked = done.asked("check-tests").text("test_output")
+    assert "test_it_runs` notices none of these" in asked
+    assert "test_members_get_ten_off` notices" not in asked
+    committed(done, NEW_FILE, "test_it_runs")
+
+
+def test_an_old_file_that_is_added_to_beside_a_task_with_code_in_lanes(tmp_path: Path) -> None:
+    other = module_task(2)
+    tasks = (other, only_tests(OLD_FILE, "modify"))
+    script = (writes(2, task="1"), makes(2, task="1"), written(OLD + GOOD, OLD_FILE, "2"))
+    done = played(tmp_path, *script, tasks=tasks, extra="[limits]\nparallel = 2\n")
+    assert done.rows_of("1") == ["write-tests/RED", "implement/GREEN", "integrate/ACCEPTED"]
+    assert done.rows_of("2") == ["write-tests/TESTS_KEPT", "implement/GREEN", "integrate/ACCEPTED"]
+    committed(done, OLD_FILE, "test_members_get_ten_off")
+
+
+def test_where_code_was_to_change_and_need_not_they_are_kept_on_the_word_of_check(tmp_path: Path) -> None:
+    task = only_tests(files=[{"path": "shop.py", "action": "modify"}], evidence="red")
+    guard = {"id": f"{NEW_FILE}::test_members_get_ten_off", "expected": "GUARD"}
+    done = played(
+        tmp_path, written(HEAD + GOOD, tests=[guard]), diagnoses(1, "already_done", "it is there"), tasks=(task,)
+    )
+    assert done.rows_of("1") == ["write-tests/PASSES_ALREADY", "diagnose/TESTS_KEPT", "implement/GREEN"]
+    assert "they notice" in done.asked("diagnose").text("test_output")
+    assert done.dispatches("implement") == []
+    committed(done, NEW_FILE, "test_members_get_ten_off")
+
+
+def test_what_is_dropped_all_the_same_is_named_at_the_end(tmp_path: Path) -> None:
+    task = only_tests(files=[{"path": "shop.py", "action": "modify"}], evidence="red")
+    done = played(tmp_path, written(HEAD + BLIND), diagnoses(1, "already_done", "it is there"), tasks=(task,))
+    assert done.rows_of("1") == ["write-tests/PASSES_ALREADY", "diagnose/ALREADY_DONE"]
+    assert done.document["outcome"] == "completed"
+    (line,) = done.document["dropped_tests"]
+    assert "judgements/already-1.md" in line
+    assert "test_it_runs" in done.artifact("judgements/already-1.md")
+    assert line in done.artifact("summary.md")
+    assert done.project.document("show", done.name)["dropped_tests"] == [line]
+    assert "already-1.md" in done.project.redfirst("show", done.name).stdout
+
+
+@pytest.mark.parametrize("evidence", ["red", "regression"])
+def test_a_fix_of_tests_alone_after_the_final_review(tmp_path: Path, evidence: str) -> None:
+    missing = finding("What members pay is untested", concern="test")
+    settled = {"verdict": "ACCEPTABLE", "prior": [{"id": "final-1-01", "status": "resolved"}]}
+    fix = only_tests(evidence=evidence)
+    script: tuple[Entry, ...] = (
+        writes(2, task="1"),
+        makes(2, task="1"),
+        {**RESULT_ACCEPTED, "report": {"verdict": "NEEDS WORK", "findings": [missing]}},
+        split_into(fix),
+        written(HEAD + GOOD, task="fix-1"),
+    )
+    done = played(tmp_path, *script, {**RESULT_ACCEPTED, "report": settled}, tasks=(module_task(2),))
+    assert done.rows_of("fix-1") == ["write-tests/TESTS_KEPT", "implement/GREEN"]
+    asked = done.asked("write-tests", task="fix-1")
+    assert "findings" not in asked.artifacts, "nothing of it came back"
+    evidence_kept = json.loads(done.artifact("evidence/task-fix-1.json"))
+    assert evidence_kept["noticing"]["killed"] > 0
+    committed(done, NEW_FILE, "test_members_get_ten_off")

@@ -1,0 +1,82 @@
+"""Tests that pass over the code as it is, on a real project: which notice faults in it by a judgement of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
+
+from pipeline.config.probes import Probes
+from pipeline.measure.probes.noticing import faults_noticed, noticing_probe
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.measure.probes.evidence import NoticingEvidence
+
+pytestmark = pytest.mark.slow
+
+SHOP = '''"""Shop."""
+
+RATES = {"low": 5, "high": 20}
+
+
+def rate(kind):
+    if kind not in RATES:
+        raise ValueError(kind)
+    return RATES.get(kind, 0)
+
+
+def price(total, kind):
+    return total + rate(kind)
+
+
+def label(kind):
+    return "rate: " + kind
+'''
+HEAD = "import pytest\n\nfrom shop import RATES, label, price, rate\n\n\n"
+LOOKS = "def test_price():\n    assert price(1, 'low') == 6\n"
+CASES = """@pytest.mark.parametrize("kind", ["none", ""])
+def test_unknown(kind):
+    with pytest.raises(ValueError):
+        rate(kind)
+"""
+ASSERTS_NOTHING = "def test_rate_runs():\n    rate('low')\n    rate('high')\n"
+TRUE_ANYWAY = "def test_label():\n    assert label('low') is not None or True\n"
+
+
+def noticed(tmp_path: Path, *tests: str, box: bool = True) -> NoticingEvidence:
+    """Return what these tests notice in the shop, which they are written for."""
+    written = HEAD + "\n\n".join(tests)
+    project = repository(tmp_path, {"pyproject.toml": PYPROJECT, "shop.py": SHOP}, {"tests/test_shop.py": written})
+    with without_run(project) as lab:
+        found = seen(lab)
+        ids = {entry: record.function for entry, record in found.records.items()}
+        probe = faults_noticed if box else noticing_probe
+        return anyio.run(probe, lab, Probes(seconds=300), tree_of(lab, "HEAD"), ids, (), found.layout)
+
+
+def test_each_test_is_held_to_faults_in_what_it_enters(tmp_path: Path) -> None:
+    found = noticed(tmp_path, LOOKS, CASES, ASSERTS_NOTHING, TRUE_ANYWAY)
+    names = {test.rpartition("::")[2]: count for test, count in found.tests.items()}
+    assert names["test_price"] > 0
+    assert names["test_unknown"] > 0, "its cases count together, and an exception that does not come is its judgement"
+    assert names["test_label"] == 0
+    assert {test.rpartition("::")[2] for test in found.blind} == {"test_rate_runs", "test_label"}
+    assert found.notices
+    assert all(survivor.path == "shop.py" for survivor in found.survivors)
+
+
+def test_what_asserts_nothing_notices_nothing_though_a_fault_makes_the_code_throw(tmp_path: Path) -> None:
+    found = noticed(tmp_path, ASSERTS_NOTHING)
+    assert found.unfit > 0, "a fault that makes rate() throw was tried"
+    assert (found.killed, found.notices, found.trouble) == (0, False, "")
+
+
+def test_without_a_box_nothing_is_tried_and_that_is_said(tmp_path: Path) -> None:
+    found = noticed(tmp_path, LOOKS, box=False)
+    assert (found.tried, found.notices) == (0, False)
+    assert "there is no box here" in found.trouble
+    assert [test.rpartition("::")[2] for test in found.blind] == ["test_price"]
