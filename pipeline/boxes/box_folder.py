@@ -17,10 +17,13 @@ from pipeline.process import BoxError, Mount
 from pipeline.trees import NotRegularError, opened, opened_regular, remove_entry, remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    import re
+    from collections.abc import Callable, Generator, Sequence
     from pathlib import Path
 
 _OPEN_TO_ALL: Final = 0o777
+_READ_BY_ALL: Final = 0o644
+"""The box may run as another user than the one who wrote there."""
 _CHUNK: Final = 1 << 22
 _DEPTH: Final = 64
 _ENTRIES: Final = 500_000
@@ -110,6 +113,37 @@ class BoxFolder:
             return False
         return True
 
+    def collect(self, target: Path, inside: str, names: Sequence[re.Pattern[str]], *, entries: int, size: int) -> None:
+        """Add files from the folder *inside* to a folder of ours; no command may be running in it.
+
+        Only regular files are taken, exactly as deep as there are *names*, each part of which has to match its own;
+        what is there already stays. Where more would come together than is allowed, the folder begins anew.
+
+        Args:
+            target: The folder to add to; its parent is ours.
+            inside: The folder to take from; nothing is taken if there is none.
+            names: What the parts of a file's path look like.
+            entries: How many files and folders there may be.
+            size: How many bytes they may hold.
+
+        Raises:
+            BoxError: another folder has come into its place.
+        """
+        target.mkdir(parents=True, exist_ok=True)
+        budget = _Budget(_nothing, links=False, entries=entries, size=size)
+        with self._opened() as folder, contextlib.ExitStack() as held:
+            source = folder
+            try:
+                for part in inside.split("/"):
+                    source = held.enter_context(opened(part, source))
+                kept = held.enter_context(opened(target))
+                _measure(kept, budget)
+                _collect(source, kept, names, budget)
+            except TooLargeError:
+                remove_tree(target)
+            except OSError:  # nothing was found, or a link is in the way
+                return
+
     @contextlib.contextmanager
     def _opened(self) -> Generator[int]:
         with opened(self.path) as folder:
@@ -164,10 +198,37 @@ def _copy(source: int, target: int, budget: _Budget, depth: int = 0) -> None:
             _copy_file(source, target, name)
 
 
-def _copy_file(source: int, target: int, name: str) -> None:
+def _measure(folder: int, budget: _Budget) -> None:
+    """Take what a folder of ours holds from the budget."""
+    for name in os.listdir(folder):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        budget.take(status.st_size)
+        if stat.S_ISDIR(status.st_mode):
+            with opened(name, folder) as inner:
+                _measure(inner, budget)
+
+
+def _collect(source: int, target: int, names: Sequence[re.Pattern[str]], budget: _Budget) -> None:
+    """Copy the regular files of this form that *target* does not have yet."""
+    known = set(os.listdir(target))
+    for name in filter(names[0].fullmatch, os.listdir(source)):
+        status = os.stat(name, dir_fd=source, follow_symlinks=False)
+        there = name in known
+        if stat.S_ISDIR(status.st_mode) and len(names) > 1:
+            if not there:
+                budget.take(0)
+                _make(target, name)
+            with opened(name, source) as inner, opened(name, target) as kept:
+                _collect(inner, kept, names[1:], budget)
+        elif stat.S_ISREG(status.st_mode) and len(names) == 1 and not there:
+            budget.take(status.st_size)
+            _copy_file(source, target, name, _READ_BY_ALL)
+
+
+def _copy_file(source: int, target: int, name: str, wanted: int | None = None) -> None:
     with contextlib.suppress(NotRegularError), opened_regular(name, source) as file:
         status = os.fstat(file.fileno())
-        mode = stat.S_IMODE(status.st_mode) & _OPEN_TO_ALL
+        mode = stat.S_IMODE(status.st_mode) & _OPEN_TO_ALL if wanted is None else wanted
         copied = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=target)
         try:
             left = status.st_size

@@ -121,6 +121,18 @@ class Cache:
 
 
 @dataclass(frozen=True)
+class FoundInputs:
+    """A folder of ours with the inputs that tools of the tests found, such as counterexamples of property tests.
+
+    Every measurement of a run is given them, so that what was found stays found. With `keeps` what it finds is added:
+    not what is traced, or found over faults that were put in.
+    """
+
+    folder: Path
+    keeps: bool = True
+
+
+@dataclass(frozen=True)
 class Measurement:
     """A request to measure: the tests of a view, in a box, with an environment.
 
@@ -134,6 +146,7 @@ class Measurement:
         per_test_timeout_s: A limit for each test.
         cache: Compiled code to share between measurements; None compiles everything again.
         elsewhere: Folders of the view that other projects of the same toolchain measure; their tests are left out.
+        found: Inputs that tests found in measurements before; None for none.
     """
 
     box: Box
@@ -145,6 +158,7 @@ class Measurement:
     per_test_timeout_s: float | None = None
     cache: Cache | None = None
     elsewhere: tuple[str, ...] = ()
+    found: FoundInputs | None = None
 
     def selects(self, entry: str, path: str) -> bool:
         """Return whether a test is to be run, by its id and its file."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import redacted_observation
 from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for, projects_in
-from pipeline.languages.protocol import Cache, Lookup, Measurement, Missing, View
+from pipeline.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, View
 from pipeline.measure import kept_runs
 from pipeline.measure.repository_shown import with_repository
 from pipeline.measure.sharding import measure_in_parts, remember
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 CACHE = "pycache"
 """The folder in the run's checkout for compiled code and other caches that the baseline leaves for later runs."""
+
+FOUND: Final = "found-inputs"
+"""The folder in the run's checkout for the inputs that tests have found: no copy of a tree, so of no commit."""
 
 TRACED: Final = 3
 """The factor by which a traced run may exceed the time limits: tracing makes tests two or three times slower."""
@@ -172,6 +175,7 @@ async def measure(
     longest = math.inf if limit_s is None else max(1, math.ceil(limit_s))
     slower = TRACED if trace else 1
     cache = _cache(ctx, warm=warm)
+    found = FoundInputs(ctx.checkout.root / FOUND, keeps=limit_s is None and not trace)
     say = ctx.say if limit_s is None else _say_nothing
     say(f"    {what} ...")
 
@@ -182,7 +186,9 @@ async def measure(
             view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
             seconds, each = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
             box = with_repository(ctx.box, folder)
-            return await ctx.toolchain.run_tests(Measurement(box, view, env, chosen, trace, seconds, each, cache))
+            return await ctx.toolchain.run_tests(
+                Measurement(box, view, env, chosen, trace, seconds, each, cache, found=found)
+            )
 
     async def of_all_or_chosen() -> Observation:
         if whole and limits.workers > 1 and not (again or warm):

@@ -40,6 +40,7 @@ PYTHON: Final = [
     ("import ast\nvars(ast)['parse'] = print", "changes `vars(ast`"),
     ("import sys\nsys.addaudithook(print)", "has `addaudithook`"),
     ("from sys import monitoring", "has `from sys import monitoring`"),
+    ("import os\nSEEN = os.environ['HYPOTHESIS_STORAGE_DIRECTORY']", "has `HYPOTHESIS_STORAGE_DIRECTORY`"),
     ("import os\nos.chdir('x')", "has `chdir`"),
     ("import os\nos.environ['PY_IGNORE_IMPORTMISMATCH'] = '1'", "has `PY_IGNORE_IMPORTMISMATCH`"),
 ]

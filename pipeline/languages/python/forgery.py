@@ -24,6 +24,7 @@ WORDS: Final = Words(
         "a frame": "tb_frame gi_frame cr_frame f_back f_code f_locals f_globals",
         "every line that runs": "sys.monitoring settrace setprofile addaudithook",
         "the end of the process": "_exit",
+        "what an earlier measurement left": "HYPOTHESIS_* hypothesis.database",
         "where relative names of files lead": "chdir fchdir",
         "what others have opened": "os.write os.writev os.pwrite os.sendfile os.dup dup2 fdopen fromfd",
     },

@@ -21,7 +21,7 @@ from pipeline.languages.python import bytecode
 from pipeline.languages.python.environment import PYTEST
 from pipeline.languages.python.messages import Finished, Item, read_session
 from pipeline.languages.python.records import observe
-from pipeline.languages.python.scratch import COMPILED, PLUGIN, TEMPORARY, Scratch
+from pipeline.languages.python.scratch import COMPILED, PLUGIN, STORAGE, TEMPORARY, Scratch, keep_found
 from pipeline.languages.runners import durations
 from pipeline.languages.runners.outcomes import TAIL, shortened
 from pipeline.process import Command, Completed, Mount
@@ -66,7 +66,7 @@ async def run_tests(asked: Measurement) -> Observation:
         filled: BoxFolder | None = None
         while True:
             nonce = secrets.token_hex(16)
-            folder = scratch.folder(len(sessions), cache, folders)
+            folder = scratch.folder(len(sessions), cache, folders, asked.found)
             filled = filled or folder
             redacted = {str(folder.path): "<scratch>", str(asked.view.host): "."}
             request = {**_request(asked, done), "nonce": nonce, "redact": redacted}
@@ -81,6 +81,7 @@ async def run_tests(asked: Measurement) -> Observation:
             sessions.append(
                 read_session(completed.answer, nonce, exit_code=completed.exit_code, timed_out=completed.timed_out)
             )
+            keep_found(folder, asked.found)
             crashed = sessions[-1].unfinished
             if crashed is None or completed.timed_out or len(sessions) > _MAX_CRASHES:
                 break
@@ -144,7 +145,7 @@ def _command(asked: Measurement, scratch: Scratch, folder: BoxFolder) -> Command
             "NO_COLOR": "1",  # not --color, which is an unknown option under `-p no:terminal`
             "PYTHONNOUSERSITE": "1",
             "COVERAGE_FILE": str(folder.path / "coverage"),
-            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder.path / "hypothesis"),
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder.path / STORAGE),
             "PYTEST_DEBUG_TEMPROOT": str(folder.path / TEMPORARY),
         },
     )

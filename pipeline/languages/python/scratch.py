@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,19 @@ from pipeline.languages.python.bytecode import Place, lay_out
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.languages.protocol import Cache
+    from pipeline.languages.protocol import Cache, FoundInputs
 
 PLUGIN: Final = "redfirst_evidence"
 """The name under which the plugin is loaded."""
 COMPILED: Final = "pycache"
 TEMPORARY: Final = "temproot"
 """The folder that a process has before it starts."""
+STORAGE: Final = "hypothesis"
+"""The folder of hypothesis, with its database of examples."""
+EXAMPLES: Final = f"{STORAGE}/examples"
+_HASHED: Final = re.compile(r"[0-9a-f]{16}")
+_MOST_EXAMPLES: Final = 10_000
+_MOST_BYTES: Final = 16 << 20
 _START: Final = "start.py"
 
 
@@ -46,8 +53,10 @@ class Scratch:
         """Return the path of the program that starts pytest."""
         return self.program / _START
 
-    def folder(self, number: int, cache: Cache | None, folders: Sequence[Place]) -> BoxFolder:
-        """Return a new folder for a process, with the compiled code that it may use.
+    def folder(
+        self, number: int, cache: Cache | None, folders: Sequence[Place], found: FoundInputs | None = None
+    ) -> BoxFolder:
+        """Return a new folder for a process, with the compiled code that it may use, and the inputs that were found.
 
         New for each process, for the tests can write there: what one has left behind, the next would load.
         """
@@ -56,4 +65,17 @@ class Scratch:
         compiled = made.add(COMPILED)
         if cache is not None and not cache.warm:  # what is being filled is not sorted out yet
             lay_out(cache.folder, folders, compiled)
+        if found is not None:
+            made.fill(found.folder)
         return made
+
+
+def keep_found(folder: BoxFolder, found: FoundInputs | None) -> None:
+    """Keep the counterexamples that hypothesis found, files of bytes below two hashed names, and nothing else.
+
+    Raises:
+        BoxError: another folder has come into its place.
+    """
+    if found is not None and found.keeps:
+        kept = found.folder / EXAMPLES
+        folder.collect(kept, EXAMPLES, (_HASHED, _HASHED), entries=_MOST_EXAMPLES, size=_MOST_BYTES)
