@@ -88,9 +88,9 @@ def evidence_md(evidence: TaskEvidence) -> str:
 
 def _red(evidence: TaskEvidence) -> str:
     """Return what was RED; of tests that passed before, what they notice, which stands in its place."""
-    red, noticing = evidence.ledger.red if evidence.ledger is not None else {}, evidence.noticing
-    if red or noticing is None:
-        return bullets(_alike(red))
+    noticing = evidence.noticing
+    if evidence.ledger is None or evidence.ledger.red or noticing is None:
+        return bullets(_alike(evidence.ledger.red)) if evidence.ledger is not None else ""
     return f"none: the tests pass over the code as it was.\n\n{bullets(noticed_lines(noticing))}"
 
 
