@@ -139,7 +139,12 @@ class PublishDoor(ObjectDoor):
         """
         self._git("worktree", "add", "--quiet", "-b", branch, str(folder), base, keeps=holds)
 
-    def remove_worktree(self, folder: Path, branch: str, tip: str) -> None:
-        """Remove a linked worktree without uncommitted changes, and its branch if that is still at *tip*."""
-        if self._start(("worktree", "remove", str(folder))).returncode == 0:
+    def remove_worktree(self, folder: Path, branch: str, tip: str, *, submodules: bool = False) -> None:
+        """Remove a linked worktree without uncommitted changes, and its branch if that is still at *tip*.
+
+        git removes none whose commit has submodules, unless it is forced to; with *submodules* the caller has seen that
+        they hold nothing of their own, and that nothing else is uncommitted.
+        """
+        forced = ("--force",) if submodules else ()
+        if self._start(("worktree", "remove", *forced, str(folder))).returncode == 0:
             self._start(("update-ref", "-d", f"refs/heads/{branch}", tip))

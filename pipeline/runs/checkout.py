@@ -20,7 +20,7 @@ from pipeline.runs.seal import Seal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import TreeChange
+    from pipeline.git import Entry, TreeChange
 
 
 class PrivateCheckout:
@@ -115,7 +115,29 @@ def _fill(repository: Repository, tree: str, folder: Path, index: Path) -> None:
     repository.materialise(tree, folder, index)
     for entry in repository.entries(tree):
         if entry.mode == GITLINK:
-            _fill_submodule(repository.worktree / entry.path, entry.oid, folder / entry.path, index)
+            _fill_submodule(repository, entry, folder / entry.path, index)
+
+
+def fill_submodules(here: Repository, tree: str, folder: Path, index: Path) -> None:
+    """Fill the submodules of *tree* in a new worktree, from the objects that submodules of *here* have.
+
+    They are plain files: nothing is fetched, and nothing is written into the configuration that worktrees share.
+
+    Args:
+        here: The repository as seen from where somebody stands.
+        tree: What was checked out.
+        folder: The worktree.
+        index: A place for an index of ours, outside of it.
+    """
+    for entry in here.entries(tree):
+        if entry.mode == GITLINK:
+            _fill_submodule(here, entry, folder / entry.path, index)
+    index.unlink(missing_ok=True)
+
+
+def has_submodules(repository: Repository, commit: str) -> bool:
+    """Return whether a commit has submodules."""
+    return any(entry.mode == GITLINK for entry in repository.entries(commit))
 
 
 def _is_attributes(change: TreeChange) -> bool:
@@ -136,14 +158,17 @@ def _remove_empty(folder: Path, top: Path) -> None:
             folder = folder.parent
 
 
-def _fill_submodule(source: Path, commit: str, folder: Path, index: Path) -> None:
-    if not (source / ".git").exists():
-        return  # not initialised: an empty folder, as git itself leaves it
-    inner = Repository.find(source)
-    if inner.worktree.resolve() != source.resolve() or inner.resolve(f"{commit}^{{commit}}") is None:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    _fill(inner, inner.tree_of(commit), folder, index)
+def _fill_submodule(repository: Repository, entry: Entry, folder: Path, index: Path) -> None:
+    """Fill a submodule where this worktree, or else the main checkout, has it with its commit; else leave it empty."""
+    for checkout in dict.fromkeys((repository.worktree, repository.main_checkout)):
+        source = checkout / entry.path
+        if not (source / ".git").exists():
+            continue
+        inner = Repository.find(source)
+        if inner.worktree.resolve() == source.resolve() and inner.resolve(f"{entry.oid}^{{commit}}") is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            _fill(inner, inner.tree_of(entry.oid), folder, index)
+            return
 
 
 def remove_tree(folder: Path) -> None:

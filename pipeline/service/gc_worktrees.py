@@ -9,16 +9,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.git import GITLINK, GitError
+from pipeline.runs.checkout import fill_submodules, has_submodules
 from pipeline.runs.events import Published
 from pipeline.runs.store import WORKFLOW
+from pipeline.scratch import scratch_folder
 from pipeline.service.gc_runs import held
 from pipeline.service.gc_things import Thing
 from pipeline.service.worktrees import OWNER
 from pipeline.trees import remove_tree
+from pipeline.views.manifest import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from pipeline.git import Repository, Worktree
     from pipeline.service.gc import Sweep
@@ -97,8 +101,9 @@ def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) ->
     tip = there.resolve(f"refs/heads/{branch}")
     if tip is None:
         return "its branch has no commit"
-    if any(entry.mode == GITLINK for entry in there.entries(tip)):
-        return "it has submodules"
+    changed = _changed_submodules(there, there.tree_of(tip))
+    if changed:
+        return f"submodules in it are not as they were filled: {', '.join(changed[:_SHOWN])}"
     files = sorted({line[3:] for line in there.status(ignored=True)} - {f"{WORKFLOW}/"})
     if files:
         more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
@@ -114,6 +119,27 @@ def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) ->
         if unchanged or _is_known(there, tip, runs)
         else f"{branch} has commits that no run made, or that did not land"
     )
+
+
+def _changed_submodules(there: Repository, tree: str) -> list[str]:
+    """Return the submodules that hold anything but what a run fills them with: git does not look into them."""
+    links = [entry.path for entry in there.entries(tree) if entry.mode == GITLINK]
+    links = [path for path in links if _has_content(there.worktree / path)]
+    if not links:
+        return []
+    with scratch_folder("submodules") as place:
+        fill_submodules(there, tree, place / "tree", place / "index")
+        return [path for path in links if not _is_as_filled(there.worktree / path, place / "tree" / path)]
+
+
+def _has_content(folder: Path) -> bool:
+    return folder.is_symlink() or (folder.is_dir() and any(folder.iterdir()))
+
+
+def _is_as_filled(folder: Path, filled: Path) -> bool:
+    if folder.is_symlink() or os.path.lexists(folder / ".git") or not filled.is_dir():
+        return False
+    return scan(folder) == scan(filled)
 
 
 def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:
@@ -149,5 +175,5 @@ def _remove(sweep: Sweep, worktree: Worktree, runs: Sequence[Known]) -> str:
             checkout = sweep.checkout_of(known)
             if os.path.lexists(checkout) and not checkout.is_symlink():
                 remove_tree(checkout)
-        sweep.here.remove_worktree(now.path, branch, tip)
+        sweep.here.remove_worktree(now.path, branch, tip, submodules=has_submodules(there, tip))
     return "it could not be removed by git" if os.path.lexists(worktree.path) else ""

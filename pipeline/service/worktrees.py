@@ -18,6 +18,7 @@ from pipeline.outcomes import Reason
 from pipeline.queue.lines import OrderWorktree
 from pipeline.queue.orders import log_of
 from pipeline.runs import tracker
+from pipeline.runs.checkout import fill_submodules, has_submodules
 from pipeline.runs.facts import commits_of
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.preconditions import refuse_claimed
@@ -80,6 +81,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
             raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
         made = Repository.find(folder)
         bring_ignored(repository, folder)
+        fill_submodules(repository, made.tree_of(tip), folder, made.git_dir / "redfirst-index")
         said = {"issue": options.issue, "order": options.order, "branch": branch, "tip": tip}
         said["folder"] = str(made.worktree.resolve())
         write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
@@ -147,7 +149,8 @@ async def begun(here: Repository, made: Repository, start: Awaitable[Context], s
         branch = made.branch()
         runs = list(made.worktree.glob(f"{WORKFLOW}/run-*"))
         if error.reason is not Reason.INTERRUPTED and branch and tip and not runs:
-            here.remove_worktree(made.worktree, branch, tip)
+            fresh = not made.status()  # with submodules git has to be forced, and then it looks at nothing
+            here.remove_worktree(made.worktree, branch, tip, submodules=fresh and has_submodules(made, tip))
             say(f"took back the worktree {made.worktree} and its branch: the run was refused")
         raise
 
