@@ -177,6 +177,8 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "a price that is too low voids your budget"
         case ("agents" | "spares", *_):
             return _why_of_agent(path, value)
+        case ("toolchains", "outside") if value:
+            return "tests that fail in the box are run on this machine, outside of it"
         case ("toolchains", _, "env", _):
             return "this variable is handed to tests and agents"
         case ("toolchains", _, "setup") if value:

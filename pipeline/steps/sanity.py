@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.evidence.compare import failing
@@ -12,6 +12,7 @@ from pipeline.measure import project_checks, setup
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
+from pipeline.measure.outside import difference, passing_outside
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.routing.state import Event
@@ -23,6 +24,11 @@ from pipeline.steps.evidence.records import BASELINE
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
     from pipeline.steps.context import Context
+
+_MEND: Final = (
+    "Give the tests what they need there ([toolchains.NAME] env, setup, .worktreeinclude), or let more of them differ: "
+    "[toolchains] may_differ"
+)
 
 
 async def run(ctx: Context) -> Event:
@@ -50,6 +56,13 @@ async def run(ctx: Context) -> Event:
     if why is not None:
         return _impossible(why)
     flaky = await _flaky(ctx, baseline)
+    failed = [entry for entry in failing(baseline) if entry not in flaky and entry in baseline.records]
+    try:
+        alone = await passing_outside(ctx, info.start_tree, failed)
+    except UnmeasurableError as error:
+        return _impossible(f"outside of the box: {error}")
+    if alone and len(alone) > ctx.config.toolchains.may_differ:
+        return _impossible(f"{difference(baseline, alone)}. {_MEND}")
     known = await project_checks.measure_checks(ctx, info.start_tree, over="the start, to compare with")
     document = {
         "schema": "redfirst.baseline/1",
@@ -61,7 +74,8 @@ async def run(ctx: Context) -> Event:
         "failing_checks": known,
     }
     evidence = (ctx.write_json(BASELINE, document), ctx.write("evidence/baseline-full.json", canonical(baseline)))
-    note = "; ".join((counted(len(baseline.records), "test"), *not_protected(baseline, limit_of(ctx))))
+    differs = (difference(baseline, alone),) if alone else ()
+    note = "; ".join((counted(len(baseline.records), "test"), *not_protected(baseline, limit_of(ctx)), *differs))
     return Event(signal=Signal.OK, note=note, evidence=evidence)
 
 

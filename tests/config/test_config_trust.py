@@ -53,6 +53,7 @@ def initialise(folder: Path) -> Path:
         ('[agents.env]\nLD_PRELOAD = "x.so"', "agents.env.LD_PRELOAD"),
         ('[agents.check.env]\nA = ""', "agents.check.env.A"),
         ('[toolchains.pytest]\nsetup = ["make"]', "toolchains.pytest.setup"),
+        ("[toolchains]\noutside = true", "toolchains.outside"),
         ('[toolchains.pytest.env]\nTZ = "UTC"', "toolchains.pytest.env.TZ"),
         ('[toolchains.cargo]\nenv = { APP_ENV = "" }', "toolchains.cargo.env.APP_ENV"),
         ('[toolchains.pytest]\ncommand = ["/home/user/python", "-m", "pytest"]', "toolchains.pytest.command"),

@@ -1,0 +1,69 @@
+"""Tests that fail in the box alone: named with the first error where the user lets them run outside, too many stop."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from kit import FILES, HONEST, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Project
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")]
+
+NEEDS = """import os
+import pathlib
+
+import pytest
+
+
+@pytest.mark.parametrize("number", range({number}))
+def test_needs_the_users_shell(number):
+    pathlib.Path({mark!r}).touch() if os.environ.get("SHOP_ENV") else None
+    assert os.environ["SHOP_ENV"] == "test"
+
+
+def test_fails_everywhere():
+    assert 1 == 2
+"""
+
+
+def project_with(tmp_path: Path, number: int, extra: str) -> tuple[Project, Path]:
+    mark = tmp_path / "ran-outside"
+    project = make_project(tmp_path, {**FILES, "tests/test_needs.py": NEEDS.format(number=number, mark=str(mark))})
+    project.env["SHOP_ENV"] = "test"
+    project.use_script(HONEST, extra)
+    return project, mark
+
+
+def test_a_few_that_differ_are_named_with_the_first_error(tmp_path: Path) -> None:
+    project, mark = project_with(tmp_path, 2, "[toolchains]\noutside = true\n")
+    done = project.run()
+    assert done["outcome"] == "completed", done["_stderr"]
+    assert mark.exists()
+    said = next(line for line in done["_stderr"].splitlines() if "sanity: OK" in line)
+    first = "tests/test_needs.py::test_needs_the_users_shell[0]"
+    assert f"2 tests fail in the box alone: {first}, " in said
+    assert "KeyError" in said
+    assert "SHOP_ENV" in said
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_more_than_a_few_stop_the_run_before_anybody_is_paid(tmp_path: Path) -> None:
+    project, _ = project_with(tmp_path, 4, "[toolchains]\noutside = true\n")
+    done = project.run()
+    assert (done["outcome"], done["reason"]) == ("rejected", "baseline_impossible"), done["_stderr"]
+    assert "4 tests fail in the box alone: " in done["note"]
+    assert "[toolchains.NAME] env" in done["note"]
+    assert "may_differ" in done["note"]
+    assert not [line for line in project.journal() if line["kind"] == "dispatch"]
+
+
+def test_nothing_runs_outside_unless_the_user_says_so(tmp_path: Path) -> None:
+    project, mark = project_with(tmp_path, 4, "")
+    assert project.run()["outcome"] == "completed"
+    assert not mark.exists()
