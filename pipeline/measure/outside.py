@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 LIMIT_S: Final = 300.0
 """So long they may take together; a test that is not reached is not said to differ."""
+MEND: Final = (
+    "Give the tests what they need there ([toolchains.NAME] env, setup, .worktreeinclude), or let more of them differ: "
+    "[toolchains] may_differ"
+)
+"""What a person can do about tests that fail in the box alone."""
 _NOT_THEIRS: Final = ("GIT_", "REDFIRST_", "PYTHON", "PYTEST_", "VIRTUAL_ENV")
 """Variables of the driver's own start, which say where it runs and not how the project's tests are run."""
 _SHOWN: Final = 200

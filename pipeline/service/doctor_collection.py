@@ -1,6 +1,7 @@
 """Checks whether the tests of HEAD can be collected: what a run would find out in its first step.
 
-They are collected in the same box, by the same toolchain, from the same copy as there; none of them is run. It is
+They are collected in the same box, by the same toolchain, from the same copy as there; none of them is run, unless the
+user lets what fails in the box run outside of it (`[toolchains] outside`): then both are done once. It is
 asked only where the repository wants no trust that it does not have, since collecting runs its code.
 """
 
@@ -13,12 +14,14 @@ import anyio
 from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
+from pipeline.evidence.compare import failing
 from pipeline.evidence.observation import RunState
 from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline, uncollected
+from pipeline.measure.outside import MEND, difference, passing_outside
 from pipeline.progress import counted
 from pipeline.service.doctor_document import Check
 from pipeline.service.verification_ports import lent_context
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
+    from pipeline.verification.context import VerificationContext
 
 LIMIT_S: Final = 60.0
 """So long a toolchain may take to collect; a run gives it `timeout_s`."""
@@ -65,6 +69,7 @@ async def check_collection(
             await lab.prepare(tree)
             seen = await measure(lab, tree, Selection.nothing(), what="collecting the tests of HEAD")
             seconds = anyio.current_time() - began
+            alone = await _in_the_box_alone(lab, tree) if config.toolchains.outside and seen.records else []
     except UnmeasurableError as error:
         return [_check("fail", str(error), _MEND)]
     except UserError as error:
@@ -72,7 +77,25 @@ async def check_collection(
     if seen.state is RunState.TIMED_OUT and any(table.timeout_s > limit_s for table in tables):
         message = f"not known: collecting the tests took longer than {limit_s:g} s; a run gives them timeout_s"
         return [_check("warn", message, "start the tests once, and see how long they take")]
-    return [_seen(repository, seen, seconds)]
+    return [_seen(repository, seen, seconds), *alone]
+
+
+async def _in_the_box_alone(lab: VerificationContext, tree: str) -> list[Check]:
+    """Return what the whole suite shows in the box, and its failing tests outside: the user asks for that.
+
+    Raises:
+        UnmeasurableError: the tests could not be started.
+    """
+    seen = await measure(lab, tree, what="the tests of HEAD")
+    if seen.state is not RunState.COMPLETE:
+        message = f"not known: the tests of HEAD did not come to their end in the box: {seen.detail}"
+        return [_check("warn", message, "a run gives them timeout_s", "box")]
+    failed = [entry for entry in failing(seen) if entry in seen.records]
+    alone = await passing_outside(lab, tree, failed)
+    if not alone:
+        return [_check("ok", f"no test of HEAD fails in the box alone; {len(failed)} fail everywhere", id_="box")]
+    too_many = len(alone) > lab.config.toolchains.may_differ
+    return [_check("fail" if too_many else "warn", difference(seen, alone), MEND, "box")]
 
 
 def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
@@ -95,5 +118,5 @@ def _bounded(config: Config, limit_s: float) -> Config:
     return config.model_copy(update={"toolchains": config.toolchains.model_copy(update=update)})
 
 
-def _check(status: str, message: str, advice: str = "") -> Check:
-    return Check.model_validate({"id": _ID, "status": status, "message": message, "advice": advice})
+def _check(status: str, message: str, advice: str = "", id_: str = _ID) -> Check:
+    return Check.model_validate({"id": id_, "status": status, "message": message, "advice": advice})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.evidence.compare import failing
@@ -12,7 +12,7 @@ from pipeline.measure import project_checks, setup
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
-from pipeline.measure.outside import difference, passing_outside
+from pipeline.measure.outside import MEND, difference, passing_outside
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.routing.state import Event
@@ -24,11 +24,6 @@ from pipeline.steps.evidence.records import BASELINE
 if TYPE_CHECKING:
     from pipeline.evidence.observation import Observation
     from pipeline.steps.context import Context
-
-_MEND: Final = (
-    "Give the tests what they need there ([toolchains.NAME] env, setup, .worktreeinclude), or let more of them differ: "
-    "[toolchains] may_differ"
-)
 
 
 async def run(ctx: Context) -> Event:
@@ -62,7 +57,7 @@ async def run(ctx: Context) -> Event:
     except UnmeasurableError as error:
         return _impossible(f"outside of the box: {error}")
     if alone and len(alone) > ctx.config.toolchains.may_differ:
-        return _impossible(f"{difference(baseline, alone)}. {_MEND}")
+        return _impossible(f"{difference(baseline, alone)}. {MEND}")
     known = await project_checks.measure_checks(ctx, info.start_tree, over="the start, to compare with")
     document = {
         "schema": "redfirst.baseline/1",

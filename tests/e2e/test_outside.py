@@ -55,6 +55,8 @@ def test_a_few_that_differ_are_named_with_the_first_error(tmp_path: Path) -> Non
 
 def test_more_than_a_few_stop_the_run_before_anybody_is_paid(tmp_path: Path) -> None:
     project, _ = project_with(tmp_path, 4, "[toolchains]\noutside = true\n")
+    said = {check["id"]: check for check in project.document("doctor")["checks"]}["box"]
+    assert (said["status"], said["message"][:36]) == ("fail", "4 tests fail in the box alone: tests")
     done = project.run()
     assert (done["outcome"], done["reason"]) == ("rejected", "baseline_impossible"), done["_stderr"]
     assert "4 tests fail in the box alone: " in done["note"]
@@ -65,5 +67,6 @@ def test_more_than_a_few_stop_the_run_before_anybody_is_paid(tmp_path: Path) -> 
 
 def test_nothing_runs_outside_unless_the_user_says_so(tmp_path: Path) -> None:
     project, mark = project_with(tmp_path, 4, "")
+    assert "box" not in {check["id"] for check in project.document("doctor")["checks"]}
     assert project.run()["outcome"] == "completed"
     assert not mark.exists()
