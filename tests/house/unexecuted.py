@@ -20,7 +20,23 @@ OF_RECIPES: Final = "a run of a recipe's own steps: tests/workflows/test_runs_of
 OF_SAVED: Final = "a recipe that was written: tests/workflows/test_saved_recipes.py types it"
 OF_THE_QUEUE: Final = "of the queue: tests/queued types it"
 
+STANDING: Final = "where one stands, from tests/cli/test_standing_cli.py; other situations type the same command"
+
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
+    "cli/standing.py": dict.fromkeys(
+        (
+            "redfirst demo",
+            "redfirst init",
+            "redfirst issue lint",
+            "redfirst issue list",
+            "redfirst issue new --title TEXT",
+            "redfirst run {} --worktree",
+            "redfirst runs",
+            "redfirst show",
+            "redfirst watch",
+        ),
+        STANDING,
+    ),
     "cli/runs_text.py": {"redfirst runs --all": "it takes fifty runs; tests/runs/test_ended_runs.py lists more"},
     "cli/queue_text.py": {"redfirst show {}": OF_THE_QUEUE},
     "service/detached.py": {"safe_next_actions": "the key of a document; the commands in it are of who wrote it"},
@@ -91,6 +107,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst show {}": OF_RECIPES,
     },
     "config/load.py": {
+        "redfirst config set toolchains.{}.env.NAME VALUE": "the variable is the user's own",
         "redfirst config show": "cli/init.py says the same, and is typed",
         "redfirst demo   # shows the whole way with scripted agents": DEMO,
         "redfirst init   # writes a configuration for the agents that are installed here": NETWORK,
