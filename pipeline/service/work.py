@@ -18,7 +18,6 @@ from pipeline.queue.lines import OrderEnded
 from pipeline.queue.order import Wanted, is_due
 from pipeline.queue.pick import Candidate, Room
 from pipeline.queue.slots import Slots
-from pipeline.reset_times import as_moment
 from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
@@ -161,10 +160,9 @@ class RepositoryWork:
             limit = limit_of(line)
             if line.outcome is not None and limit is None:
                 continue
-            since = [as_moment(line.last_at)] if line.last_at else []
-            since += [limit] if limit is not None else []  # what parked by it has not come to nothing
             closed = [one for one in log.orders.values() if one.closed_at and run in {one.run, one.placed.run}]
-            if since and any(as_moment(one.closed_at or "") >= max(since) for one in closed):
+            # An order that a limit parked has not come to nothing; that none is placed twice for it the key sees to.
+            if line.outcome is None and any((one.closed_at or "") >= (line.last_at or "") for one in closed):
                 continue  # it came to nothing, and nothing has happened since
             with log.locked():
                 log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=_swept(run, line), not_before=limit))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from console.served import opened
 from crashes import await_end_of, processes_of, spawn
 from e2e.real_agents import results
 from e2e.test_signals import await_line
@@ -21,14 +22,14 @@ from waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from model_service.script import Turn
+    from model_service.script import Fails, Turn
 
 pytestmark = pytest.mark.slow
 
 AGENT = Path(__file__).parent / "agents/limited.py"
 
 
-def limited(retry_after: object, times: int | None = None) -> Fail:
+def limited(retry_after: object, times: int | None = None) -> Fails:
     return Fail(429, headers={"retry-after": str(retry_after)}, times=times)
 
 
@@ -71,7 +72,9 @@ def test_a_driver_waits_until_the_limit_ends_and_says_until_when(tmp_path: Path)
     assert len(results(project)[0]["tries"]) == 1
 
 
-def test_what_is_longer_than_the_wait_parks_at_once_with_when_it_ends(tmp_path: Path) -> None:
+def test_what_is_longer_than_the_wait_parks_at_once_with_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = make_project(tmp_path)
     before = datetime.now(UTC)
     with planned_by(project, limited(7200), outage="wait_s = 0") as service:
@@ -87,6 +90,11 @@ def test_what_is_longer_than_the_wait_parks_at_once_with_when_it_ends(tmp_path: 
     for command in (("show",), ("show", "-v"), ("runs",)):
         text = " ".join(project.redfirst(*command).stdout.split())
         assert f"not before {words}" in text, command
+    monkeypatch.setenv("XDG_STATE_HOME", project.environment()["XDG_STATE_HOME"])
+    with opened(project.root) as browser:
+        assert browser.json("/runs/run-GAL-1")["not_before"] == browser.json("/")["runs"][0]["not_before"] == said
+        for page in ("/", "/runs/run-GAL-1"):
+            assert f"not before {words}" in browser.get(page).text.lower().replace("utc", "UTC"), page
 
 
 def test_where_no_header_says_it_the_words_of_the_product_do(tmp_path: Path) -> None:

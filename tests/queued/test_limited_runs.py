@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from console.served import opened
 from e2e.test_limits_that_end import AGENT, limited
 from model_service.script import Say, conversation
 from model_service.service import ModelService
@@ -52,34 +53,43 @@ def test_a_run_that_another_worker_parked_goes_on_when_its_limit_ends(tmp_path: 
         queued.add()
         first = queued.work()
         assert "agent_unavailable" in [event["data"].get("reason") for event in first]
-        wait_until(lambda: queued.work() is not None and len(model.work) > 1)
-    ended, went_on = queued.orders()
+
+        def went_on() -> bool:
+            queued.work()
+            return len(model.work) > 1
+
+        wait_until(went_on)
+    ended, resumed = queued.orders()
     assert (ended["outcome"], ended["reason"]) == ("parked", "agent_unavailable")
-    assert (went_on["via"], went_on["do"], went_on["outcome"]) == ("sweep", "resume", "completed")
-    assert went_on["not_before"] is not None
+    assert (resumed["via"], resumed["do"], resumed["outcome"]) == ("sweep", "resume", "completed")
+    assert resumed["not_before"] is not None
     assert queued.branches() == ["gal-1-double-m1"]
 
 
-def test_a_worker_that_finds_a_limited_run_says_which_and_until_when_and_what_to_do(tmp_path: Path) -> None:
+def test_a_worker_that_finds_a_limited_run_says_which_and_until_when_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home/state"))
     queued = make(tmp_path, 1)
     with planned_by(queued, limited(7200)) as model:
         until = by_hand(queued)
         words = f"not before {until.replace('T', ' ')[:19]} UTC, when the limit of its account ends"
-        for _ in range(2):
-            done = queued.project.redfirst("work", "--once")
+        for done in (queued.project.redfirst("work", "--once"), queued.project.redfirst("work", "--once")):
             assert done.returncode == 0
-            assert f"GAL-1 (o-{queued.orders()[0]['order'][2:]}) does not begin: {words}" in done.stderr
             assert "before by: redfirst resume project-" in done.stderr
-        command = done.stderr.partition("before by: redfirst ")[2].split()
+            assert f"GAL-1 (o-{queued.orders()[0]['order'][2:]}) does not begin: {words}" in done.stderr
         (order,) = queued.orders()
         assert (order["via"], order["state"], order["not_before"][:19]) == ("sweep", "queued", until[:19])
         assert words in queued.dry_run()["GAL-1"]
         assert words.partition(",")[0] in queued.project.redfirst("queue", "list").stdout
+        with opened(queued.project.root) as browser:
+            assert words.partition(",")[0] in browser.get("/queue").text
         assert queued.redfirst("queue", "drop", "GAL-1")["ok"]
         done = queued.project.redfirst("work", "--once")
         assert f"/run-GAL-1 is parked (agent_unavailable): {words}" in done.stderr
         assert [one["state"] for one in queued.orders()] == ["dropped"]  # who drops it does not get it again
         assert len(model.work) == 1
+        command = done.stderr.partition("before by: redfirst ")[2].split()
         assert queued.project.redfirst(*command).returncode == 0  # who cannot wait asks at once
         assert [request.status for request in model.work] == [429, 200, 200]
 
