@@ -264,6 +264,8 @@ def _failure(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> Reas
     """Return why the run fails (matrix 2, PLAN_REWORK)."""
     if event.signal is Signal.ESCAPE:
         return Reason.ESCAPE
+    if event.signal is Signal.BASELINE_IMPOSSIBLE:
+        return Reason.BASELINE_IMPOSSIBLE
     if Loop.PLAN_REWORK in exhausted and state.trunk.step in PER_TASK_STEPS:
         return Reason.EVIDENCE_NOT_REACHED
     return Reason.LOOPS_EXHAUSTED

@@ -65,6 +65,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 
     Row(P.PLAN, S.DRAFTED, Goto(P.REVIEW_PLAN), "orchestrator", "plan.md written"),
     Row(P.PLAN, S.HYGIENE, Retry(P.PLAN, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
+    Row(P.PLAN, S.BASELINE_IMPOSSIBLE, Goto(P.FAILURE), "harness", "tests that it names cannot be loaded as they are"),
     Row(P.PLAN, S.QUESTION, AskPerson(L.QUESTIONS), "orchestrator", "a person is asked, where `[gates] questions` allows it"),
 
     Row(P.REVIEW_PLAN, S.ACCEPTABLE, Goto(P.SPLIT), "@check, @simplify", "nothing must be fixed"),
@@ -78,6 +79,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SPLIT, S.ONE_TASK, NextTask(), "harness", "the plan came with its task or tasks, reviewed with it"),
     Row(P.SPLIT, S.NOT_ASKED, NextTask(), "recipe", "the recipe has no split of its own: the plan came with its tasks"),
     Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
+    Row(P.SPLIT, S.BASELINE_IMPOSSIBLE, Goto(P.FAILURE), "harness", "tests that it names cannot be loaded as they are"),
     Row(P.SPLIT, S.QUESTION, AskPerson(L.QUESTIONS), "orchestrator", "a person is asked, where `[gates] questions` allows it"),
 
     Row(P.REVIEW_SPLIT, S.ACCEPTABLE, NextTask(), "@check", "nothing must be fixed"),

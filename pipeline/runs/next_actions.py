@@ -67,6 +67,7 @@ ACTIONS: Final[Mapping[Outcome, Mapping[Reason, tuple[str, ...]]]] = {
         Reason.ESCAPE: ("redfirst explain {run} --last", "git status", "git reflog", "redfirst doctor"),
         Reason.LOOPS_EXHAUSTED: (*_WORK, *_AGAIN),
         Reason.EVIDENCE_NOT_REACHED: (*_WORK, *_AGAIN),
+        Reason.BASELINE_IMPOSSIBLE: (*_WHY, "redfirst doctor", *_AGAIN),
         Reason.CLEANUP_NEEDED: (*_WHY, "git status", "redfirst doctor"),
     },
     Outcome.CANCELLED: {

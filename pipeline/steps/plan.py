@@ -28,6 +28,7 @@ from pipeline.steps.asking.task_drafts import (
     lint_tasks,
     may_bring_a_task,
     tasks_of_plan,
+    unloadable,
 )
 from pipeline.steps.asking.words import baseline_md
 
@@ -94,6 +95,9 @@ def _drafted(ctx: Context, report: PlanReport | PlanAndTasks, attempt: int, answ
         number = answer.result.dispatch[:3] if answer is not None else "given"
         handed_in = answer.result.report_sha256 if answer is not None else None
         return hygiene_evidence(ctx, "plan", problems, number, report_sha256=handed_in)
+    changes = [*report.files, *(change for task in tasks for change in (*task.files, *task.test_files))]
+    if (stop := unloadable(ctx, changes)) is not None:
+        return stop
     many = f", {counted(len(tasks), 'task')}" if isinstance(report, PlanAndTasks) else ""
     brought = many or (", one task" if tasks else "")
     note = f"{counted(len(report.files), 'file')}{brought}"

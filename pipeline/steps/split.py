@@ -19,7 +19,16 @@ from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, as_given, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.reviews import remarks
-from pipeline.steps.asking.task_drafts import CUT, accepted, ids_line, lint_tasks, new_tasks, tasks_of, tasks_of_plan
+from pipeline.steps.asking.task_drafts import (
+    CUT,
+    accepted,
+    ids_line,
+    lint_tasks,
+    new_tasks,
+    tasks_of,
+    tasks_of_plan,
+    unloadable,
+)
 from pipeline.steps.asking.task_reviews import outside_plan
 
 if TYPE_CHECKING:
@@ -73,6 +82,8 @@ async def run(ctx: Context) -> Event:
         drafts = [ctx.write(f"{folder}/{task_file(task.id)}", task_md(task)) for task in tasks]
         number, handed_in = answer.result.dispatch[:3], answer.result.report_sha256
         return hygiene_evidence(ctx, "split", problems, number, drafts, report_sha256=handed_in)
+    if (stop := unloadable(ctx, (change for task in tasks for change in (*task.files, *task.test_files)))) is not None:
+        return stop
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
     return Event(
         signal=Signal.DRAFTED,

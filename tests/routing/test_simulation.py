@@ -259,7 +259,7 @@ def test_each_decision_is_told_with_its_row_what_it_paid_and_its_effects() -> No
         "  7  GATE  APPROVED: go on where the gate stood: SPLIT (5)",
         "     row gate/APPROVED",
         "",
-        f"The run waits in SPLIT (5) for one of: DRAFTED, HYGIENE, QUESTION, {ANY_DISPATCH}.",
+        f"The run waits in SPLIT (5) for one of: BASELINE_IMPOSSIBLE, DRAFTED, HYGIENE, QUESTION, {ANY_DISPATCH}.",
         "Dispatches: at most 7/30.",
     ]
 

@@ -10,12 +10,15 @@ from pipeline.evidence.observation import RunState
 from pipeline.progress import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
 
 _NO_MODULE: Final = re.compile(r"No module named '(?P<name>[\w.]+)'")
+_NO_PACKAGE: Final = re.compile(r"Cannot find (?:module|package) '(?P<name>[^.'/][^']*)'")
+_TWO_OF_ONE_NAME: Final = "import file mismatch"
+"""What a runner says of two test modules of one name that it takes for one: none of them has a fault."""
 _ROOTS: Final = ("", "src/", "lib/")
 
 
@@ -42,6 +45,32 @@ def uncollected(repository: Repository, seen: Observation) -> str:
     how_many = counted(len(errors), "file")
     told = f"{how_many} cannot be collected; the first, {errors[0].path}: {first.kind}: {first.message}. "
     return told + _advice(repository, seen)
+
+
+def why_unloadable(baseline: Observation, named: Iterable[str], made: Iterable[str]) -> str | None:
+    """Return why tests that a draft names cannot be measured by anybody: something around them is missing; else None.
+
+    What a task may mend itself is no reason: a test file that is wrong, or that asks for a name that is not there yet.
+
+    Args:
+        baseline: The run of all tests as they were.
+        named: The files that the draft names.
+        made: Those of them that it makes.
+    """
+    wanted, new = set(named), tuple(made)
+    for error in baseline.collection_errors:
+        raised = error.fault.raised
+        missing = _NO_MODULE.search(raised.message) or _NO_PACKAGE.search(raised.message)
+        files = _files_of(missing["name"]) if missing is not None else ()
+        is_made = any(f"/{path}".endswith(f"/{file}") for path in new for file in files)
+        is_around = missing is not None or _TWO_OF_ONE_NAME in raised.message
+        if error.path in wanted and is_around and not is_made:
+            return (
+                f"{error.path}, which the draft names, cannot be loaded, so nothing about it could be measured: "
+                f"{raised.kind}: {raised.message}. Install what is missing where the tests run; where the file belongs "
+                "to a project in a folder of its own, name that: [toolchains.NAME] folder takes a list"
+            )
+    return None
 
 
 def _advice(repository: Repository, baseline: Observation) -> str:

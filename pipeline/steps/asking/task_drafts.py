@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.named_tests import called
 from pipeline.languages import test_names
 from pipeline.measure.composed_trees import shares_file
+from pipeline.measure.old_tests.uncollectable import why_unloadable
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanAndTasks, SplitReport
 from pipeline.reports.fields import Action, Evidence
@@ -18,8 +19,9 @@ from pipeline.reports.problems import Problem
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import MAKING, brings_tests, moves_tests, tasks_from_split
 from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
-from pipeline.routing.state import NewTask
+from pipeline.routing.state import Event, NewTask
 from pipeline.routing.state_changes import SETTLED
+from pipeline.routing.vocabulary import Signal
 from pipeline.scheduling.graph import Posture, Step, planned
 from pipeline.scheduling.patterns import of_file
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from pipeline.reports.drafts import PlanReport
+    from pipeline.reports.fields import FileChange
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import RunState
     from pipeline.steps.context import Context
@@ -144,6 +147,14 @@ def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
         Problem(p.line, p.rule, f"task {name}: {p.message}", p.severity) for name, p in lint_each(ctx, tasks, task_md)
     ]
     return [*lint_together(ctx, tasks), *named]
+
+
+def unloadable(ctx: Context, changes: Iterable[FileChange]) -> Event | None:
+    """Return BASELINE_IMPOSSIBLE if tests that a draft names could not be loaded before any change."""
+    named = tuple(changes)
+    made = (change.path for change in named if change.action in MAKING)
+    why = why_unloadable(baseline_of(ctx), (change.path for change in named), made)
+    return None if why is None else Event(signal=Signal.BASELINE_IMPOSSIBLE, note=why)
 
 
 def lint_together(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
