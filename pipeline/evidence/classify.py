@@ -192,9 +192,20 @@ def _in_test(record: TestRecord, fault: Fault, frame: Frame, context: Context) -
 
 def _assertion(record: TestRecord, fault: Fault, context: Context) -> Classified:
     reached = _reached(record, context)
+    if _finds_what_goes(record, context):
+        return Classified(RedClass.ASSERTION_MISMATCH, legal=True, message=_said(fault))
     if reached is False or (fault.bare and not fault.expectation and reached is not True):
         return _no(RedClass.STRUCTURAL, f"fails without reaching the code under test: {_said(fault)}")
     return Classified(RedClass.ASSERTION_MISMATCH, legal=True, message=_said(fault))
+
+
+def _finds_what_goes(record: TestRecord, context: Context) -> bool:
+    """Return whether a test looks for a file that the task takes away, by import or by path.
+
+    However it says that the file is there, it is: whether the removal is what it waits for, GREEN will show.
+    """
+    reach = record.reach
+    return reach is not None and not context.removed.isdisjoint((*reach.references, *reach.named))
 
 
 def _reached(record: TestRecord, context: Context) -> bool | None:

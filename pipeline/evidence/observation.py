@@ -114,11 +114,13 @@ class Reach(Value):
     """The code that a traced test reached: functions entered (`path::qualname`), names imported, and `doors`.
 
     `doors` are files of the workspace that it opened and the word `process` when it started one, because production
-    can be reached through a command line or a data file too.
+    can be reached through a command line or a data file too. `named` are files of the workspace whose paths stand in it
+    as texts; they say nothing, but of a file that the task takes away.
     """
 
     functions: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     doors: tuple[str, ...] = ()
 
 

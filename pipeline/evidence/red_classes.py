@@ -66,7 +66,8 @@ class ModuleNames(Protocol):
 class Context:
     """The facts about a task and its trees that classification needs.
 
-    `existing` are the files of the tree before the tests were written; `task_files` the production files of the task;
+    `existing` are the files of the tree before the tests were written; `task_files` the production files of the task,
+    `removed` those that it takes away: a test that finds one of them there fails for the right reason;
     `layout` tells tests from production; `names` are those of modules. `expected` is what the test writer announced,
     by id or by function, which means all its cases: it may only mark a GUARD. With `stubbed` the production has the
     task's new symbols as stubs, and every RED must reach one (ADR-7). With `scaffolds` it would have, if the task
@@ -78,6 +79,7 @@ class Context:
     layout: Layout
     names: ModuleNames
     task_files: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
     symptom: Symptom | None = None
     expected: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
     stubbed: bool = False

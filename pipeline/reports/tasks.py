@@ -158,6 +158,13 @@ def files_before(task: Task, tasks: Sequence[Task], existing: Collection[str]) -
     return frozenset(found)
 
 
+def taken_away(tasks: Sequence[Task]) -> frozenset[str]:
+    """Return the production files that are gone when these tasks are done."""
+    changes = [change for task in tasks for change in task.files]
+    gone = {change.path for change in changes if change.action is Action.DELETE}
+    return frozenset(gone | {change.origin for change in changes if change.origin is not None})
+
+
 def moves_tests(task: TaskHead) -> bool:
     """Return whether the task renames test files."""
     return any(change.action is Action.RENAME for change in task.test_files)

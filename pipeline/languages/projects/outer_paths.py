@@ -108,6 +108,7 @@ class Place:
         return Reach(
             functions=tuple(map(self.outer_path, reach.functions)),
             references=tuple(map(self.outer_path, reach.references)),
+            named=tuple(map(self.outer_path, reach.named)),
             doors=tuple(door if door == "process" else self.outer_path(door) for door in reach.doors),
         )
 

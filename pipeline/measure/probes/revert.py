@@ -17,6 +17,7 @@ from pipeline.measure.composed_trees import compose, with_other_regions
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.probes.evidence import RevertEvidence
 from pipeline.measure.red.undeclared_tests import with_undeclared
+from pipeline.reports.tasks import taken_away
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -68,6 +69,7 @@ class Wanted:
 
     symbols: tuple[red_classes.Symbol, ...] = ()
     files: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
     symptom: red_classes.Symptom | None = None
     expected: Mapping[str, red_classes.Expected] | None = None
 
@@ -80,6 +82,7 @@ class Wanted:
                 red_classes.Symbol(path=s.path or "", name=s.name, new=s.new) for t in tasks for s in t.symbols
             ),
             files=frozenset(change.path for task in tasks for change in task.files),
+            removed=taken_away(tasks),
             symptom=symptom.value if symptom is not None else None,
             expected=dict.fromkeys(ledger.guards, "GUARD"),
         )
@@ -116,6 +119,7 @@ async def measure_over(
         layout=seen.layout,
         names=modules,
         task_files=wanted.files,
+        removed=wanted.removed,
         symptom=wanted.symptom,
         expected=wanted.expected or {},
     )

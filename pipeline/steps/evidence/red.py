@@ -20,6 +20,7 @@ from pipeline.measure.red.import_stubs import with_stand_ins
 from pipeline.measure.red.over_stubs import with_stubs
 from pipeline.measure.red.undeclared_tests import with_undeclared
 from pipeline.reports.fields import Evidence
+from pipeline.reports.tasks import taken_away
 from pipeline.steps.asking import criteria
 from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.stubs import scaffolds, symbols_of
@@ -134,6 +135,7 @@ async def _red_over(
         layout=after.layout,
         names=modules,
         task_files=frozenset(change.path for one in tasks for change in one.files),
+        removed=taken_away(tasks),
         symptom=task.symptom.value if task.symptom else None,
         expected=_expected(report, merged, may_fail=production != start),
         stubbed=has_stubs or (is_bare and bool(symbols)),

@@ -61,7 +61,7 @@ class Recorder(Collecting):
         self._disarm()
         reach = None
         if self._tracer is not None:
-            reach = {**self._tracer.stop(item), "references": self._references(item)}
+            reach = {**self._tracer.stop(item), **self._looked_at(item)}
         phases = self._phases.pop(item.nodeid)
         if outcome.excinfo is not None:
             return  # KeyboardInterrupt or pytest.exit: the test has no result, whatever its first phases were
@@ -139,12 +139,15 @@ class Recorder(Collecting):
         sub = hasattr(report, "context")  # pytest's own sub-tests, and those of the plugin that came before them
         return {"when": report.when, "outcome": outcome, "reason": reason, "fault": fault, "sub": sub}
 
-    def _references(self, item: Any) -> list[str]:
-        """Return the project's files whose imported names a test mentions, for production that is only looked at."""
+    def _looked_at(self, item: Any) -> dict[str, list[str]]:
+        """Return the project's files whose imported names a test mentions, for production that is only looked at.
+
+        And those whose paths are texts in it: what a test of a file's absence looks for.
+        """
         parts = self._locate(item, self._workspace.relative(path_of(item)))
         tree = self._workspace.tree(parts[-1][0]) if parts else None
         if tree is None:
-            return []
+            return {"references": [], "named": []}
         path, node, _ = parts[-1]
         package = str(getattr(getattr(item, "module", None), "__package__", "") or "")
         within = list(ast.walk(node))
@@ -154,8 +157,11 @@ class Recorder(Collecting):
             found = [(id(part), *pair) for part in ast.walk(tree) for pair in imports(part, package)]
             self._imported[path] = found
         modules = {module for part, local, module in self._imported[path] if part in inside or local in mentioned}
-        loaded = [getattr(sys.modules.get(name), "__file__", None) for name in modules]
-        return sorted({self._workspace.relative(name) for name in loaded if name} - {""})[:REACH_LIMIT]
+        loaded = [getattr(sys.modules.get(name), "__file__", None) or self._workspace.file_of(name) for name in modules]
+        references = sorted({self._workspace.relative(name) for name in loaded if name} - {""})
+        texts = {part.value for part in within if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+        named = sorted({self._workspace.file_at(text) for text in texts} - {""})
+        return {"references": references[:REACH_LIMIT], "named": named[:REACH_LIMIT]}
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: Any) -> Generator[None, Any, None]:

@@ -42,8 +42,19 @@ def _defined(scope: ast.AST, name: str) -> ast.AST | None:
     return found
 
 
+_BY_NAME = {"import_module", "find_spec", "__import__", "importorskip", "run_module"}
+
+
 def imports(node: ast.AST, package: str) -> Iterator[tuple[str, str]]:
-    """Yield (local name, module) for an import statement, the imported name also as a possible submodule."""
+    """Yield (local name, module) for an import statement, the imported name also as a possible submodule.
+
+    A call that imports or looks for the module of a name that stands there is one, too: it has no local name.
+    """
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        first = getattr(node.args[0], "value", None) if node.args else None
+        if called in _BY_NAME and isinstance(first, str):
+            yield "", first
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield alias.asname or alias.name.partition(".")[0], alias.name

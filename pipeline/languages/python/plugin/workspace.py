@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .syntax import Part
 
+_LONGEST_PATH = 300
 NOT_OURS = {"site-packages", "dist-packages", "node_modules", ".tox", ".nox", "__pypackages__"}
 
 
@@ -74,6 +75,23 @@ class Workspace:
     def absolute(self, relative: str) -> Path:
         """Return the absolute path of a file in the workspace."""
         return Path(self._top, relative)
+
+    def file_of(self, module: str) -> str:
+        """Return the file of a module that need not be loaded, "" if the workspace has none."""
+        parts = module.split(".")
+        if not all(part.isidentifier() for part in parts):
+            return ""
+        inside = [entry for entry in (os.path.abspath(part or ".") for part in sys.path) if self._is_inside(entry)]
+        bases = [os.path.join(place, *parts) for place in [*inside, self._top]]
+        files = (file for base in bases for file in (base + ".py", os.path.join(base, "__init__.py")))
+        return next((file for file in files if os.path.isfile(file)), "")
+
+    def file_at(self, text: str) -> str:
+        """Return the path of a file of the workspace that a text is, seen from the top; "" if it is none."""
+        if not text or "\0" in text or "\n" in text or len(text) > _LONGEST_PATH:
+            return ""
+        place = os.path.join(self._top, text)
+        return self.relative(place) if os.path.isfile(place) else ""
 
     def sha256(self, relative: str) -> str:
         """Return the sha256 of a file's bytes, "" if it cannot be read."""
