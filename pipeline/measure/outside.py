@@ -66,11 +66,24 @@ async def passing_outside(ctx: MeasurementContext, tree: str, failed: Collection
 
 def difference(baseline: Observation, found: Collection[str]) -> str:
     """Return in words which tests fail in the box alone, and with what the first of them does."""
-    first = baseline.records[min(found)]
+    return f"{_how_many(found)} in the box alone: {_which(baseline, found)}"
+
+
+def untried(baseline: Observation, failed: Collection[str]) -> str:
+    """Return in words which tests fail in the box, where nobody has asked what they do outside of it."""
+    whether = "whether they pass outside of it, [toolchains] outside = true finds out"
+    return f"{_how_many(failed)} in the box before any change: {_which(baseline, failed)}; {whether}"
+
+
+def _how_many(tests: Collection[str]) -> str:
+    return f"{counted(len(tests), 'test')} fail{'s' if len(tests) == 1 else ''}"
+
+
+def _which(baseline: Observation, tests: Collection[str]) -> str:
+    first = baseline.records[min(tests)]
     raised = first.fault.chain[0] if first.fault is not None else None
     error = f"{raised.kind}: {raised.message}" if raised is not None else first.reason or str(first.outcome)
-    how_many = f"{counted(len(found), 'test')} fail{'s' if len(found) == 1 else ''} in the box alone"
-    return f"{how_many}: {named(sorted(found))}; the first with {' '.join(error.split())[:_SHOWN]}"
+    return f"{named(sorted(tests))}; the first with {' '.join(error.split())[:_SHOWN]}"
 
 
 class _OwnTerms:

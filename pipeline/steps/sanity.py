@@ -12,7 +12,7 @@ from pipeline.measure import project_checks, setup
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
-from pipeline.measure.outside import MEND, difference, passing_outside
+from pipeline.measure.outside import MEND, difference, passing_outside, untried
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.routing.state import Event
@@ -70,6 +70,8 @@ async def run(ctx: Context) -> Event:
     }
     evidence = (ctx.write_json(BASELINE, document), ctx.write("evidence/baseline-full.json", canonical(baseline)))
     differs = (difference(baseline, alone),) if alone else ()
+    if alone is None and failed and ctx.box.maps_paths:
+        differs = (untried(baseline, failed),)
     note = "; ".join((counted(len(baseline.records), "test"), *not_protected(baseline, limit_of(ctx)), *differs))
     return Event(signal=Signal.OK, note=note, evidence=evidence)
 
