@@ -14,6 +14,7 @@ from pydantic import Field, create_model
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, inherited_by, overridden
 from pipeline.config.base_table import Seconds, Table
 from pipeline.config.budget import Budget
+from pipeline.config.commits import Commits
 from pipeline.config.gates import Gates
 from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
@@ -261,6 +262,7 @@ class Config(Table):
     budget: Budget = Budget()
     toolchains: Toolchains = Toolchains()
     checks: Checks = Checks()
+    commits: Commits = Commits()
     probes: Probes = Probes()
     mcp: Mcp = Mcp()
     quarantine: Annotated[

@@ -187,6 +187,10 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "this program of the host is brought into the box"
         case ("toolchains", name, "command") if not _starts_the_runner(name, cast("list[str]", value)):
             return "what comes before the test runner is run on the host, outside the box"
+        case ("commits", "sign_off") if value:
+            return "commits carry Signed-off-by, which certifies something in your name"
+        case ("commits", "pattern"):
+            return "this expression is matched on the host, and one can be made that never ends"
         case ("checks", _) if any(map(_names_a_host_path, cast("list[object]", value))):
             return "these programs of the host are brought into the box"
         case _:

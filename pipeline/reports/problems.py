@@ -33,8 +33,9 @@ RULES: Final[dict[str, str]] = {
     "H019": "an old test that nobody knows",
     "H020": "a part that no draft has",
     "H021": "a new file where the user has one that git does not know",
+    "H022": "a title with which a commit's subject breaks the pattern of the repository",
 }
-"""The rules by id. H015 to H017, H019 and H021 need the repository or the tests: `steps.asking.task_drafts` checks
+"""The rules by id. H015 to H017, H019, H021 and H022 need more than the text: `steps.asking.task_drafts` checks
 them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
 
 

@@ -23,6 +23,7 @@ from pipeline.runs.roster import next_name
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
 from pipeline.runs.store import workflow_folder
+from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.interruption import Interruption
 from pipeline.service.isolation import box_of
 from pipeline.service.new_run import issue_limits, made
@@ -79,6 +80,7 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
         partial(require_usable, repository, loaded, options.environ),
         partial(require_programs, config, options.environ),
         partial(require_runner, repository, config),
+        partial(refuse_misfit, config, options.issue),
     )
     chosen = partial(issue_recipe, repository, tip, options)
     try:
@@ -92,6 +94,8 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
     except UserError as error:
         raise with_others(error, *checks) from None
     check_all(*checks)
+    for hook in unrun_hooks(repository, config):
+        say(hook.told())
     previous = None
     if options.previous is not None:
         previous = previous_patch(repository, options.previous, options.issue)

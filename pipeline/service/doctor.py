@@ -20,6 +20,7 @@ from pipeline.progress import counted
 from pipeline.runs.preconditions import shown_by_live_runs
 from pipeline.runs.uncommitted import listed, uncommitted
 from pipeline.runs.unfit import refuse_hidden, refuse_ignored, refuse_unusable
+from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.doctor_agents import asked_roles, check_agents
 from pipeline.service.doctor_collection import check_collection
 from pipeline.service.doctor_document import Check, DoctorDocument
@@ -68,6 +69,8 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
         loaded, configured = _config(repository, environ)
         checks += [*_repository(repository, loaded), _tracker(repository), configured]
         checks += [fault] if (fault := _fault(refuse_hidden, repository)) is not None else []
+    if repository is not None and loaded is not None:
+        checks += _conventions(repository, loaded)
     if repository is not None and loaded is not None:
         trusted, may_ask = _trust(repository, loaded, environ)
         checks += [trusted, *check_agents(loaded, environ, asked_roles(repository, loaded, environ))]
@@ -156,6 +159,19 @@ def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
         found.append(Check(id="identity", status="ok", message=f"git commits as {name} <{address}>"))
     except UserError as error:
         found.append(_failed("identity", error))
+    return found
+
+
+def _conventions(repository: Repository, loaded: Loaded) -> list[Check]:
+    """Return what a repository asks of commits and a run does not keep."""
+    found = [
+        _warned("hooks", hook.told(), f'[commits] hooks = ["{hook.name}"]')
+        for hook in unrun_hooks(repository, loaded.config)
+    ]
+    try:
+        refuse_misfit(loaded.config, "GAL-1")
+    except UserError as error:
+        found.append(_warned("commits", f"for an issue GAL-1: {error.message}", "mend [commits]"))
     return found
 
 

@@ -17,6 +17,7 @@ from pipeline.routing.vocabulary import Role
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.preconditions import examine, refuse_base_branch
 from pipeline.runs.unfit import refuse_hidden
+from pipeline.service.conventions import refuse_misfit
 from pipeline.service.ports import require_runner
 from pipeline.service.recipe_choice import chosen, unsound, values_of
 from pipeline.service.recipe_files import RecipeFiles
@@ -132,6 +133,7 @@ def _branch_in_the_way(repository: Repository, options: RunOptions, config: Conf
         if options.issue:
             examine(repository, options.issue, options.base or config.base)
             require_runner(repository, config)
+            refuse_misfit(config, options.issue)
         else:
             refuse_base_branch(repository, options.recipe, options.base)
             refuse_hidden(repository)

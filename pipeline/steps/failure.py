@@ -17,7 +17,7 @@ from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import work_tree
 from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.publication.bases import Base, Blocked, choose
-from pipeline.steps.publication.commits import run_time, signature, trailers
+from pipeline.steps.publication.commits import in_form, run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items
 from pipeline.steps.publication.moving import intend, is_published, move, take_back
 from pipeline.steps.publication.publisher import note_published
@@ -86,7 +86,8 @@ def _build(ctx: Context, work: str, base: Base) -> None:
         put = put_on(repository, tree, info.start_tree, work)
         if not put.conflicts:
             message = f"wip: incomplete workflow run for {ctx.issue}\n\n{_lines(trailers(ctx))}"
-            parent, tree = repository.commit_tree(put.tree, (parent,), message, who, sign=key), put.tree
+            parent = repository.commit_tree(put.tree, (parent,), in_form(ctx, message, who), who, sign=key)
+            tree = put.tree
             commits.append(parent)
     with tracker.as_user_errors():
         issues = tracker.in_tree(repository, tree)
@@ -98,7 +99,7 @@ def _build(ctx: Context, work: str, base: Base) -> None:
         filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
     final = tracker.tree_with(repository, tree, edits.then(more))
     message = f"chore(todo): {ctx.issue} back to Todo\n\n{_lines(trailers(ctx))}"
-    commits.append(repository.commit_tree(final, (parent,), message, who, sign=key))
+    commits.append(repository.commit_tree(final, (parent,), in_form(ctx, message, who), who, sign=key))
     intend(ctx, commits, filed, None if base.commit == info.start_commit else base.commit)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pipeline.config.commits import styled
 from pipeline.git import SigningError
 from pipeline.recipes.step_table import StepSignal
 from pipeline.recipes.steps_state import StepEvent
@@ -89,6 +90,8 @@ def _intended(ctx: RecipeContext, base: Base, wanted: Wanted) -> StepEvent | Non
     message = message_of(wanted.title, f"{wanted.body}\n\n{_by(ctx)}".strip(), _trailers(ctx))
     try:
         who, key = signature(ctx), repository.signing_key()
+        ticket = ctx.run.info.issue or ctx.run.info.run_id
+        message = styled(message, ctx.config.commits, ticket, f"{who.name} <{who.email}>")
         commit = repository.commit_tree(wanted.tree, (base.commit,), message, who, sign=key)
     except SigningError as error:
         return _stopped(ctx) if ctx.stopping != "no" else StepEvent(signal=StepSignal.SIGNING_FAILED, note=str(error))

@@ -7,6 +7,7 @@ import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from pipeline.config.commits import misfits
 from pipeline.evidence.named_tests import called
 from pipeline.languages import test_names
 from pipeline.measure.composed_trees import shares_file
@@ -195,6 +196,10 @@ def lint_each(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], s
     yield from _filtered(ctx, tasks)
     changes = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
     yield from ((changes[path], problem) for path, problem in lint_private(ctx, changes))
+    for task in tasks:
+        for subject in misfits(ctx.config.commits, ctx.issue, (task.title,))[:1]:
+            said = f"[commits] pattern {ctx.config.commits.pattern!r} refuses the subject {subject!r}: change the title"
+            yield task.id, Problem(1, "H022", said)
     yield from _misnamed(ctx, tasks, text_of)
     yield from _unknown_tests(ctx, tasks)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from pipeline.config.commits import styled
 from pipeline.git import Signature
 from pipeline.policy.characters import visible
 from pipeline.reports.fields import Evidence
@@ -122,19 +123,26 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[t
     commits: list[str] = []
     for each in planned(ctx, base):
         tree = put_on(ctx.repository, tree, each.before, each.after).tree
-        parent = ctx.repository.commit_tree(tree, (parent,), each.message, who, sign=key)
+        parent = ctx.repository.commit_tree(tree, (parent,), in_form(ctx, each.message, who), who, sign=key)
         commits.append(parent)
     with tracker.as_user_errors():
         follow_ups, final = _tracker_tree(ctx, tree, commits, wanted)
     body = "".join(f"\nFiles {issue}." for issue in follow_ups)
     message = message_of(_closing(ctx), body.strip(), trailers(ctx))
-    commits.append(ctx.repository.commit_tree(final, (parent,), message, who, sign=key))
+    commits.append(ctx.repository.commit_tree(final, (parent,), in_form(ctx, message, who), who, sign=key))
     return tuple(commits), follow_ups
 
 
 def planned_subjects(ctx: Context, base: Base) -> tuple[str, ...]:
     """Return the subjects of all commits that are to be put on *base*, oldest first."""
-    return (*(each.message.partition("\n")[0] for each in planned(ctx, base)), subject_of(_closing(ctx)))
+    who = signature(ctx)
+    messages = (*(each.message for each in planned(ctx, base)), message_of(_closing(ctx), "", trailers(ctx)))
+    return tuple(in_form(ctx, message, who).partition("\n")[0] for message in messages)
+
+
+def in_form(ctx: Context, message: str, who: Signature) -> str:
+    """Return a message in the form that `[commits]` asks for."""
+    return styled(message, ctx.config.commits, ctx.issue, f"{who.name} <{who.email}>")
 
 
 def _closing(ctx: Context) -> str:
