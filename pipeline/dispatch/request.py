@@ -112,6 +112,7 @@ class Request:
         tests: What counts as a test; for @test also which ones it may change.
         about: Paths that the dispatch is about and may not change; instructions of their folders are named, too.
         accept: Says what is wrong with a well-formed report that cannot be true here.
+        verify: Says the same of what was handed in with the report, measured; asked once it counts otherwise.
         extra: Short context that only this dispatch has.
         tools: What the project's own tools need in the box, given the view's mount.
         asks: Whether the answer may be a question to a person.
@@ -131,6 +132,7 @@ class Request:
     tests: TestScope | None = None
     about: tuple[str, ...] = ()
     accept: Callable[[Report], Malformed | None] | None = None
+    verify: Callable[[Report, str], Awaitable[Malformed | None]] | None = None
     extra: str = ""
     tools: Callable[[Mount], Tools] | None = None
     asks: bool = False

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Ended
+from pipeline.evidence.written_ids import meant
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -73,6 +74,8 @@ def called(name: str, records: Mapping[str, TestRecord]) -> tuple[str, ...]:
         name: An id, a function, or a part of one as people write it: without its file or class, with other values.
         records: The tests that are known, by id.
     """
+    if len(ends := meant(name, records)) == 1:
+        return ends
     functions = {record.function: record for record in records.values()}
     bare = _VALUES.sub("", name)
     exact = next((each for each in (name, bare) if each in records or each in functions), None)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.engine.events import JournalEvent
     from pipeline.engine.journal import Line
+    from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Box
@@ -48,6 +49,8 @@ class Learnt:
 
     stopping: Stopping = "no"
     environment: Environment | None = None
+    looked: tuple[str, Observation] | None = None
+    """The last tree whose new tests were looked at before they are judged, and what was seen."""
 
 
 _NO_REVIEW = frozenset({Signal.NOT_ASKED, Signal.WRITTEN, Signal.NOT_WRITTEN})

@@ -29,7 +29,7 @@ from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.added import measure_added
 from pipeline.steps.evidence.records import baseline_of, write_evidence
-from pipeline.steps.evidence.red import MeasuredRed, measure_red, tests_start
+from pipeline.steps.evidence.red import MeasuredRed, measure_red, tests_start, wrong_ids
 from pipeline.steps.evidence.reworked import loosened_or_reworked
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ async def run(ctx: Context) -> Event:
         about=tuple(file.path for file in task.files),
         tools=tools,
         accept=partial(criteria.unshown, task),
+        verify=partial(wrong_ids, ctx),
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
@@ -168,7 +169,7 @@ async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer,
         not_testable={"reason": "tests are removed"} if verdict.only_removed else None,
         changed_old=(*verdict.changed_old, *verdict.removed_old),
         loosened=told,
-        criteria=report.criteria,
+        criteria=spelled_out(report, found.after).criteria,
         reworked=reworked,
         noticing=noticing,
     )

@@ -48,10 +48,17 @@ def test_a_half_that_nobody_tests_goes_back_and_each_is_answered_for(tmp_path: P
 
 
 @pytest.mark.broad
-def test_a_criterion_that_names_a_test_that_is_not_there_goes_back(tmp_path: Path) -> None:
+def test_a_wrong_id_is_a_fault_of_the_report_and_is_asked_for_again_before_the_tests_are_judged(tmp_path: Path) -> None:
     nowhere = shown({"id": "C1", "tests": [OLD]}, {"id": "C2", "tests": ["test_of_nothing"]})
-    again = shown({"id": "C1", "tests": [OLD]}, {"id": "C2", "tests": [OLD]})
+    again = shown({"id": "C1", "tests": ["test_greet.py::test_greets_by_name"]}, {"id": "C2", "tests": [OLD]})
     played = play(make_project(tmp_path), [*until_tests(), nowhere, again, MAKE, met("C1", "C2"), RESULT_SIMPLE])
-    assert played.rows_of("1")[:2] == ["write-tests/ILLEGAL_RED", "write-tests/RED"]
-    said = min((played.project.run_folder() / "evidence").glob("red-*.md")).read_text()
-    assert "C2 names the test test_of_nothing, which is not in the suite" in said
+    assert played.rows_of("1")[:2] == ["any/MALFORMED", "write-tests/RED"]
+    told = played.asked("write-tests", 2).document["prompt"]
+    assert "At /criteria/1/tests 'test_of_nothing', which no test of the suite is called" in told
+    assert "ids of this suite: tests/test_greet.py::test_" in told
+    assert not (played.folder / "evidence/red-006.md").exists(), "the tests of the first answer were not judged"
+    lines = [line["data"] for line in played.project.journal() if line["kind"] == "tests_ran"]
+    looks = [data["what"] for data in lines if data["what"].startswith("tests over the old code")]
+    assert len(looks) == 1, "the tests are the same: what the check of the report has seen is not measured again"
+    evidence = json.loads(played.artifact("evidence/task-1.json"))
+    assert [one["tests"] for one in evidence["criteria"]] == [[OLD], [OLD]], "as the suite calls them"

@@ -72,7 +72,7 @@ CALLED = observed(dict.fromkeys((ID, CASE, PASSING, OTHER, GO, TITLE), Ended.PAS
         ("tests/test_a.py::test_cases[9]", ["tests/test_a.py::test_cases"]),
         ("test_passes", [PASSING, OTHER]),
         ("test_b.py::test_passes", [OTHER]),
-        ("TestAll.test_passes", [PASSING, OTHER]),
+        ("TestAll.test_passes", [OTHER]),
         ("TestSplit", [GO]),
         ("split.TestSplit", [GO]),
         ("adds 1.5/2", [TITLE]),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence.named_tests import asked_for, claimed_tests
 from pipeline.evidence.red import failing_since
+from pipeline.evidence.written_ids import meant
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,16 +17,18 @@ if TYPE_CHECKING:
 
 
 def spelled_out(report: ReadyTests, seen: Observation) -> ReadyTests:
-    """Return the report with its notes under the names of the suite, where they have a test's last name alone.
+    """Return the report with its ids as the suite has them, where they are an end of one alone.
 
-    That is how people and agents name a test; one that two functions have stays as it is.
+    That is how runners print a test, and people name it; what two functions end in stays as it is.
     """
-    functions: dict[str, set[str]] = {}
-    for record in seen.records.values():
-        functions.setdefault(record.last_name, set()).add(record.function)
-    known = {name: next(iter(found)) for name, found in functions.items() if len(found) == 1}
-    tests = tuple(named.model_copy(update={"id": known.get(named.id, named.id)}) for named in report.tests)
-    return report.model_copy(update={"tests": tests})
+
+    def whole(name: str) -> str:
+        found = meant(name, seen.records)
+        return found[0] if len(found) == 1 else name
+
+    tests = tuple(named.model_copy(update={"id": whole(named.id)}) for named in report.tests)
+    criteria = tuple(shown.model_copy(update={"tests": tuple(map(whole, shown.tests))}) for shown in report.criteria)
+    return report.model_copy(update={"tests": tests, "criteria": criteria})
 
 
 def named_by(task: Task, seen: Observation) -> frozenset[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.red import may_change
+from pipeline.evidence.written_ids import forms, meant
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
 from pipeline.reports.reviews import ResultReview, ToAnswer
@@ -16,10 +16,12 @@ from pipeline.reports.work import ReadyTests
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.evidence.observation import Observation
     from pipeline.reports.fields import Report
     from pipeline.reports.tasks import Task
 
+_FORMS: Final = 8
+_TOLD: Final = 5
 FAULTS: Final = "faults"
 """The id under which the final review answers for functions of which no test notices anything."""
 
@@ -56,7 +58,7 @@ def missing_tests(report: ReadyTests, after: Observation) -> tuple[str, ...]:
         f"{shown.id} names the test {name}, which is not in the suite"
         for shown in report.criteria
         for name in shown.tests
-        if not any(_is_called(record, name) for record in after.records.values())
+        if not meant(name, after.records)
     )
 
 
@@ -65,12 +67,41 @@ def unknown_guards(report: ReadyTests, after: Observation) -> tuple[str, ...]:
     return tuple(
         f"`tests` marks {named.id} as GUARD, which is not in the suite"
         for named in report.tests
-        if named.expected == "GUARD" and not any(_is_called(record, named.id) for record in after.records.values())
+        if named.expected == "GUARD" and not meant(named.id, after.records)
     )
 
 
-def _is_called(record: TestRecord, name: str) -> bool:
-    return may_change(record, frozenset({name})) or record.last_name == name
+def wrong_ids(report: Report, after: Observation) -> Malformed | None:
+    """Return what is wrong with the ids in a report on tests: one that the suite lacks, or that several tests end in.
+
+    Args:
+        report: Of @test.
+        after: The suite with its tests; where a file of it cannot be loaded yet, its ids are not known.
+    """
+    if not isinstance(report, ReadyTests) or after.collection_errors or not after.records:
+        return None
+    named = [
+        *((f"/tests/{n}/id", one.id) for n, one in enumerate(report.tests) if one.origin != "removed"),
+        *((f"/criteria/{n}/tests", name) for n, one in enumerate(report.criteria) for name in one.tests),
+    ]
+    found = {name: meant(name, after.records) for _, name in named}
+    wrong = [(place, name) for place, name in named if len(found[name]) != 1]
+    if not wrong:
+        return None
+    told = dict.fromkeys(f"At {place} {name!r}, {_is_wrong(found[name])}" for place, name in wrong)
+    looks = ", ".join(forms(after.records)[:_FORMS])
+    return Malformed(
+        f"The tests were not judged: the report names ids wrongly. {'; '.join(list(told)[:_TOLD])}. Any end of an id "
+        f"that only one test has is enough; ids of this suite: {looks}. Nothing but the report has to change.",
+        wrong[0][0],
+    )
+
+
+def _is_wrong(found: Sequence[str]) -> str:
+    if not found:
+        return "which no test of the suite is called"
+    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    return f"which {len(found)} tests end in: {', '.join(found[:_TOLD])}{more}"
 
 
 def to_answer(tasks: Sequence[Task], unnoticed: Mapping[str, Sequence[str]]) -> tuple[ToAnswer, ...]:

@@ -17,6 +17,7 @@ from pipeline.dispatch.live_words import LiveWords
 from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
+from pipeline.policy.characters import visible
 from pipeline.process import BoxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
@@ -25,6 +26,7 @@ from pipeline.routing.refusals import told_why, why_unusable
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs.events import DispatchFinished
+from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.spending import Held, UsedUp, reserve
 from pipeline.steps.asking.resting import rest
@@ -250,7 +252,7 @@ async def _run(
     with ctx.progress.doing(f"@{slot.role.value} ({ctx.dispatcher.who(record)})", words.said) as took:
         try:
             place = InRun(ctx.lane.step.phase, ctx.why(), words.hear, partial(rest, ctx))
-            result = await ctx.dispatcher.dispatch(record, slot, place)
+            result = await _verified(ctx, slot, await ctx.dispatcher.dispatch(record, slot, place))
         except BoxError as error:
             broken.append(str(error))
             return
@@ -264,6 +266,24 @@ async def _run(
     ctx.say(f"{record.dispatch}: {said} ({', '.join((str(took), *_known(result)))})")
     if ctx.stopping != "no" and not waiting_for(ctx, person=False):
         all_of_them.cancel()  # people are left, whose desks stay
+
+
+async def _verified(ctx: Context, slot: Request, result: DispatchResult) -> DispatchResult:
+    """Return the result, which does not count where what was handed in shows that the report cannot be true.
+
+    It is on disk as it came already, so that a crash meanwhile loses no answer; the step measures in any case.
+    """
+    if slot.verify is None or result.signal is not None:
+        return result
+    refused = await slot.verify(_report(slot, result), result.tree or slot.base)
+    if refused is None:
+        return result
+    checkpoint = "partial" if result.changes else "failed"
+    update = {"signal": Signal.MALFORMED, "complaint": visible(refused.sentence), "checkpoint": checkpoint}
+    result = result.model_copy(update=update)
+    document = result.model_dump(mode="json", by_alias=True)
+    write_atomic(ctx.path(f"dispatches/{result.dispatch}/result.json"), to_json(document))
+    return result
 
 
 def _known(result: DispatchResult) -> list[str]:

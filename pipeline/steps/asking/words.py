@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from pipeline.evidence.written_ids import forms
 from pipeline.measure.probes.words import noticed_lines
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
@@ -30,8 +31,8 @@ _ALIKE: Final = 3
 _TELLING: Final = 60
 """Characters by which messages are compared, values left out: long ones are cut somewhere."""
 _VALUES: Final = re.compile(r"(?<!\w)'[^']*'?|\"[^\"]*\"?|\b\d[\w.]*")
-_EXAMPLES: Final = 3
-"""Of ids: nobody guesses how a runner calls its tests."""
+_FORMS: Final = 8
+"""Of ids, one each: nobody guesses how a suite calls its tests."""
 
 
 def folded(ids: Iterable[str], functions: Mapping[str, str]) -> list[str]:
@@ -55,7 +56,7 @@ def baseline_md(ctx: Context) -> str:
     said = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()) or "there is none"
     return "# The tests before the run\n" + sections(
         ("Outcomes", f"{said}. Command: `{' '.join(known['command'])}`"),
-        ("Ids Look Like", bullets(f"`{entry}`" for entry in sorted(known["outcomes"])[:_EXAMPLES])),
+        ("Ids Look Like", bullets(f"`{entry}`" for entry in forms(known["outcomes"])[:_FORMS])),
         ("Failing", bullets(folded(known["failing"], functions))),
         ("Varying", bullets(folded(known["flaky"], functions))),
     )

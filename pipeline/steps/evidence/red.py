@@ -12,7 +12,7 @@ from pipeline.evidence.renamed_tests import carried, moved
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
-from pipeline.measure.measuring import changed_paths, measure
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.old_tests.changed_helpers import weakened_indirectly
 from pipeline.measure.old_tests.renamed import as_if_renamed, renamed
 from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, newly_failing, spelled_out
@@ -21,6 +21,7 @@ from pipeline.measure.red.over_stubs import with_stubs
 from pipeline.measure.red.undeclared_tests import with_undeclared
 from pipeline.reports.fields import Evidence
 from pipeline.reports.tasks import taken_away
+from pipeline.reports.work import ReadyTests
 from pipeline.steps.asking import criteria
 from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.stubs import scaffolds, symbols_of
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.evidence.observation import Observation
+    from pipeline.reports.decode import Malformed
+    from pipeline.reports.fields import Report
     from pipeline.reports.tasks import Task
-    from pipeline.reports.work import ReadyTests
     from pipeline.steps.context import Context
 
 
@@ -87,14 +89,11 @@ async def _red_over(
 ) -> MeasuredRed:
     """Return what the tests show over *production*; over *standing*, if given, which is that with stand-ins."""
     task, start = tasks[0], tests_start(ctx)
-    paths = changed_paths(ctx, start, tree)
-    side = _test_side(ctx, tree) if production == ctx.state.start else paths
-    composed = compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree
+    paths, side, composed = _composed(ctx, tree, production, standing)
     # before the stubs: with them, tests that have to change need not compile
     bare = start if start != ctx.state.task.stubs else ctx.state.task.start or start
     first = await measure(ctx, bare, what="the old tests over the old code, to compare with")
-    what = "tests over the old code, new ones must fail"
-    after = await measure(ctx, composed, Selection(files=frozenset(paths)), what=what)
+    after = await _first_look(ctx, composed, paths)
     report = spelled_out(report, after)
     allowed = frozenset(test.id for test in task.tests_to_change)
     asked = named_by(task, first) | claimed_by(task, spelled_out(report, first), paths, first)
@@ -162,6 +161,38 @@ async def _red_over(
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
     borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
     return MeasuredRed(verdict, after, standing or production, paths, criteria.missing_tests(report, after), borrowed)
+
+
+def _composed(
+    ctx: Context, tree: str, production: str, standing: str | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return the paths that were changed, those of the tests, and the tree that has these over *production*."""
+    paths = changed_paths(ctx, tests_start(ctx), tree)
+    side = _test_side(ctx, tree) if production == ctx.state.start else paths
+    return paths, side, compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree
+
+
+async def _first_look(ctx: Context, composed: str, paths: tuple[str, ...]) -> Observation:
+    """Return the tests over the old code; what the report's own check has measured is not measured again."""
+    looked, ctx.learnt.looked = ctx.learnt.looked, None
+    if looked is not None and looked[0] == composed:
+        return looked[1]
+    what = "tests over the old code, new ones must fail"
+    return await measure(ctx, composed, Selection(files=frozenset(paths)), what=what)
+
+
+async def wrong_ids(ctx: Context, report: Report, tree: str) -> Malformed | None:
+    """Return what is wrong with the ids in @test's report, before its tests are judged; the first look is kept."""
+    if not isinstance(report, ReadyTests):
+        return None
+    is_of_start = ctx.state.task.spec.red_base == "start"
+    paths, _, composed = _composed(ctx, tree, ctx.state.start if is_of_start else tests_start(ctx))
+    try:
+        after = await _first_look(ctx, composed, paths)
+    except UnmeasurableError:  # the step finds it, too, and says so
+        return None
+    ctx.learnt.looked = composed, after
+    return criteria.wrong_ids(report, after)
 
 
 def _expected(report: ReadyTests, seen: Observation, *, may_fail: bool) -> dict[str, red_classes.Expected]:

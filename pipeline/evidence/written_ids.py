@@ -1,0 +1,73 @@
+"""Finds the tests that a written id means: people and agents name a test as their runner prints it.
+
+A suite calls it by a longer name: `greet::lib::v1::tests::works` is `v1::tests::works` to cargo, and to nextest
+`greet v1::tests::works`. So the end of an id is enough, from one of its boundaries on, where only one test has it; the
+project may stand before it. Of several tests nobody guesses which one is meant.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pipeline.evidence.observation import TestRecord
+
+_BOUNDARY: Final = re.compile(r"::| > |[/.$ ]+")
+_CASE: Final = re.compile(r"(?P<name>.*?)(?P<case>\[.*\]|\(\))?", re.DOTALL)
+
+
+def meant(name: str, records: Mapping[str, TestRecord]) -> tuple[str, ...]:
+    """Return the ids or functions that a written id may mean: itself where it is one, else each that ends in it.
+
+    Args:
+        name: The id, as it was written.
+        records: The tests of the suite, by id.
+    """
+    if any(name in {record.id, record.function, record.path} for record in records.values()):
+        return (name,)
+    endings = {PurePosixPath(record.path).suffix for record in records.values()} - {""}
+    written, case = _parted(name, endings)
+    if not written:
+        return ()
+    functions = {record.function: record for record in records.values()}
+    found = [function for function in functions if _is_end(written, _parted(function, endings)[0])]
+    if not case or case == "()":
+        return tuple(found)
+    return tuple(entry for entry, one in records.items() if one.function in found and entry.endswith(case))
+
+
+def forms(ids: Iterable[str]) -> list[str]:
+    """Return one id of each form that a suite has: by its boundaries, its kind of target, with cases or without."""
+    found: dict[tuple[str, ...], str] = {}
+    for entry in sorted(ids):
+        name, case = _split(entry)
+        # how deep a module or a class is makes no form; what stands before and between the names does
+        marks = dict.fromkeys(mark[0].strip() for mark in _BOUNDARY.finditer(name) if mark[0].strip())
+        kind = name.split("::")[1].partition("/")[0] if name.count("::") > 1 else ""
+        found.setdefault((*marks, kind if kind.islower() else "", "[]" if case else ""), entry)
+    return list(found.values())
+
+
+def _split(text: str) -> tuple[str, str]:
+    parts = _CASE.fullmatch(text)
+    return (text, "") if parts is None else (parts["name"], parts["case"] or "")
+
+
+def _parted(text: str, endings: Iterable[str]) -> tuple[list[str], str]:
+    """Return the parts of a test's name without the endings of files, and its case."""
+    name, case = _split(text.strip())
+    for ending in endings:
+        name = re.sub(rf"{re.escape(ending)}(?=::|/|[ $]|$)", "", name)
+    return [part for part in _BOUNDARY.split(name.replace("-", "_")) if part], case
+
+
+def _is_end(written: list[str], whole: list[str]) -> bool:
+    """Return whether the parts are the end of the whole name, or its first part and its end."""
+    if whole[-len(written) :] == written:
+        return True
+    head, *rest = written
+    return bool(rest) and whole[:1] == [head] and whole[1:][-len(rest) :] == rest
