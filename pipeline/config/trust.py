@@ -177,6 +177,20 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "a price that is too low voids your budget"
         case ("agents" | "spares", *_):
             return _why_of_agent(path, value)
+        case ("toolchains", *_):
+            return _why_of_toolchain(path, value)
+        case ("commits", "sign_off") if value:
+            return "commits carry Signed-off-by, which certifies something in your name"
+        case ("commits", "pattern"):
+            return "this expression is matched on the host, and one can be made that never ends"
+        case ("checks", _) if any(map(_names_a_host_path, cast("list[object]", value))):
+            return "these programs of the host are brought into the box"
+        case _:
+            return None
+
+
+def _why_of_toolchain(path: KeyPath, value: object) -> str | None:
+    match path:
         case ("toolchains", "outside") if value:
             return "tests that fail in the box are run on this machine, outside of it"
         case ("toolchains", _, "env", _):
@@ -187,12 +201,6 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "this program of the host is brought into the box"
         case ("toolchains", name, "command") if not _starts_the_runner(name, cast("list[str]", value)):
             return "what comes before the test runner is run on the host, outside the box"
-        case ("commits", "sign_off") if value:
-            return "commits carry Signed-off-by, which certifies something in your name"
-        case ("commits", "pattern"):
-            return "this expression is matched on the host, and one can be made that never ends"
-        case ("checks", _) if any(map(_names_a_host_path, cast("list[object]", value))):
-            return "these programs of the host are brought into the box"
         case _:
             return None
 
