@@ -84,6 +84,8 @@ def _scope_words(scope: str) -> str:
             return f"task {task}, with its present tests"
         case ["visit", _, role, _]:
             return f"@{role}"
+        case [role, _, _] if role in set(Role):
+            return f"@{role}, in a row"
         case ["run"]:
             return ""
         case _:
