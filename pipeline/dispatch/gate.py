@@ -286,7 +286,7 @@ class _Inspection:
                 )
 
     def _filtered(self, changes: Sequence[AdmittedChange]) -> Iterator[Violation]:
-        """Yield a violation for each file with a git filter that we may not run; the split checks named ones (H015)."""
+        """Yield a violation for each file with a git filter that we may not run; drafts are told of theirs (H015)."""
         stored = [change.path for change in changes if change.content is not None]
         if self.policy.filters is not None and stored:
             for path, why in self.policy.filters(stored).items():

@@ -222,9 +222,9 @@ class ReadDoor(SettingsDoor):
         stored where a pointer belongs.
         """
         has_lfs = any(self.config(f"filter.lfs.{key}") for key in ("clean", "process"))
-        told = "only lfs is supported" + ("" if has_lfs else ", and it is not set up here (git lfs install)")
+        unset = "" if has_lfs else ", and it is not set up here (git lfs install)"
         return {
-            path: f"goes through the git filter {name!r}; {told}"
+            path: f"goes through the git filter {name!r}; only lfs is supported{unset if name == 'lfs' else ''}"
             for path, name in self.filters(checkout, paths).items()
             if name != "lfs" or not has_lfs
         }

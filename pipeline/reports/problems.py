@@ -34,9 +34,11 @@ RULES: Final[dict[str, str]] = {
     "H020": "a part that no draft has",
     "H021": "a new file where the user has one that git does not know",
     "H022": "a title with which a commit's subject breaks the pattern of the repository",
+    "H023": "a path that leads through a symbolic link",
+    "H024": "a new name that differs from another in upper and lower case only",
 }
-"""The rules by id. H015 to H017, H019, H021 and H022 need more than the text: `steps.asking.task_drafts` checks
-them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
+"""The rules by id. H015 to H017, H019 and H021 to H024 need more than the text: `steps.asking.task_drafts` and
+`draft_places` check them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
 
 
 class Weight(StrEnum):

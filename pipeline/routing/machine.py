@@ -86,8 +86,8 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
         _slot(here, event)
     before = dict(state.counters)
     why = why_unusable(here, event.role, event.signal, event.refusal)
-    heard = here if why is not None else in_a_row(here, event)
-    paid, action, exhausted = _resolve(heard, row.action, event.role, unusable=why is not None)
+    counted = here if why is not None else in_a_row(here, event)
+    paid, action, exhausted = _resolve(counted, row.action, event.role, unusable=why is not None)
     with_trees = measured(paid, event, exhausted)
     if event.lane == TRUNK:
         after, kinds = _enter(with_trees, action, event, exhausted)

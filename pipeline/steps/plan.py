@@ -20,11 +20,11 @@ from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.plans import BOTH
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import Answer, ask
+from pipeline.steps.asking.draft_places import lint_places, true_of
 from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence
 from pipeline.steps.asking.task_drafts import (
     accepted,
     ids_line,
-    lint_private,
     lint_tasks,
     may_bring_a_task,
     tasks_of_plan,
@@ -111,9 +111,11 @@ def linted(
     title = tracker.in_tree(ctx.repository, ctx.state.start).read(ctx.issue).title
     text = plan_md(report, ctx.issue, title, revision)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
-    found = lint_plan(text, files=report.files, existing=existing)
-    private = [problem for _, problem in lint_private(ctx, (change.path for change in report.files))]
-    return text, [*found, *(lint_tasks(ctx, tasks) if tasks else private)]
+    places = lint_places(ctx, report.files)
+    found = true_of(lint_plan(text, files=report.files, existing=existing), places)
+    of_tasks = lint_tasks(ctx, tasks) if tasks else []
+    told = " ".join(problem.message for problem in of_tasks)  # the same of the plan's files need not be said twice
+    return text, [*found, *(problem for _, problem in places if problem.message not in told), *of_tasks]
 
 
 def _plan(report: Report) -> PlanReport | PlanAndTasks:

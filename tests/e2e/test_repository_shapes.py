@@ -176,6 +176,8 @@ def test_a_task_may_not_name_a_path_whose_filter_is_not_ours_to_run(driver: bool
 
     result = done(project)
 
+    sanity = next(line["data"]["event"]["note"] for line in project.journal() if line["kind"] == "decision")
+    assert "no agent can change a.key, which goes through the git filter 'crypt'" in sanity
     problems = "\n".join(path.read_text() for path in project.run_folder().rglob("*hygiene*") if path.is_file())
     assert "H015" in problems
     assert "a.key" in problems

@@ -164,6 +164,29 @@ def test_a_private_file_where_a_plan_writes_is_told_with_the_draft(tmp_path: Pat
     assert (project.root / "names.py").read_text() == "SECRET = 1\n"
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (
+            "app/greet.py",
+            "H023: app/greet.py lies behind app, which is a symbolic link; files are changed where",
+        ),
+        ("Greet.py", "H024: Greet.py: Greet.py and greet.py are one name where upper and lower case are the same"),
+    ],
+)
+def test_a_place_that_nobody_could_write_is_told_with_the_draft(path: str, told: str, tmp_path: Path) -> None:
+    project = _project(tmp_path)
+    (project.root / "app").symlink_to(".")
+    project.commit("a link")
+    new = {"path": path, "action": "create", "why": "a place for names"}
+    plan = {**PLAN, "report": {**PLAN["report"], "files": [*PLAN["report"]["files"], new]}}
+    project.use_script([plan, *HONEST])
+    assert project.run()["outcome"] == "completed"
+    lines = [line["data"] for line in project.journal() if line["kind"] == "decision"]
+    (refused,) = [line["event"]["note"] for line in lines if line["event"]["signal"] == "HYGIENE"]
+    assert refused.startswith(told)
+
+
 @pytest.mark.parametrize("kind", ["ignored", "a file", "with files of other tools"])
 def test_what_is_wrong_with_the_tracker_is_told_by_all_three(tmp_path: Path, kind: str) -> None:
     project = _project(tmp_path)

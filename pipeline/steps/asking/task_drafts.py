@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +24,7 @@ from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Signal
 from pipeline.scheduling.graph import Posture, Step, planned
 from pipeline.scheduling.patterns import of_file
+from pipeline.steps.asking.draft_places import lint_places, true_of
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
 
@@ -181,21 +181,27 @@ def lint_each(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], s
             return True
         return nowhere_yet and test_names.is_plausible(path)
 
+    places = lint_places(ctx, (change for task in tasks for change in (*task.files, *task.test_files)))
     for task in tasks:
         found = [
             *lint_task(text_of(task), task, existing=existing, names=test_names, test_path=is_test_path),
             *_unscaffolded(ctx, task, existing),
         ]
-        yield from ((task.id, problem) for problem in found)
+        yield from ((task.id, problem) for problem in true_of(found, places))
         for change in (*task.files, *task.test_files):
             existing.discard(change.origin or "")
             if change.action in MAKING:
                 existing.add(change.path)
             if change.action == Action.DELETE:
                 existing.discard(change.path)
-    yield from _filtered(ctx, tasks)
-    changes = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
-    yield from ((changes[path], problem) for path, problem in lint_private(ctx, changes))
+    owner = {
+        path: task.id
+        for task in tasks
+        for change in (*task.files, *task.test_files)
+        for path in (change.origin, change.path)
+        if path
+    }
+    yield from ((owner[path], problem) for path, problem in places)
     for task in tasks:
         for subject in misfits(ctx.config.commits, ctx.issue, (task.title,))[:1]:
             said = f"[commits] pattern {ctx.config.commits.pattern!r} refuses the subject {subject!r}: change the title"
@@ -252,22 +258,3 @@ def _unscaffolded(ctx: Context, task: Task, existing: Collection[str]) -> Iterat
         if change.path not in existing and change.path not in made and shares_file(change.path, layout):
             why = f"{change.path} is not there when its tests are written; {way} the tests below tests/"
             yield Problem(1, "H016", why)
-
-
-def _filtered(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[tuple[str, Problem]]:
-    """Refuse paths whose content goes through a filter other than the user's LFS (architecture 8)."""
-    named = {change.path: task.id for task in tasks for change in (*task.files, *task.test_files)}
-    foreign = ctx.repository.foreign_filters(ctx.checkout.tree, named)
-    return ((named[path], Problem(1, "H015", f"{path} {why}")) for path, why in foreign.items())
-
-
-def lint_private(ctx: Context, paths: Iterable[str]) -> Iterator[tuple[str, Problem]]:
-    """Refuse new files where the user has one that git does not know: publication would never overwrite it."""
-    if ctx.repository.branch() != ctx.run.info.branch:
-        return
-    for path in dict.fromkeys(paths):
-        met = ctx.repository.untracked_at(ctx.state.head, [path])
-        if met:
-            shown = f"git check-ignore -v -- {shlex.quote(met[0])}"
-            why = f"{met[0]} is there in the user's worktree, and git does not know it ({shown}); choose another path"
-            yield path, Problem(1, "H021", why)
