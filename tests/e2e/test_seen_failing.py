@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from e2e.lanes import Played
     from kit import Entry, Project
 
-pytestmark = [pytest.mark.slow, pytest.mark.broad]
+pytestmark = pytest.mark.slow
 
 UNBOXED = 'sandbox = "none"\n[agents.simplify]\nbackend = "off"\n'
 OLD = "tests/test_count.py::test_counts"
@@ -69,6 +69,7 @@ def test_an_old_test_that_fails_once_is_a_question_and_the_same_bytes_do_not_ans
     assert again.document.get("outcome") == "completed", (again.document, again.rows)
 
 
+@pytest.mark.broad
 def test_a_failure_in_a_repetition_is_the_same_question(tmp_path: Path) -> None:
     project = with_old_test(tmp_path, 1)
     project.env |= {"REDFIRST_PROBES__REPEAT": "2"}
@@ -78,6 +79,7 @@ def test_a_failure_in_a_repetition_is_the_same_question(tmp_path: Path) -> None:
     assert FAILURE in played.asked("diagnose").text("test_output")
 
 
+@pytest.mark.broad
 def test_the_tasks_own_test_that_failed_once_stays_failing_for_the_same_bytes(tmp_path: Path) -> None:
     project = project_of(tmp_path)
     own = TEST_NEW.rstrip() + "\n    turn()\n" + counting(tmp_path / "marks", 1)
@@ -88,6 +90,7 @@ def test_the_tasks_own_test_that_failed_once_stays_failing_for_the_same_bytes(tm
     assert is_unpublished(project, played.document)
 
 
+@pytest.mark.broad
 def test_what_fails_sometimes_over_the_code_before_as_well_is_flaky_as_ever(tmp_path: Path) -> None:
     project = with_old_test(tmp_path, 1, 2, 4, 6, over="def greet")
     played = play(project, [*UNTIL_MAKE, MADE, *AFTER_MAKE], extra=UNBOXED)
