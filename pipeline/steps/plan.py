@@ -111,7 +111,8 @@ def linted(
     title = tracker.in_tree(ctx.repository, ctx.state.start).read(ctx.issue).title
     text = plan_md(report, ctx.issue, title, revision)
     existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
-    places = lint_places(ctx, report.files)
+    of_task = {change.path for task in tasks for change in (*task.files, *task.test_files)}
+    places = lint_places(ctx, report.files, of_task)
     found = true_of(lint_plan(text, files=report.files, existing=existing), places)
     of_tasks = lint_tasks(ctx, tasks) if tasks else []
     told = " ".join(problem.message for problem in of_tasks)  # the same of the plan's files need not be said twice

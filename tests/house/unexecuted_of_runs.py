@@ -47,7 +47,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "folder.": SENTENCE,
     },
     "git/publishing.py": {"git check-ignore -v -- {}": OF_UNFIT},
-    "steps/asking/task_drafts.py": {"git check-ignore -v -- {}": OF_UNFIT},
+    "steps/asking/draft_places.py": {"git check-ignore -v -- {}": OF_UNFIT},
     "service/ports.py": {"redfirst doctor": OF_UNFIT},
     "cli/issue_lists.py": {"redfirst issue lint": OF_UNFIT},
     "service/land.py": {

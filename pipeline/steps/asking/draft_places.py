@@ -9,7 +9,7 @@ from pipeline.reports.places import misplaced
 from pipeline.reports.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from pipeline.reports.fields import FileChange
     from pipeline.steps.context import Context
@@ -19,10 +19,11 @@ _UNTRUE: Final = frozenset({"H007", "H008", "H016"})
 """What is said of a path as if it were a place of its own: not said of one that is none."""
 
 
-def lint_places(ctx: Context, changes: Iterable[FileChange]) -> list[tuple[str, Problem]]:
+def lint_places(ctx: Context, changes: Iterable[FileChange], asked: Collection[str] = ()) -> list[tuple[str, Problem]]:
     """Return what is wrong with the places of a draft's files, by the path.
 
-    Of one place one thing is said: a path behind a link is none of its own, whatever else is wrong with it.
+    Of one place one thing is said: a path behind a link is none of its own, whatever else is wrong with it. Of the
+    paths in `asked` git was asked already: they are looked at for links and twins only.
     """
     changes = tuple(changes)
     entries = ctx.repository.entries(ctx.state.head)
@@ -34,8 +35,8 @@ def lint_places(ctx: Context, changes: Iterable[FileChange]) -> list[tuple[str, 
 
     found = list(dict.fromkeys(misplaced(changes, existing, links, target)))
     wrong = {path for path, _ in found}
-    paths = [path for path in dict.fromkeys(change.path for change in changes) if path not in wrong]
-    return [*found, *_filtered(ctx, paths), *_private(ctx, paths)]
+    paths = [path for path in dict.fromkeys(change.path for change in changes) if path not in {*wrong, *asked}]
+    return [*found, *_filtered(ctx, paths), *_private(ctx, paths)] if paths else found
 
 
 def true_of(problems: Iterable[Problem], places: Iterable[tuple[str, Problem]]) -> list[Problem]:
