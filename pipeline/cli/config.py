@@ -21,9 +21,11 @@ from pipeline.config.sources import Layer
 from pipeline.config.trust import as_json, is_trusted
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.languages.projects.detection import TOP
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.service.config_file import set_in_repository, set_in_user_file
+from pipeline.service.projects_here import projects_here
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
 
@@ -63,10 +65,18 @@ def show(
     widening = widening_in(repository, loaded, os.environ)
     trusted = is_trusted(widening, repository.common_dir, os.environ)
     notes = uncounted(repository, os.environ)
+    projects = projects_here(repository, loaded.config)
     if as_document:
-        typer.echo(json.dumps({**document(loaded, widening, trusted=trusted), "notes": notes}, indent=2))
+        found = [{"toolchain": one.name, "folder": one.folder or TOP} for one in projects]
+        typer.echo(
+            json.dumps({**document(loaded, widening, trusted=trusted), "projects": found, "notes": notes}, indent=2)
+        )
     else:
-        print_text("\n".join([text(loaded, widening, trusted=trusted), *(f"note: {visible(note)}" for note in notes)]))
+        several = len(projects) > 1 or any(one.folder for one in projects)
+        names = ", ".join(visible(f"{one.name} in {one.folder or TOP}") for one in projects)
+        lines = [f"measured: {names}"] if several else []
+        lines += [f"note: {visible(note)}" for note in notes]
+        print_text("\n".join([text(loaded, widening, trusted=trusted), *lines]))
 
 
 @app.command()

@@ -19,6 +19,7 @@ from pipeline.cli.issue_new import next_id
 from pipeline.cli.issue_place import user_errors
 from pipeline.cli.text import print_text
 from pipeline.config.load import load
+from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
 from pipeline.errors import UserError
@@ -28,6 +29,7 @@ from pipeline.policy.characters import visible
 from pipeline.runs.files import disk
 from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.issue_records import FOLDER, claims_of
+from pipeline.service.projects_here import as_tables, projects_here
 from pipeline.service.run_config import file_at_head
 from pipeline.service.trust_requests import widening_in
 from todo import FolderSource, Tracker
@@ -80,7 +82,7 @@ def init(
         _refuse_second(repository, _same(agent or _usual(environ), model, argv, tracker=tracker))
     known = _known(environ, model)
     start = _chosen(agent, known, environ, model, _words(agent, argv))
-    text = toml(start)
+    text = toml(start) + as_tables(projects_here(repository, Config()))
     asks = _asks_for_trust(repository, text, environ)
     if not dry_run:
         _write_new(repository.worktree / OWN_FILE, text)

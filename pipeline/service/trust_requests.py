@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.trust import Widening
 from pipeline.git.tracked_paths import TrackedFiles
-from pipeline.languages.projects.combined import projects_in
-from pipeline.languages.projects.detection import choose
-from pipeline.languages.table import DEFAULT, LANGUAGES
+from pipeline.languages.table import LANGUAGES
 from pipeline.runs.worktree_include import INCLUDE_FILE, include_patterns
+from pipeline.service.projects_here import projects_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,10 +61,7 @@ class _Files:
 
     def _projects(self) -> tuple[Project, ...]:
         """Return what would measure the tests, as a run decides it."""
-        commit = self._repository.resolve("HEAD")  # the listing of an object is kept, that of a name is not
-        paths = (entry.path for entry in self._repository.entries(commit)) if commit is not None else ()
-        chosen = choose(self._repository.worktree, self._loaded.config.toolchains, paths)
-        return projects_in(chosen or DEFAULT.toolchain)
+        return projects_here(self._repository, self._loaded.config)
 
     def _levels(self, project: Project) -> tuple[tuple[Path, ...], ...]:
         """Return the folders in which its environment may be: its own, and those around it that serve it, too."""

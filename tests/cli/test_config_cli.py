@@ -183,3 +183,14 @@ def test_a_value_that_widens_reminds_of_trust() -> None:
 def test_a_key_that_is_none_is_told_with_the_nearest() -> None:
     with pytest.raises(UserError, match="Did you mean agents\\?"):
         config("get", "agnts")
+
+
+def test_projects_that_are_found_are_shown(worktree: Path) -> None:
+    for folder in ("api", "worker"):
+        (worktree / folder).mkdir()
+        commit(worktree, f"{folder}/pytest.ini", "[pytest]\n")
+    assert shown()["projects"] == [
+        {"toolchain": "pytest", "folder": "api"},
+        {"toolchain": "pytest", "folder": "worker"},
+    ]
+    assert "measured: pytest in api, pytest in worker" in show().splitlines()

@@ -250,3 +250,18 @@ def test_a_run_without_an_agent_where_none_is_installed_says_what_to_do(project:
     assert "No agent that redfirst knows is installed here. Install one" in error["message"]
     told = " ".join([error["message"], *error["safe_next_actions"]])
     assert all(word in told for word in ("redfirst init", "redfirst demo", "human"))
+
+
+def test_several_projects_of_one_language_are_written(project: Project) -> None:
+    assert "toolchains" not in written_by(project, dry_run=True)
+    project.write({f"{folder}/pytest.ini": "[pytest]\n" for folder in ("api", "worker")})
+    project.commit()
+    found = written_by(project)["toolchains"]
+    assert found == {"pytest": {"folder": [".", "api", "worker"]}}, "the top has sources of its own"
+    shown = project.document("config", "show")
+    assert [each["folder"] for each in shown["projects"]] == [".", "api", "worker"]
+
+
+def written_by(project: Project, *, dry_run: bool = False) -> dict[str, Any]:
+    install(project, "claude")
+    return tomllib.loads(init(project, *(["--dry-run"] if dry_run else []))["text"])

@@ -427,6 +427,7 @@ OUTCOMES: Final[dict[str, Advice]] = {
         "cancelled/interrupted": {SHOW: READS, **GO_ON},
         "failed/escape": {WHY: READS, "git status": READS, "git reflog": READS, DOCTOR: READS},
         "failed/cleanup_needed": {WHY: READS, "git status": READS, DOCTOR: READS},
+        "failed/baseline_impossible": {WHY: READS, DOCTOR: READS, AGAIN: AGAIN_ANEW},
         "failed/evidence_not_reached": {FEEDBACK: READS, DIFF: READS, AGAIN: AGAIN_ANEW},
         "completed/nothing_to_do": {WHY: READS, LOG: READS},
         "completed_with_blockers/blockers": {

@@ -70,6 +70,10 @@ STORIES: Final[dict[str, tuple[str, list[Event]]]] = {
     "cancelled/interrupted": (ASKED, [at(Signal.CANCELLED)]),
     "failed/escape": (ASKED, [at(Signal.ESCAPE), at(Signal.HANDLED, reason=Reason.ESCAPE)]),
     "failed/cleanup_needed": (ASKED, [at(Signal.ESCAPE), at(Signal.HANDLER_FAILED)]),
+    "failed/baseline_impossible": (
+        ASKED,
+        [at(Signal.BASELINE_IMPOSSIBLE), at(Signal.HANDLED, reason=Reason.BASELINE_IMPOSSIBLE)],
+    ),
     "failed/evidence_not_reached": (ASKED, [at(Signal.ESCAPE), at(Signal.HANDLED, reason=Reason.EVIDENCE_NOT_REACHED)]),
     "completed/nothing_to_do": (ASKED, [*to_final_review(), at(Signal.PUBLISHED)]),
     "completed_with_blockers/blockers": (ASKED, [*to_final_review("plan-1-01"), at(Signal.PUBLISHED)]),
@@ -91,6 +95,7 @@ REJECTIONS: Final[dict[str, Callable[[Project], object]]] = {
 REPEATING: Final = {
     *("rejected/usage", "rejected/config", "rejected/disk", "rejected/environment", "rejected/issue_not_found"),
     *("parked/environment", "parked/agent_unavailable", "failed/cleanup_needed", "failed/evidence_not_reached"),
+    "failed/baseline_impossible",
     *("completed/nothing_to_do", "parked/regression"),
     *("rejected: branch moved", "rejected: missing dependency", "rejected: broken tracker"),
 }
