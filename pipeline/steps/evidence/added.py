@@ -52,6 +52,6 @@ async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str,
     tests = {entry: records[entry].function for entry in here.verdict.new_ids if entry in records}
     about = {change.path for change in (*task.files, *planned(ctx).files)}
     noticing = await noticing_probe(ctx, ctx.config.probes, tree, tests, about, here.after.layout)
-    if over_start and not (noticing.notices or noticing.trouble or verdict.all_new_pass):
+    if over_start and not (noticing.notices or verdict.all_new_pass):
         return None  # what is wrong with them over the start tells more
     return Added(here, noticing)
