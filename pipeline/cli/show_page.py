@@ -106,6 +106,7 @@ def page_files(folder: Path, roster: Roster) -> list[str]:
     """Return what the page of a run follows from: its files, where branches are, and where each is checked out."""
     common, worktrees = roster.repository.common_dir, roster.repository.worktrees()
     branches = [*below(str(common / "refs/heads")), *below(str(common / "reftable")), str(common / "packed-refs")]
+    branches += below(str(common / "refs/remotes"))  # the base may be one of these
     branches += below(str(common / "refs/redfirst/claims"))  # a run on the base is to be finished first
     heads = [str(common / "worktrees"), *(str(each.git_dir / "HEAD") for each in worktrees)]
     return [*below(str(folder)), *branches, *heads]

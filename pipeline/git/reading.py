@@ -42,6 +42,12 @@ class ReadDoor(SettingsDoor):
         ref = self._answers("symbolic-ref", "--quiet", "HEAD")
         return ref.decode(errors="surrogateescape").rstrip("\n").removeprefix("refs/heads/") if ref else None
 
+    def default_of_origin(self) -> str | None:
+        """Return the branch that `origin` has as its own, `origin/main`; None where it is not known here."""
+        head = "refs/remotes/origin/HEAD"
+        ref = self._answers("symbolic-ref", "--quiet", head) if self.resolve(head) is not None else None
+        return ref.decode(errors="surrogateescape").rstrip("\n").removeprefix("refs/remotes/") if ref else None
+
     def resolve(self, revision: str) -> str | None:
         """Return the object name of *revision*, None if there is none."""
         if "\n" in revision:  # no line can ask for it

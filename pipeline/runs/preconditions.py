@@ -175,7 +175,7 @@ def refuse_claimed(repository: Repository, issue: str, *, ours: str | None = Non
 
 
 def base_branch(repository: Repository, name: str, base: str | None) -> str:
-    """Return the branch that work is compared with and lands on: the one that is named, else main or master.
+    """Return the branch that work is compared with and lands on: the one that is named, else `known_base`.
 
     Raises:
         UserError: there is none.
@@ -188,14 +188,25 @@ def base_branch(repository: Repository, name: str, base: str | None) -> str:
                 actions=("git branch --all",),
             )
         return base
-    for branch in ("main", "master"):
-        if repository.resolve(f"refs/heads/{branch}") is not None:
-            return branch
+    if (known := known_base(repository)) is not None:
+        return known
     raise UserError(
         'There is neither main nor master. Name the base branch: --base REF, or base = "REF" in redfirst.toml',
         Reason.USAGE,
         actions=(f"redfirst run {name} --base REF",),
     )
+
+
+def known_base(repository: Repository) -> str | None:
+    """Return main, else master, else what origin has as its own: the branch of that name, else the remote's."""
+    for branch in ("main", "master"):
+        if repository.resolve(f"refs/heads/{branch}") is not None:
+            return branch
+    there = repository.default_of_origin()
+    if there is None or not is_branch_name(there):
+        return None
+    here = there.partition("/")[2]
+    return here if repository.resolve(f"refs/heads/{here}") is not None else there
 
 
 def _check_writable(worktree: Path) -> None:

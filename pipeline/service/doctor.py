@@ -17,7 +17,7 @@ from pipeline.config.model import BoxMode
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.progress import counted
-from pipeline.runs.preconditions import shown_by_live_runs
+from pipeline.runs.preconditions import base_branch, shown_by_live_runs
 from pipeline.runs.uncommitted import listed, uncommitted
 from pipeline.runs.unfit import refuse_hidden, refuse_ignored, refuse_unusable
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
@@ -135,7 +135,10 @@ def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
     found: list[Check] = []
     branch, commit = repository.branch(), repository.resolve("HEAD")
     base = loaded.config.base if loaded is not None else None
-    bases = [name for name in ((base,) if base else ("main", "master")) if repository.resolve(name) is not None]
+    try:
+        bases = [base_branch(repository, "ISSUE", base)]
+    except UserError:
+        bases = []
     if branch is None:
         found.append(_warned("repository", "HEAD is detached: a run commits to a branch", "git switch -c NAME"))
     elif commit is None:

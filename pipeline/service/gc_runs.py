@@ -13,7 +13,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.activity_file import NOW
 from pipeline.runs.events import Published
-from pipeline.runs.landed import is_on
+from pipeline.runs.landed import base_tip, is_on
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
@@ -86,7 +86,7 @@ class Known:
         published, info = self.run.journal.of(Published), self.run.info
         if not published or not published[-1].data.commits:
             return ""
-        tip = self.there.resolve(f"refs/heads/{info.base_branch}")
+        tip = base_tip(self.there, info.base_branch)
         commits = published[-1].data.commits
         landed = tip is not None and is_on(self.there, commits, info.start_commit, tip)
         return "" if landed else f"its commits are not on {info.base_branch}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pipeline.git import GITLINK, GitError
 from pipeline.runs.checkout import fill_submodules, has_submodules
 from pipeline.runs.events import Published
+from pipeline.runs.landed import base_tip
 from pipeline.runs.store import WORKFLOW
 from pipeline.scratch import scratch_folder
 from pipeline.service.gc_runs import held
@@ -147,7 +148,7 @@ def _is_known(there: Repository, tip: str, runs: Sequence[Known]) -> bool:
     for known in runs:
         if known.run is None:
             continue
-        base = there.resolve(f"refs/heads/{known.run.info.base_branch}")
+        base = base_tip(there, known.run.info.base_branch)
         if base is not None and there.is_ancestor(tip, base):
             return True
         published = known.run.journal.of(Published)

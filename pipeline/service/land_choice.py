@@ -12,7 +12,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.runs import tracker
 from pipeline.runs.events import LandingRefused, Published
 from pipeline.runs.facts import commits_of
-from pipeline.runs.landed import is_on
+from pipeline.runs.landed import is_on, is_remote, push_of
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.service.land_document import LandLine
@@ -93,6 +93,12 @@ def chosen_runs(here: Repository, names: Sequence[str], onto: str | None) -> Cho
     if not bases:
         return Choice("", ())
     tip = here.resolve(f"refs/heads/{bases[0]}")
+    if is_remote(here, bases[0]):
+        pushes = "; ".join(dict.fromkeys(push_of(each.result.branch, each.base) for each in found))
+        raise UserError(
+            f"{bases[0]} is a branch of a remote, and redfirst pushes nothing. Push what is to land: {pushes}",
+            Reason.USAGE,
+        )
     if tip is None:
         raise UserError(f"There is no branch {bases[0]} to land on.", Reason.USAGE, actions=("git branch --list",))
     waiting: list[Candidate] = []

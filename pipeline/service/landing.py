@@ -10,7 +10,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Outcome
 from pipeline.policy.characters import visible
 from pipeline.runs.facts import commits_of
-from pipeline.runs.landed import is_on
+from pipeline.runs.landed import base_tip, is_on, is_remote, push_of
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import Claim, claims
@@ -29,7 +29,7 @@ def landed(repository: Repository, run: Run) -> bool | None:
         run: The run.
     """
     done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}  # a failed one commits a note
-    commits, base = commits_of(run) if done else (), repository.resolve(f"refs/heads/{run.info.base_branch}")
+    commits, base = commits_of(run) if done else (), base_tip(repository, run.info.base_branch)
     if not commits or base is None:
         return None
     if is_on(repository, commits, run.info.start_commit, base):
@@ -48,6 +48,8 @@ def landing(repository: Repository, run: Run) -> tuple[str, ...]:
     if landed(repository, run) is not False:
         return ()
     info = run.info
+    if is_remote(repository, info.base_branch):
+        return (f"{push_of(info.branch, info.base_branch)}   # redfirst pushes nothing",)
     first = unfinished_on(repository, info.base_branch)
     if first is not None:
         return (f"redfirst show {first}   # finish it first: it is at work on {info.base_branch}, and publishes there",)

@@ -21,7 +21,7 @@ from pipeline.runs import tracker
 from pipeline.runs.checkout import fill_submodules, has_submodules
 from pipeline.runs.facts import commits_of
 from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.preconditions import refuse_claimed
+from pipeline.runs.preconditions import known_base, refuse_claimed
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, issue_of
@@ -53,7 +53,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
         UserError: the issue is missing or not committed, another run has it, or it is done on a branch that the base
             does not have.
     """
-    base = options.base or next((n for n in ("main", "master") if repository.resolve(f"refs/heads/{n}")), None)
+    base = options.base or known_base(repository)
     tip = repository.resolve(base) if base else None
     if base is None or tip is None:
         raise UserError(
