@@ -43,14 +43,31 @@ if TYPE_CHECKING:
 Stopping = Literal["no", "soon", "now"]
 
 
+@dataclass(frozen=True)
+class Composed:
+    """New tests over other production.
+
+    Args:
+        of: Their tree, the production, and that with stand-ins where there is one.
+        paths: What was changed.
+        side: The paths of tests that were taken.
+        tree: What came of it.
+    """
+
+    of: tuple[str, str, str | None]
+    paths: tuple[str, ...]
+    side: tuple[str, ...]
+    tree: str
+
+
 @dataclass
 class Learnt:
     """What a driver learns while it lives, once for all lanes: whether the user stops it, how tests are run."""
 
     stopping: Stopping = "no"
     environment: Environment | None = None
-    looked: tuple[str, Observation] | None = None
-    """The last tree whose new tests were looked at before they are judged, and what was seen."""
+    looked: tuple[Composed, Observation] | None = None
+    """The new tests that were looked at last before they are judged, and what was seen."""
 
 
 _NO_REVIEW = frozenset({Signal.NOT_ASKED, Signal.WRITTEN, Signal.NOT_WRITTEN})

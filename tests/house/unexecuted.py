@@ -23,6 +23,8 @@ OF_THE_QUEUE: Final = "of the queue: tests/queued types it"
 STANDING: Final = "where one stands, from tests/cli/test_standing_cli.py; other situations type the same command"
 
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
+    "runs/landed.py": {"git push {} {}": "it goes to a remote; tests/e2e/test_remote_base.py pushes to one"},
+    "service/conventions.py": {"redfirst config show": "cli/init.py says the same, and is typed"},
     "cli/standing.py": dict.fromkeys(
         (
             "redfirst demo",

@@ -23,6 +23,7 @@ from pipeline.reports.fields import Evidence
 from pipeline.reports.tasks import taken_away
 from pipeline.reports.work import ReadyTests
 from pipeline.steps.asking import criteria
+from pipeline.steps.context import Composed
 from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.stubs import scaffolds, symbols_of
 
@@ -89,11 +90,12 @@ async def _red_over(
 ) -> MeasuredRed:
     """Return what the tests show over *production*; over *standing*, if given, which is that with stand-ins."""
     task, start = tasks[0], tests_start(ctx)
-    paths, side, composed = _composed(ctx, tree, production, standing)
+    over = _composed(ctx, tree, production, standing)
+    paths, side, composed = over.paths, over.side, over.tree
     # before the stubs: with them, tests that have to change need not compile
     bare = start if start != ctx.state.task.stubs else ctx.state.task.start or start
     first = await measure(ctx, bare, what="the old tests over the old code, to compare with")
-    after = await _first_look(ctx, composed, paths)
+    after = await _first_look(ctx, over)
     report = spelled_out(report, after)
     allowed = frozenset(test.id for test in task.tests_to_change)
     asked = named_by(task, first) | claimed_by(task, spelled_out(report, first), paths, first)
@@ -163,22 +165,23 @@ async def _red_over(
     return MeasuredRed(verdict, after, standing or production, paths, criteria.missing_tests(report, after), borrowed)
 
 
-def _composed(
-    ctx: Context, tree: str, production: str, standing: str | None = None
-) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Return the paths that were changed, those of the tests, and the tree that has these over *production*."""
+def _composed(ctx: Context, tree: str, production: str, standing: str | None = None) -> Composed:
+    """Return the tests of *tree* over *production*; where they were just looked at, that is not made again."""
+    of, looked = (tree, production, standing), ctx.learnt.looked
+    if looked is not None and looked[0].of == of:
+        return looked[0]
     paths = changed_paths(ctx, tests_start(ctx), tree)
     side = _test_side(ctx, tree) if production == ctx.state.start else paths
-    return paths, side, compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree
+    return Composed(of, paths, side, compose(ctx, tree, standing or production, side, baseline_of(ctx).layout).tree)
 
 
-async def _first_look(ctx: Context, composed: str, paths: tuple[str, ...]) -> Observation:
+async def _first_look(ctx: Context, over: Composed) -> Observation:
     """Return the tests over the old code; what the report's own check has measured is not measured again."""
     looked, ctx.learnt.looked = ctx.learnt.looked, None
-    if looked is not None and looked[0] == composed:
+    if looked is not None and looked[0].tree == over.tree:
         return looked[1]
     what = "tests over the old code, new ones must fail"
-    return await measure(ctx, composed, Selection(files=frozenset(paths)), what=what)
+    return await measure(ctx, over.tree, Selection(files=frozenset(over.paths)), what=what)
 
 
 async def wrong_ids(ctx: Context, report: Report, tree: str) -> Malformed | None:
@@ -186,12 +189,12 @@ async def wrong_ids(ctx: Context, report: Report, tree: str) -> Malformed | None
     if not isinstance(report, ReadyTests):
         return None
     is_of_start = ctx.state.task.spec.red_base == "start"
-    paths, _, composed = _composed(ctx, tree, ctx.state.start if is_of_start else tests_start(ctx))
+    over = _composed(ctx, tree, ctx.state.start if is_of_start else tests_start(ctx))
     try:
-        after = await _first_look(ctx, composed, paths)
+        after = await _first_look(ctx, over)
     except UnmeasurableError:  # the step finds it, too, and says so
         return None
-    ctx.learnt.looked = composed, after
+    ctx.learnt.looked = over, after
     return criteria.wrong_ids(report, after)
 
 
