@@ -102,7 +102,12 @@ def advance(state: RunState, event: Event) -> tuple[RunState, Decision]:
         visit=at.visit,
         row=row.id,
         action=action,
-        counters={key: count for key, count in after.counters.items() if before.get(key) != count},
+        # what UNUSABLE counts follows from the events alone: no row pays it, and older journals do not have it
+        counters={
+            key: count
+            for key, count in after.counters.items()
+            if before.get(key) != count and not key.startswith(f"{Loop.UNUSABLE.value}@")
+        },
         exhausted=exhausted,
         effects=effects,
     )

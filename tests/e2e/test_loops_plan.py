@@ -133,7 +133,7 @@ def test_simplify_malformed_twice_is_left_out_of_that_review_only(redrafted: Pla
     assert asked[0].document["reask"] is None
     assert "verdict" in asked[1].document["reask"]
     assert len(redrafted.dispatches("review-plan", role="check")) == 3, "@check is not asked again for it"
-    assert ("any/MALFORMED", "reask") in redrafted.exhausted()
+    assert ("any/MALFORMED", "unusable") in redrafted.exhausted()
     assert "One check is enough" in redrafted.artifact("reviews/plan-2-simplify.md")
 
 

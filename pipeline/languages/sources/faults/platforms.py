@@ -13,8 +13,6 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tree_sitter import Query, QueryCursor
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -141,6 +139,8 @@ class _Decided:
         """Keep the constants that the platform decides, in the order of the file."""
         if not self.conditions.constants:
             return
+        from tree_sitter import Query, QueryCursor  # noqa: PLC0415  (not before a source is parsed)
+
         cursor = QueryCursor(Query(self.conditions.language, self.conditions.constants))
         found = [captured for _, captured in cursor.matches(top)]
         bound = [node.text for captured in found for node in captured.get("bound", ())]
