@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_MOST_ASKED: Final = 64
+"""Processes of git that paths which it does not take may cost."""
 _LISTINGS: Final = 8  # the trees that a step looks at
 _FEW: Final = ("refs/redfirst/", "refs/replace/")
 """Prefixes with so few refs that reading their files is faster than asking git."""
@@ -239,17 +241,24 @@ class ReadDoor(SettingsDoor):
         """Return those *paths* that a `.gitignore` of *checkout* matches, each with the file and pattern that does.
 
         The user's own ignore rules are not asked: they say nothing of the project. Where git cannot tell, it is none.
+        git tells nothing at all where it does not take one of the paths; then the halves are asked, a bounded number.
         """
-        stdin = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
         argv = ("check-ignore", "--no-index", "--verbose", "-z", "--stdin")
-        done = self._start(argv, self._at(checkout), checkout, stdin)
-        if done.returncode:
-            return {}
-        parts = done.stdout.decode(errors="surrogateescape").split("\0")
-        found = zip(parts[0::4], parts[2::4], parts[3::4], strict=False)
+        waiting, parts = [tuple(paths)], list[str]()
+        for _ in range(_MOST_ASKED):
+            if not waiting:
+                break
+            some = waiting.pop()
+            stdin = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in some)
+            done = self._start(argv, self._at(checkout), checkout, stdin)
+            if done.returncode == 0:
+                parts += done.stdout.decode(errors="surrogateescape").split("\0")[:-1]
+            elif done.returncode != 1 and len(some) > 1:  # 1: none is ignored; some paths make git crash
+                middle = len(some) // 2
+                waiting += [some[middle:], some[:middle]]
         return {
             path: f"{source}: {pattern}"
-            for source, pattern, path in found
+            for source, pattern, path in zip(parts[0::4], parts[2::4], parts[3::4], strict=True)
             if source.rpartition("/")[2] == ".gitignore" and not source.startswith("/") and not pattern.startswith("!")
         }
 

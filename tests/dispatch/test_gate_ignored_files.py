@@ -153,3 +153,11 @@ def test_what_a_tool_leaves_among_the_tests_is_dropped_too(tmp_path: Path) -> No
 def test_a_role_that_only_reads_leaves_nothing_behind(tmp_path: Path) -> None:
     result = ruled(tmp_path, {".gitignore": "*.log\n"}, {"debug.log": "x"}, writes=Writes.NOTHING)
     assert [one.rule for one in result.violations] == ["read-only-role"]
+
+
+def test_a_path_that_git_does_not_take_hides_no_other(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    asked = ["a.log", "../outside.log", *(f"d{number}.txt" for number in range(20)), "b.log"]
+    found = Repository.find(tmp_path).ignored_paths(tmp_path, asked)
+    assert found == dict.fromkeys(["a.log", "b.log"], ".gitignore: *.log")

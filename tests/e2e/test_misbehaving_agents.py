@@ -319,4 +319,5 @@ def test_the_same_bytes_refused_the_same_way_park_the_run_with_the_refusal_and_w
     assert "other.py" in note
     assert "ask in `needs`" in note
     assert note.split(": ", maxsplit=1)[0] in parked["_stderr"]
-    it.assert_nothing_arrived()
+    assert not (it.project.root / "other.py").exists()
+    assert it.project.git("rev-parse", "HEAD") == it.start
