@@ -20,8 +20,6 @@ from pipeline.progress import duration
 from pipeline.reset_times import moment_words
 from pipeline.terminal import print_document, visible_lines
 
-_BY: Final = "`redfirst work` goes on with it by itself"
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
     from pipeline.steps.recipe_context import RecipeContext
 
     OfRecipe = Callable[[Repository, Path, RunOptions, Display], Awaitable[RecipeContext]]
+
+_BY: Final = "`redfirst work` goes on with it by itself"
 
 
 def answer(

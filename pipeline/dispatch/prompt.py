@@ -19,9 +19,8 @@ from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_contra
 from pipeline.policy.scope import Action
 from pipeline.reports.fields import RelPath
 from pipeline.reports.kinds import KINDS
-from pipeline.reports.questions import questions_md
 from pipeline.reports.reviews import ToAnswer
-from pipeline.reports.schema_summary import shape
+from pipeline.reports.schema_summary import questions_md, shape
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Question, Role
 

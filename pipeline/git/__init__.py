@@ -13,6 +13,7 @@ from pipeline.git.repository import Repository
 from pipeline.git.values import (
     GITLINK,
     NO_OBJECT,
+    PLAIN,
     REFETCH,
     Entry,
     FileStat,
@@ -28,6 +29,7 @@ __all__ = [
     "GITLINK",
     "LOCK_LIMIT_S",
     "NO_OBJECT",
+    "PLAIN",
     "REFETCH",
     "Entry",
     "FileStat",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 NO_OBJECT: Final = "0" * 40
 GITLINK: Final = "160000"
+PLAIN: Final = frozenset({"100644", "100755"})
+"""The modes of regular files."""
 REFETCH: Final = "git fetch --refetch --no-filter"
 """The command that brings all that a partial clone left out."""
 _MISSING: Final = ("promisor remote", "missing blob", "unable to read tree", "unable to read sha1", "bad object")

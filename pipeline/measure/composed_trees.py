@@ -7,9 +7,9 @@ both (`rust_splice`): overlaid whole it would bring production along that is not
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pipeline.git import Entry, TreeChange
+from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.languages.readers import only_test_regions, regions_differ, splice
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import has_part
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Layout
     from pipeline.git import Repository
-
-_PLAIN: Final = frozenset({"100644", "100755"})
 
 
 class HasRepository(Protocol):
@@ -65,10 +63,10 @@ def compose(
     whole: list[str] = []
     for path in wanted:
         tests, production = there.get(path), here.get(path)
-        if not shares_file(path, layout) or (tests is not None and tests.mode not in _PLAIN):
+        if not shares_file(path, layout) or (tests is not None and tests.mode not in PLAIN):
             if tests != production:
                 changes.append(TreeChange(path, tests))
-        elif tests is not None and (production is None or production.mode in _PLAIN):
+        elif tests is not None and (production is None or production.mode in PLAIN):
             found = _spliced(ctx, path, tests, production)
             if isinstance(found, Unspliced):
                 whole.append(f"{path}: {found.why}")
@@ -109,7 +107,7 @@ def both(ctx: HasRepository, old: str, new: str, paths: Sequence[str]) -> list[t
     if not paths:
         return []
     found = [
-        {entry.path: entry.oid for entry in ctx.repository.entries(tree, *paths) if entry.mode in _PLAIN}
+        {entry.path: entry.oid for entry in ctx.repository.entries(tree, *paths) if entry.mode in PLAIN}
         for tree in (old, new)
     ]
     texts = ctx.repository.blobs(oid for oids in found for oid in oids.values())

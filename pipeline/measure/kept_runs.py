@@ -40,7 +40,7 @@ def keep(root: Path, tree: str, observation: Observation, *, whole: bool) -> Non
     Raises:
         UserError: the disk does not take it.
     """
-    keep_failures(root, tree, observation)
+    _keep_failures(root, tree, observation)
     if whole:
         keep_whole_run(root, tree, observation)
 
@@ -51,7 +51,7 @@ def seen_failing(root: Path, tree: str) -> dict[str, TestRecord]:
     return _RECORDS.validate_json(place.read_bytes()) if place.exists() else {}
 
 
-def keep_failures(root: Path, tree: str, observation: Observation) -> None:
+def _keep_failures(root: Path, tree: str, observation: Observation) -> None:
     """Store which tests failed over a tree: no later measurement of the same bytes clears that.
 
     Raises:

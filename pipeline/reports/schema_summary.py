@@ -1,16 +1,24 @@
-"""Summarises a report's JSON Schema in a few lines for its author."""
+"""Says to a report's author in a few lines what its JSON Schema takes, and what it has to answer in this request."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from pipeline.reports.forms import alternatives
+from pipeline.reports.forms import alternatives, resolved
+from pipeline.reports.untrusted_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from pipeline.reports.reviews import ToAnswer
 
 _PLAIN = {"string": "text", "integer": "number", "boolean": "true or false", "null": "null"}
+_CRITERIA: Final = "`criteria` has an entry for each of these: `task`, `id`, `met`, and a `note` where it is not met."
+_ANSWERS: Final = (
+    "`answers` has an entry for each of these questions on the tasks: `true` when all is well, else a sentence, with a "
+    "finding of concern `split`."
+)
 
 
 def shape(schema: Mapping[str, Any]) -> str:
@@ -48,3 +56,24 @@ def _object(schema: Mapping[str, Any], part: Mapping[str, Any]) -> str:
     keys = sorted(properties, key=lambda name: name not in required)
     said = (f'"{name}"{"" if name in required else "?"}: {_shape(schema, properties[name])}' for name in keys)
     return "{" + ", ".join(said) + "}"
+
+
+def questions_md(to_answer: Iterable[ToAnswer], schema: Mapping[str, Any]) -> str:
+    """Return what the fields `criteria` and `answers` have to answer; empty where the request has neither.
+
+    Args:
+        to_answer: What belongs into `criteria`.
+        schema: Of the report, without the fields that are not asked for.
+    """
+    criteria = "\n".join(f"* task {one.task}, {one.id}: {one_line(one.text)}" for one in to_answer)
+    asked = f"{_CRITERIA}\n\n{criteria}" if criteria else ""
+    return "\n\n".join(part for part in (asked, _on_tasks(schema)) if part)
+
+
+def _on_tasks(schema: Mapping[str, Any]) -> str:
+    answers = schema.get("properties", {}).get("answers")
+    if answers is None:
+        return ""
+    fields: Mapping[str, Mapping[str, Any]] = resolved(schema, answers)["properties"]
+    questions = "\n".join(f"* `{name}`: {one['description']}" for name, one in fields.items())
+    return f"{_ANSWERS}\n\n{questions}"

@@ -15,6 +15,7 @@ from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.store import state_of_run
 from pipeline.service.isolation import isolation
+from pipeline.service.projects_here import toolchain_of
 from pipeline.steps.context import Context
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Toolchain
     from pipeline.runs.run import KeptRun, Run
 
     AnyRun = KeptRun[Any, Any, Any]
@@ -91,12 +91,6 @@ def dispatcher_of(
         environ=environ,
         say=say,
     )
-
-
-def toolchain_of(repository: Repository, config: Config, start: str) -> Toolchain:
-    """Return what measures the project."""
-    tracked = (entry.path for entry in repository.entries(start))
-    return choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain
 
 
 def require_runner(repository: Repository, config: Config) -> None:

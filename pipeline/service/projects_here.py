@@ -1,4 +1,4 @@
-"""Says which projects of a repository a run would measure, for `config show` and `init`."""
+"""Says what measures the tests of a repository: for a run, what verifies, `config show`, `init` and trust."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.languages.projects.project import Project
+    from pipeline.languages.protocol import Toolchain
 
 
 def projects_here(repository: Repository, config: Config) -> tuple[Project, ...]:
     """Return what would measure the tests of HEAD, as a run decides it."""
-    commit = repository.resolve("HEAD")  # the listing of an object is kept, that of a name is not
-    paths = (entry.path for entry in repository.entries(commit)) if commit is not None else ()
-    return projects_in(choose(repository.worktree, config.toolchains, paths) or DEFAULT.toolchain)
+    # the listing of an object is kept, that of a name is not
+    return projects_in(toolchain_of(repository, config, repository.resolve("HEAD")))
+
+
+def toolchain_of(repository: Repository, config: Config, tree: str | None) -> Toolchain:
+    """Return what measures the project as a tree or commit has it; None is one that has nothing yet."""
+    paths = (entry.path for entry in repository.entries(tree)) if tree is not None else ()
+    return choose(repository.worktree, config.toolchains, paths) or DEFAULT.toolchain
 
 
 def as_tables(projects: tuple[Project, ...]) -> str:

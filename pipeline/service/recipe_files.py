@@ -18,7 +18,7 @@ from pipeline.config.folders import config_folder, short
 from pipeline.config.problems import did_you_mean
 from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
-from pipeline.git import Repository
+from pipeline.git import PLAIN, Repository
 from pipeline.outcomes import Reason
 from pipeline.recipes.lookup import Source
 from pipeline.recipes.model import SLUG
@@ -38,7 +38,6 @@ SKILLS: Final = (".claude/skills", ".agents/skills")
 BUILTIN: Final = "builtin:"
 _SUFFIX: Final = ".yaml"
 _SUFFIXES: Final = (".yaml", ".yml")
-_PLAIN: Final = frozenset({"100644", "100755"})
 _MOST_BYTES: Final = 4 * LARGEST
 """Of a file: a character takes at most four; longer ones are refused when they are read."""
 
@@ -161,7 +160,7 @@ class RecipeFiles:
             return
         for entry in self._repository.entries(self._repository.tree_of(self._commit), FOLDER):
             name = entry.path.removeprefix(f"{FOLDER}/")
-            if "/" not in name and name.endswith(_SUFFIX) and entry.mode in _PLAIN:
+            if "/" not in name and name.endswith(_SUFFIX) and entry.mode in PLAIN:
                 stem = name.removesuffix(_SUFFIX)
                 yield stem, partial(self._listed, entry, stem, Origin.REPOSITORY)
 
@@ -173,7 +172,7 @@ class RecipeFiles:
         for folder in SKILLS:
             for entry in self._repository.entries(tree, folder):
                 match entry.path.removeprefix(f"{folder}/").split("/"):
-                    case [_, "recipes", name] if name.endswith(_SUFFIX) and entry.mode in _PLAIN:
+                    case [_, "recipes", name] if name.endswith(_SUFFIX) and entry.mode in PLAIN:
                         found.setdefault(name.removesuffix(_SUFFIX), entry)
                     case _:
                         pass

@@ -8,7 +8,8 @@ from pipeline.recipes.step_table import ANY, GIVEN, ROWS
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.recipe_run import WORKFLOW, RecipeRun
 from pipeline.service import new_run
-from pipeline.service.ports import dispatcher_of, place_of_run, toolchain_of
+from pipeline.service.ports import dispatcher_of, place_of_run
+from pipeline.service.projects_here import toolchain_of
 from pipeline.service.recipe_choice import steps_of
 from pipeline.service.recipe_start import roles_of
 from pipeline.service.run_config import config_hash

@@ -48,7 +48,7 @@ class _Files:
 
     def widening(self) -> Iterator[Widening]:
         tables, keys = self._loaded.config.toolchains, {item.key for item in self._loaded.widening}
-        for project in self._projects():
+        for project in projects_here(self._repository, self._loaded.config):
             table, checkouts = tables.settings_of(project.name), LANGUAGES[project.name].checkouts
             command = table.command
             if command is None and checkouts is not None:
@@ -58,10 +58,6 @@ class _Files:
         patterns = include_patterns(self._repository.worktree)
         if patterns and self._tracked.lead_to(self._repository.worktree / INCLUDE_FILE):
             yield Widening(INCLUDE_FILE, list(patterns), _CARRIED, is_file=True)
-
-    def _projects(self) -> tuple[Project, ...]:
-        """Return what would measure the tests, as a run decides it."""
-        return projects_here(self._repository, self._loaded.config)
 
     def _levels(self, project: Project) -> tuple[tuple[Path, ...], ...]:
         """Return the folders in which its environment may be: its own, and those around it that serve it, too."""

@@ -15,11 +15,10 @@ from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
-from pipeline.languages.projects.detection import choose
-from pipeline.languages.table import DEFAULT
 from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.scratch import scratch_folder
+from pipeline.service.projects_here import toolchain_of
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
 from pipeline.verification.context import VerificationContext
@@ -78,7 +77,6 @@ def lent_context(
     Raises:
         UserError: what was measured has changed the repository (reason `escape`).
     """
-    tracked = [entry.path for entry in repository.entries("HEAD")]
     with scratch_folder("check") as place:
         untouched = UntouchedRepository.of(repository, place / "objects")
         checkout = PrivateCheckout(untouched, place / "checkout")
@@ -88,7 +86,7 @@ def lent_context(
                 checkout=checkout,
                 config=config,
                 box=box,
-                toolchain=choose(repository.worktree, config.toolchains, tracked) or DEFAULT.toolchain,
+                toolchain=toolchain_of(repository, config, "HEAD"),
                 search_path=environ.get("PATH", os.defpath),
                 environ=environ,
                 say=say,

@@ -6,9 +6,9 @@ First the steps of a recipe's own are done that stand before it (`own_steps`).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pipeline.git import Entry, TreeChange
+from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.git.indirect_settings import paths_git_uses
 from pipeline.languages.readers import edited
 from pipeline.measure import project_checks
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from pipeline.reports.reviews import Edit
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
-
-_PLAIN: Final = frozenset({"100644", "100755"})
 
 
 async def run(ctx: Context) -> Event:
@@ -148,7 +146,7 @@ def apply_edit(ctx: Context, tree: str, edit: Edit) -> str | None:
     and the edit must be one that no program notices (`policy.cosmetic`).
     """
     found = [entry for entry in ctx.repository.entries(tree, edit.path) if entry.path == edit.path]
-    if not found or found[0].mode not in _PLAIN or not _is_open_to_edits(ctx, edit.path):
+    if not found or found[0].mode not in PLAIN or not _is_open_to_edits(ctx, edit.path):
         return None
     content = ctx.repository.blob(found[0].oid)
     result = edited(content, edit.old, edit.new) if content is not None else None

@@ -27,9 +27,8 @@ from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
 from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.words import baseline_md
-from pipeline.steps.evidence.added import measure_added
 from pipeline.steps.evidence.records import baseline_of, write_evidence
-from pipeline.steps.evidence.red import MeasuredRed, measure_red, tests_start, wrong_ids
+from pipeline.steps.evidence.red import MeasuredRed, measure_added, measure_red, tests_start, wrong_ids
 from pipeline.steps.evidence.reworked import loosened_or_reworked
 
 if TYPE_CHECKING:

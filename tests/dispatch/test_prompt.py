@@ -25,8 +25,7 @@ from pipeline.policy.scope import Action
 from pipeline.reports.decode import Malformed
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
-from pipeline.reports.questions import questions_md
-from pipeline.reports.schema_summary import shape
+from pipeline.reports.schema_summary import questions_md, shape
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.vocabulary import Loop, Question, Role

@@ -20,7 +20,7 @@ import anyio
 from pipeline.dispatch.redaction import redact
 from pipeline.evidence.compare import passed, passes
 from pipeline.evidence.observation import RunState
-from pipeline.git import Entry, TreeChange
+from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants, stopped
 from pipeline.languages.sources.faults import Rank, spread
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pipeline.languages.sources.faults import Mutant
     from pipeline.measure.measuring import MeasurementContext
 
-_PLAIN: Final = frozenset({"100644", "100755"})
 _PATIENCE: Final = 3.0
 _STARTUP_S: Final = 2.0
 _SHARE: Final = 0.3
@@ -138,7 +137,7 @@ def takes_faults(ctx: MeasurementContext, layout: Layout, path: str) -> bool:
 def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layout) -> dict[str, Source]:
     """Return the production files, by path, with lines in *tree* that *base* has not."""
     lines = changed_lines(ctx, base, tree, lambda path: takes_faults(ctx, layout, path))
-    entries = {e.path: e for e in ctx.repository.entries(tree, *lines) if e.mode in _PLAIN} if lines else {}
+    entries = {e.path: e for e in ctx.repository.entries(tree, *lines) if e.mode in PLAIN} if lines else {}
     contents = ctx.repository.blobs(entry.oid for entry in entries.values())
     return {path: Source(entry, contents[entry.oid], lines[path]) for path, entry in entries.items() if path in lines}
 
@@ -216,8 +215,9 @@ class Trial:
         seen: dict[str, Fate] = {}
         found: dict[Mutant, Fate] = {}
         for mutant in survivors:
-            text = stopped(mutant.path, self._content(mutant)[1], mutant.start)
-            if text is not None and (tree := self._with(mutant, text)) and self.left > self._usual[self.judges.own]:
+            entry, content = self._content(mutant)
+            text = stopped(mutant.path, content, mutant.start)
+            if text is not None and (tree := self._with(entry, text)) and self.left > self._usual[self.judges.own]:
                 if tree not in seen:
                     seen[tree] = await self._judged(tree, self.judges.own)
                 if seen[tree] is Fate.SURVIVED:
@@ -231,7 +231,8 @@ class Trial:
         return seen
 
     async def _fate(self, mutant: Mutant) -> Fate:
-        tree = self._with(mutant, mutant.apply(self._content(mutant)[1]))
+        entry, content = self._content(mutant)
+        tree = self._with(entry, mutant.apply(content))
         fate = await self._judged(tree, self.judges.own)
         if fate is Fate.SURVIVED and (others := await self._others()):
             fate = await self._judged(tree, others)
@@ -273,12 +274,10 @@ class Trial:
         (entry,) = (each for each in repository.entries(self.tree, mutant.path) if each.path == mutant.path)
         return entry, repository.blobs([entry.oid])[entry.oid]
 
-    def _with(self, mutant: Mutant, content: bytes) -> str:
-        """Return the tree with other content in the file of a fault."""
-        repository = self.ctx.repository
-        entry, _ = self._content(mutant)
-        changed = Entry(mutant.path, entry.mode, repository.write_blob(content))
-        return repository.build_tree(self.tree, [TreeChange(mutant.path, changed)])
+    def _with(self, entry: Entry, content: bytes) -> str:
+        """Return the tree with other content in a file."""
+        changed = Entry(entry.path, entry.mode, self.ctx.repository.write_blob(content))
+        return self.ctx.repository.build_tree(self.tree, [TreeChange(entry.path, changed)])
 
 
 def unnoticed_functions(fates: Mapping[Mutant, Fate]) -> tuple[str, ...]:

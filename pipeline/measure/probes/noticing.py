@@ -16,6 +16,7 @@ import anyio
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.classify import fails_by_itself
 from pipeline.evidence.red_classes import Context
+from pipeline.git import PLAIN
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants
@@ -38,7 +39,6 @@ _MOST_FILES: Final = 12
 _PER_TEST: Final = 3
 _PER_FILE: Final = 100
 _PROCESS: Final = "process"
-_PLAIN: Final = frozenset({"100644", "100755"})
 _OFF: Final = "`[probes] mutants` is 0"
 _UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
 _UNKNOWN: Final = "no fault is known of the code that they look at"
@@ -77,7 +77,7 @@ async def faults_noticed(
         ctx, tree, Selection(ids=frozenset(tests)), trace=True, what="the added tests, traced, must pass"
     )
     records = {entry: traced.records[entry] for entry in sorted(tests) if entry in traced.records}
-    entries = {entry.path: entry for entry in ctx.repository.entries(tree) if entry.mode in _PLAIN}
+    entries = {entry.path: entry for entry in ctx.repository.entries(tree) if entry.mode in PLAIN}
     looked = _Looked(ctx, entries, layout, about)
     most = max(wanted.mutants, _PER_TEST * len(functions))
     chosen = tuple(looked.faults(records.values(), most))

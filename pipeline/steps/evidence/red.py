@@ -1,4 +1,7 @@
-"""Measures RED of the tests that @test handed in: twice, over production without the behaviour (matrix 5)."""
+"""Measures RED of the tests that @test handed in: twice, over production without the behaviour (matrix 5).
+
+Of tests that pass over the code as it is, faults that they notice stand in the place of RED.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.old_tests.changed_helpers import weakened_indirectly
 from pipeline.measure.old_tests.renamed import as_if_renamed, renamed
+from pipeline.measure.probes.noticing import noticing_probe
 from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, newly_failing, spelled_out
 from pipeline.measure.red.import_stubs import with_stand_ins
 from pipeline.measure.red.over_stubs import with_stubs
@@ -23,6 +27,7 @@ from pipeline.reports.fields import Evidence
 from pipeline.reports.tasks import taken_away
 from pipeline.reports.work import ReadyTests
 from pipeline.steps.asking import criteria
+from pipeline.steps.asking.drafts import planned
 from pipeline.steps.context import Composed
 from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.stubs import scaffolds, symbols_of
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.evidence.observation import Observation
+    from pipeline.measure.probes.evidence import NoticingEvidence
     from pipeline.reports.decode import Malformed
     from pipeline.reports.fields import Report
     from pipeline.reports.tasks import Task
@@ -53,6 +59,14 @@ class MeasuredRed:
     test_paths: tuple[str, ...]
     missing: tuple[str, ...]
     borrowed: bool
+
+
+@dataclass(frozen=True)
+class Added:
+    """Tests that all pass over the code as it is, as they were measured there, and what they notice."""
+
+    found: MeasuredRed
+    noticing: NoticingEvidence
 
 
 async def measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -> MeasuredRed:
@@ -80,9 +94,36 @@ async def measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -
     return found if bare is None else await _red_over(ctx, tasks, report, tree, bare)
 
 
-async def measure_over_head(ctx: Context, task: Task, report: ReadyTests, tree: str) -> MeasuredRed:
-    """Return what the tests of a task show over the code that they were written over, whatever RED is measured over."""
-    return await _red_over(ctx, [task], report, tree, tests_start(ctx))
+async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str, found: MeasuredRed) -> Added | None:
+    """Return what tests show that pass over the code as it is; None where they do not, or are RED as they are.
+
+    RED of a fix of tests alone was measured over the start of the run. Where it is none there, since the fix is about
+    what was there before, it may be right over what the run has made.
+
+    Args:
+        ctx: The run.
+        task: The task.
+        report: What @test said of its tests.
+        tree: The tests, over the code before.
+        found: How they stand as RED.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    verdict = found.verdict
+    over_start = ctx.state.task.spec.red_base == "start"
+    if verdict.env_broken or verdict.legal or not (over_start or verdict.all_new_pass):
+        return None
+    here = await _red_over(ctx, [task], report, tree, tests_start(ctx)) if over_start else found
+    if not here.verdict.all_new_pass:
+        return None
+    records = here.after.records
+    tests = {entry: records[entry].function for entry in here.verdict.new_ids if entry in records}
+    about = {change.path for change in (*task.files, *planned(ctx).files)}
+    noticing = await noticing_probe(ctx, ctx.config.probes, tree, tests, about, here.after.layout)
+    if over_start and not (noticing.notices or verdict.all_new_pass):
+        return None  # what is wrong with them over the start tells more
+    return Added(here, noticing)
 
 
 async def _red_over(

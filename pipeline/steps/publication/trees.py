@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pipeline.git import Entry, TreeChange
+from pipeline.git import PLAIN, Entry, TreeChange
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
-
-_PLAIN: Final = frozenset({"100644", "100755"})
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def above(path: str) -> list[str]:
 
 def _merged(repository: Repository, base: Entry, theirs: Entry, own: Entry) -> Entry | None:
     """Return the file with both changes; None where they touch each other, or it is no plain file."""
-    if not {base.mode, theirs.mode, own.mode} <= _PLAIN or base.mode not in {theirs.mode, own.mode}:
+    if not {base.mode, theirs.mode, own.mode} <= PLAIN or base.mode not in {theirs.mode, own.mode}:
         return None
     texts = repository.blobs((base.oid, theirs.oid, own.oid))
     both = repository.merged(texts[base.oid], texts[theirs.oid], texts[own.oid])

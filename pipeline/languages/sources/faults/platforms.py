@@ -105,12 +105,12 @@ class Conditions:
 
         What stops the compiler is put into the innermost block; a single statement of that may still be left out.
         """
+        if not self.stop:
+            return None
         source = top.text or b""
         within = top.descendant_for_byte_range(place, place)
         while within is not None and within.type not in _COMPILED:
             within = within.parent
-        if not self.stop:
-            return None
         if within is None or not self.in_parts:
             return source + b"\n" + self.stop + b"\n"
         inner = [child for child in within.named_children if child.type == "inner_attribute_item"]
