@@ -107,6 +107,7 @@ def check_tests(report: SuiteJudgement | Acceptance) -> Reduced:
 _DIAGNOSES: Final[dict[str, Signal]] = {
     "production_logic": Signal.PRODUCTION_LOGIC,
     "test_design": Signal.TEST_DESIGN,
+    "wrong_report": Signal.WRONG_REPORT,
     "split_needed": Signal.SPLIT_NEEDED,
     "spec": Signal.SPEC,
     "plan": Signal.PLAN,
@@ -115,17 +116,24 @@ _DIAGNOSES: Final[dict[str, Signal]] = {
 }
 
 
-def diagnosis(report: Diagnosis, *, after_passes_already: bool, notices: bool = False) -> Signal | Malformed:
+def diagnosis(
+    report: Diagnosis, *, after_passes_already: bool, of_tests: bool = False, notices: bool = False
+) -> Signal | Malformed:
     """Return the signal of a diagnosis; `already_done` counts only if the new tests were measured to pass.
 
-    Those that were measured to notice faults (*notices*) are kept then.
+    Those that were measured to notice faults (*notices*) are kept then. `wrong_report` counts only for @test's work.
     """
     signal = _DIAGNOSES[report.diagnosis]
-    if signal is Signal.ALREADY_DONE and not after_passes_already:
-        accepted = ", ".join(word for word in _DIAGNOSES if word != "already_done")
+    unfit: dict[str, str] = {}
+    if not after_passes_already:
+        unfit["already_done"] = "when the new tests passed at once, and they did not"
+    if not of_tests:
+        unfit["wrong_report"] = "of the work of @test, and it is not asked about"
+    if report.diagnosis in unfit:
+        accepted = ", ".join(word for word in _DIAGNOSES if word not in unfit)
         return Malformed(
-            f"At /diagnosis: already_done is accepted only when the new tests passed at once, and they did not; "
-            f"accepted here are {accepted}.",
+            f"At /diagnosis: {report.diagnosis} is accepted only {unfit[report.diagnosis]}; accepted here are "
+            f"{accepted}.",
             "/diagnosis",
         )
     return Signal.TESTS_KEPT if signal is Signal.ALREADY_DONE and notices else signal

@@ -172,7 +172,16 @@ class Acceptance(Report):
 class Diagnosis(Report):
     """Kind `judge`, question `diagnose`."""
 
-    diagnosis: Literal["production_logic", "test_design", "split_needed", "spec", "plan", "environment", "already_done"]
+    diagnosis: Literal[
+        "production_logic",
+        "test_design",
+        "wrong_report",
+        "split_needed",
+        "spec",
+        "plan",
+        "environment",
+        "already_done",
+    ]
     notes: str = ""
     tests_to_change: tuple[OldTest, ...] = ()
     question: str = ""

@@ -46,6 +46,8 @@ def signals_of(state: RunState) -> frozenset[Signal]:
             found -= {Signal.ALREADY_DONE}
         if at.after is not Signal.PASSES_ALREADY:
             found -= {Signal.TESTS_KEPT}
+        if at.origin is not Step.WRITE_TESTS:
+            found -= {Signal.WRONG_REPORT}
     if at.step is Step.INTEGRATE and state.current is None:  # the trunk, while tasks are worked on side by side
         return frozenset({Signal.CANCELLED})
     if at.step is Step.FINAL_REVIEW:

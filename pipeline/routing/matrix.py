@@ -139,6 +139,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.STUB, L.STUB_RETRY), "@check", "the stub pass again", Given.FROM_STUB),
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.SEAM, L.SEAM), "@check", "the seam again", Given.FROM_SEAM),
     Row(P.DIAGNOSE, S.TEST_DESIGN, Retry(P.WRITE_TESTS, L.TEST_DESIGN), "@check", "@test redesigns, fresh RED, fresh @make"),
+    Row(P.DIAGNOSE, S.WRONG_REPORT, Retry(P.WRITE_TESTS, L.TEST_DESIGN), "@check", "the tests are right, what @test reports of them is not: its report again"),
     Row(P.DIAGNOSE, S.AMENDED, Return(L.SCOPE_AMEND), "@check", "the file is added to the task; the asker continues"),
     Row(P.DIAGNOSE, S.REFUSED, Return(L.MAKE_RETRY), "@check", "refused: the asker continues with the note"),
     Row(P.DIAGNOSE, S.SPEC, Retry(P.SPLIT, L.SPLIT_REWORK), "@check", "the task is wrong: split again"),

@@ -15,7 +15,7 @@ from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_task, amend_tests
 from pipeline.reports.untrusted_text import block, fenced
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Question, Role, Signal
+from pipeline.routing.vocabulary import Question, Role, Signal, Step
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.judgements import already_name, asker_result, judge, judgement_md
@@ -33,7 +33,10 @@ async def run(ctx: Context) -> Event:
     if ctx.lane.ask is Question.AMEND:
         return await _amend(ctx)
     after_passes = ctx.lane.after in {Signal.PASSES_ALREADY, Signal.RED_GONE}
-    answer = await judge(ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, after_passes=after_passes))
+    of_tests = ctx.lane.origin is Step.WRITE_TESTS
+    answer = await judge(
+        ctx, Question.DIAGNOSE, accept=lambda report: _refused(report, after_passes=after_passes, of_tests=of_tests)
+    )
     if isinstance(answer, Event):
         return answer
     if questions.is_question(answer.report):
@@ -41,7 +44,7 @@ async def run(ctx: Context) -> Event:
     report = answer.report
     if not isinstance(report, Diagnosis):
         raise TypeError(f"question diagnose was answered by {type(report).__name__}")
-    signal = reduce.diagnosis(report, after_passes_already=after_passes, notices=_notices(ctx))
+    signal = reduce.diagnosis(report, after_passes_already=after_passes, of_tests=of_tests, notices=_notices(ctx))
     if isinstance(signal, Malformed):
         raise TypeError(f"an accepted diagnosis is malformed: {signal.sentence}")
     if report.tests_to_change:
@@ -76,10 +79,10 @@ def _keep_for_review(ctx: Context, notes: str) -> None:
     ctx.write(already_name(task.id), f"{head} They are dropped.\n\n{text}\n")
 
 
-def _refused(report: Report, *, after_passes: bool) -> Malformed | None:
+def _refused(report: Report, *, after_passes: bool, of_tests: bool) -> Malformed | None:
     if not isinstance(report, Diagnosis) or questions.is_question(report):
         return None
-    found = reduce.diagnosis(report, after_passes_already=after_passes)
+    found = reduce.diagnosis(report, after_passes_already=after_passes, of_tests=of_tests)
     return found if isinstance(found, Malformed) else None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import play
-from kit import MAKE, PLAN, RESULT_ACCEPTED, RESULT_SIMPLE, TASK, TESTS, UNTIL_TESTS, make_project
+from kit import MAKE, PLAN, RESULT_ACCEPTED, RESULT_SIMPLE, TASK, TESTS, UNTIL_TESTS, judge, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,3 +62,20 @@ def test_a_wrong_id_is_a_fault_of_the_report_and_is_asked_for_again_before_the_t
     assert len(looks) == 1, "the tests are the same: what the check of the report has seen is not measured again"
     evidence = json.loads(played.artifact("evidence/task-1.json"))
     assert [one["tests"] for one in evidence["criteria"]] == [[OLD], [OLD]], "as the suite calls them"
+
+
+def test_a_report_that_stays_wrong_is_diagnosed_and_the_tests_stay(tmp_path: Path) -> None:
+    first, second = (shown({"id": "C1", "tests": [OLD]}, {"id": "C2", "tests": [f"test_{n}"]}) for n in (1, 2))
+    right: Entry = {**shown({"id": "C1", "tests": [OLD]}, {"id": "C2", "tests": [OLD]}), "files": dict[str, str]()}
+    diagnosed = judge("diagnose", diagnosis="wrong_report", notes="C2 is shown by the old test")
+    script: list[Entry] = [*until_tests(), first, second, diagnosed, right, MAKE, met("C1", "C2"), RESULT_SIMPLE]
+    played = play(make_project(tmp_path), script)
+    assert played.rows_of("1")[:4] == ["any/MALFORMED", "any/MALFORMED", "diagnose/WRONG_REPORT", "write-tests/RED"]
+    told = played.asked("write-tests", 3)
+    assert told.result["base_tree"] == played.asked("write-tests", 2).result["tree"]
+    assert (
+        "Why you are asked now: diagnose/WRONG_REPORT: the tests are right, what @test reports of them is not"
+        in told.document["prompt"]
+    )
+    assert "C2 is shown by the old test" in told.text("findings")
+    assert "'test_2', which no test of the suite is called" in played.asked("diagnose").text("refusals")

@@ -137,7 +137,11 @@ def test_rows_that_are_added_to_a_table_are_red_where_their_test_is_named(tmp_pa
 @pytest.mark.broad
 def test_a_table_whose_test_is_not_named_is_told_how_to_name_it(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/test_greet.py": TABLE.format(more="")})
-    silent = {**TESTS, "files": {"tests/test_greet.py": TABLE.format(more=', "": None')}}
+    silent = {
+        **TESTS,
+        "files": {"tests/test_greet.py": TABLE.format(more=', "": None')},
+        "report": {"verdict": "TESTS_READY"},
+    }
     document = played(project, [*until_tests(), silent])
     assert project.rows()[6] == "write-tests/ILLEGAL_RED"
     assert "name the test in `tests`" in document["_stderr"]

@@ -185,6 +185,11 @@ def test_stubs_are_what_was_measured(report: MakeReport, facts: StubFacts, signa
 def test_already_done_needs_tests_that_passed_at_once() -> None:
     report = Diagnosis(diagnosis="already_done")
     assert reduce.diagnosis(report, after_passes_already=True) is Signal.ALREADY_DONE
+    wrong = Diagnosis(diagnosis="wrong_report")
+    assert reduce.diagnosis(wrong, after_passes_already=False, of_tests=True) is Signal.WRONG_REPORT
+    refused = reduce.diagnosis(wrong, after_passes_already=True)
+    assert isinstance(refused, Malformed)
+    assert "wrong_report is accepted only of the work of @test" in refused.sentence
     found = reduce.diagnosis(report, after_passes_already=False)
     assert isinstance(found, Malformed)
     assert found.pointer == "/diagnosis"
@@ -333,8 +338,9 @@ def test_what_check_says_reduces_to_signals_of_the_matrix(
 
 
 def test_every_diagnosis_has_its_signal_in_the_matrix() -> None:
-    words = ["production_logic", "test_design", "split_needed", "spec", "plan", "environment", "already_done"]
+    words = ["production_logic", "test_design", "wrong_report", "split_needed", "spec", "plan", "environment"]
+    words.append("already_done")
     reports = [parsed("judge", Role.CHECK, {"diagnosis": word}, Question.DIAGNOSE) for word in words]
-    signals = [reduce.diagnosis(report, after_passes_already=True) for report in reports]
+    signals = [reduce.diagnosis(report, after_passes_already=True, of_tests=True) for report in reports]
     assert [str(signal) for signal in signals] == [word.upper() for word in words]
     assert {Signal(str(signal)) for signal in signals} <= EMITS[Step.DIAGNOSE]

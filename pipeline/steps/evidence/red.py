@@ -236,7 +236,7 @@ async def wrong_ids(ctx: Context, report: Report, tree: str) -> Malformed | None
     except UnmeasurableError:  # the step finds it, too, and says so
         return None
     ctx.learnt.looked = over, after
-    return criteria.wrong_ids(report, after)
+    return criteria.wrong_ids(report, after, is_changed=tree != tests_start(ctx))
 
 
 def _expected(report: ReadyTests, seen: Observation, *, may_fail: bool) -> dict[str, red_classes.Expected]:
