@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from evidence.observed import observed
 
+from pipeline.evidence.observation import Ended
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Role
-from pipeline.steps.asking.criteria import to_answer, unanswered, unshown
+from pipeline.steps.asking.criteria import to_answer, unanswered, unshown, wrong_ids
 
 BODY = "# Task 1: greet\n\n## Acceptance Criteria\n\n- [ ] C1: greets by name\n- [ ] refuses an empty name\n"
 TASK = Task(id="1", title="greet", files=(), test_files=(), body=BODY)
@@ -48,6 +50,40 @@ def test_criteria_count_whoever_wrote_them() -> None:
 )
 def test_a_criterion_without_a_test_or_a_reason_goes_back(criteria: object, said: str | None) -> None:
     found = ready(criteria)
+    assert (found is None) if said is None else (found is not None and said in found.sentence)
+
+
+SUITE = observed(
+    {f"tests/test_{file}.py::test_{name}": Ended.PASSED for file in "ab" for name in ("both", f"only_{file}")}
+)
+
+
+@pytest.mark.parametrize(
+    ("named", "is_changed", "said"),
+    [
+        ({"criteria": [{"id": "C1", "tests": ["test_only_a", "test_b.py::test_both"]}]}, True, None),
+        (
+            {"criteria": [{"id": "C1", "tests": ["test_both"]}]},
+            True,
+            "2 tests end in: tests/test_a.py::test_both, tests/",
+        ),
+        (
+            {"criteria": [{"id": "C1", "tests": ["tests/test_a.py::test_only_c"]}]},
+            True,
+            "near it: tests/test_a.py::test_on",
+        ),
+        ({"tests": [{"id": "test_none", "expected": "GUARD"}]}, True, "At /tests/0/id 'test_none', which no test"),
+        ({"tests": [{"id": "test_none"}]}, True, None),
+        ({"tests": [{"id": "test_none"}]}, False, "At /tests/0/id 'test_none', which no test"),
+        ({"tests": [{"id": "test_none", "origin": "removed"}]}, False, None),
+    ],
+)
+def test_a_wrong_id_is_told_with_the_tests_that_could_be_meant(
+    named: dict[str, object], is_changed: bool, said: str | None
+) -> None:
+    report = parse_report("write-tests", Role.TEST, None, {"verdict": "TESTS_READY", **named})
+    assert not isinstance(report, Malformed), report
+    found = wrong_ids(report, SUITE, is_changed=is_changed)
     assert (found is None) if said is None else (found is not None and said in found.sentence)
 
 

@@ -5,6 +5,7 @@ A task with one criterion needs no list: all of its tests show it, and the verdi
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.written_ids import forms, meant
@@ -14,7 +15,7 @@ from pipeline.reports.reviews import ResultReview, ToAnswer
 from pipeline.reports.work import ReadyTests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Observation
     from pipeline.reports.fields import Report
@@ -93,7 +94,8 @@ def wrong_ids(report: Report, after: Observation, *, is_changed: bool) -> Malfor
     wrong = [(place, name) for place, name in named if len(found[name]) != 1]
     if not wrong:
         return None
-    told = dict.fromkeys(f"At {place} {name!r}, {_is_wrong(found[name])}" for place, name in wrong)
+    functions = {record.function for record in after.records.values()}
+    told = dict.fromkeys(f"At {place} {name!r}, {_is_wrong(name, found[name], functions)}" for place, name in wrong)
     looks = ", ".join(forms(after.records)[:_FORMS])
     return Malformed(
         f"The tests were not judged: the report names ids wrongly. {'; '.join(list(told)[:_TOLD])}. Any end of an id "
@@ -102,9 +104,10 @@ def wrong_ids(report: Report, after: Observation, *, is_changed: bool) -> Malfor
     )
 
 
-def _is_wrong(found: Sequence[str]) -> str:
+def _is_wrong(name: str, found: Sequence[str], functions: Collection[str]) -> str:
     if not found:
-        return "which no test of the suite is called"
+        near = ", ".join(get_close_matches(name, sorted(functions), 2))
+        return f"which no test of the suite is called{f' (near it: {near})' if near else ''}"
     more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
     return f"which {len(found)} tests end in: {', '.join(found[:_TOLD])}{more}"
 
