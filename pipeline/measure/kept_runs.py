@@ -12,6 +12,7 @@ from pipeline.evidence.observation import Observation, Reach, RunState, TestReco
 from pipeline.runs.files import write_atomic
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _REACH: Final = TypeAdapter(dict[str, Reach])
@@ -40,7 +41,7 @@ def keep(root: Path, tree: str, observation: Observation, *, whole: bool) -> Non
     Raises:
         UserError: the disk does not take it.
     """
-    _keep_failures(root, tree, observation)
+    keep_failures(root, tree, observation.records)
     if whole:
         keep_whole_run(root, tree, observation)
 
@@ -51,13 +52,13 @@ def seen_failing(root: Path, tree: str) -> dict[str, TestRecord]:
     return _RECORDS.validate_json(place.read_bytes()) if place.exists() else {}
 
 
-def _keep_failures(root: Path, tree: str, observation: Observation) -> None:
+def keep_failures(root: Path, tree: str, records: Mapping[str, TestRecord]) -> None:
     """Store which tests failed over a tree: no later measurement of the same bytes clears that.
 
     Raises:
         UserError: the disk does not take it.
     """
-    failed = {entry: one for entry, one in observation.records.items() if one.ran and one.outcome not in FINE}
+    failed = {entry: one for entry, one in records.items() if one.ran and one.outcome not in FINE}
     known = seen_failing(root, tree) if failed else {}
     if failed.keys() - known.keys():
         write_atomic(_failures(root, tree), _RECORDS.dump_json(failed | known))

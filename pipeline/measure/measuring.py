@@ -175,7 +175,7 @@ async def measure(
     longest = math.inf if limit_s is None else max(1, math.ceil(limit_s))
     slower = TRACED if trace else 1
     cache = _cache(ctx, warm=warm)
-    found = FoundInputs(ctx.checkout.root / FOUND, keeps=limit_s is None and not trace)
+    found = FoundInputs(ctx.checkout.root / FOUND, keeps=limit_s is None and (again or not trace))
     say = ctx.say if limit_s is None else _say_nothing
     say(f"    {what} ...")
 

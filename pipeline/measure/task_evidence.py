@@ -37,6 +37,8 @@ class TaskEvidence(BaseModel):
     task: str
     tests_tree: str
     production: str
+    red_tree: str = ""
+    """What RED was measured over: the tests, composed with that production. Earlier versions did not say it."""
     test_paths: tuple[str, ...]
     command: tuple[str, ...]
     ledger: RedTests | None = None

@@ -166,9 +166,42 @@ def test_a_test_that_is_not_always_green(tmp_path: Path) -> None:
     )
     found = probed(history(tmp_path, {"tests/test_shop.py": flaky}, {"shop.py": NEW}))
     assert found.repeated is not None
-    assert found.repeated.unstable == {TEST_ID: ("passed", "failed", "passed")}
+    # traced it fails twice, else not always
+    assert found.repeated.unstable == {TEST_ID: ("passed", "failed", "passed", "failed", "passed", "failed")}
     assert (found.revert, found.mutation) == (None, None)
     assert "passed, then failed, then passed" in probes_md("1", found)
+
+
+@pytest.mark.broad
+def test_what_fails_wherever_it_is_traced_and_nowhere_else_is_our_doing(tmp_path: Path) -> None:
+    """A test with a limit of time is such a one; this looks for who makes it slow."""
+    traced = "    import sys\n    assert sys.getprofile() is None\n    assert not hasattr(sys, 'monitoring') or "
+    slowed = f"{TEST}{traced}sys.monitoring.get_tool(sys.monitoring.PROFILER_ID) is None\n"
+    box = anyio.run(open_box, "auto")
+    found = probed(history(tmp_path, {"tests/test_shop.py": slowed}, {"shop.py": NEW}), box=box)
+    assert found.repeated is not None
+    assert (found.repeated.runs, found.repeated.unstable) == (6, {})
+    assert found.mutation is not None
+    assert (found.mutation.killed, found.mutation.survivors) == (3, ())
+
+
+def test_what_was_measured_of_a_task_is_not_measured_again(tmp_path: Path) -> None:
+    """RED over the same bytes, the tests by themselves, their time, what they reach: one run, beside the faults."""
+    project = history(tmp_path, {"tests/test_shop.py": TEST}, {"shop.py": NEW})
+    with without_run(project) as lab:
+        red, green = evidence(lab), seen(lab)
+        red = red.model_copy(update={"red_tree": red.tests_tree})
+        candidate = Candidate(tree_of(lab, "HEAD"), green, start=tree_of(lab, "main"))
+        told: list[str] = []
+        lab.say = told.append
+        found = anyio.run(probes_of, lab, Probes(mutants=0), [TASK], red, candidate, green.layout)
+    said = [line.strip().rpartition(":")[0] for line in told if not line.endswith("...")]
+    assert said == ["the new tests over the new code again, must pass"]
+    assert found.revert is not None
+    assert (found.revert.held, found.revert.problems, found.revert.measured) == ((TEST_ID,), {}, red.tests_tree)
+    assert found.reach is not None
+    assert (found.reach.changed, found.reach.entering) == (("shop.py",), 1)
+    assert f"as they were when RED was measured, over tree {red.tests_tree[:12]}" in probes_md("1", found)
 
 
 @pytest.mark.broad

@@ -73,11 +73,13 @@ async def probes_of(
         return ProbeEvidence()
     records = candidate.observation.records.values()
     own = frozenset(r.id for r in records if passed(r) and (ledger.owns(r) or r.id in candidate.new_ids))
-    found = ProbeEvidence()
+    reaching = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.whole_files)})
+    found, alone = ProbeEvidence(), None
     if wanted.repeat > 1:
-        again = await repeat(ctx, candidate.tree, own, wanted.repeat, first=candidate.observation)
-        found = found.model_copy(update={"repeated": again})
-        if again.unstable:
+        first, trace = candidate.observation, wanted.reach and bool(reaching)
+        alone = await repeat(ctx, candidate.tree, own, wanted.repeat, first=first, trace=trace)
+        found = found.model_copy(update={"repeated": alone.evidence})
+        if alone.evidence.unstable:
             return found
         trees = (candidate.start, candidate.tree)
         others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation)
@@ -90,11 +92,11 @@ async def probes_of(
         if reverted is not None and reverted.problems:
             return found
     if wanted.reach:
-        ids = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.whole_files)})
-        reached = await reach_probe(ctx, evidence.production, candidate.tree, ids, layout)
+        traced = alone.alone if alone is not None else None
+        reached = await reach_probe(ctx, evidence.production, candidate.tree, reaching, layout, traced)
         found = found.model_copy(update={"reach": reached})
     if wanted.mutants:
-        judges = Judges(own, candidate.impacted)
+        judges = Judges(own, candidate.impacted, alone.seconds if alone is not None else 0.0)
         mutation = await faults(ctx, wanted, evidence.production, candidate.tree, judges, layout)
         found = found.model_copy(update={"mutation": mutation})
     return found

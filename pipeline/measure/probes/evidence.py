@@ -16,7 +16,8 @@ class RevertEvidence(_Value):
 
     `held` are the ids that are RED there still; `problems` say of each other one of the ledger what it shows; `passing`
     are ids that came with the candidate and pass on the old code too, so that they say nothing about the task. `unsure`
-    says why that could not be measured: tests and code of one file cannot be told apart for certain.
+    says why that could not be measured: tests and code of one file cannot be told apart for certain. `measured` is the
+    tree, where RED was measured over these very bytes, so that it was not again.
     """
 
     production: str
@@ -24,6 +25,7 @@ class RevertEvidence(_Value):
     problems: Mapping[str, str] = Field(default_factory=dict[str, str])
     passing: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
+    measured: str = ""
 
 
 class Survivor(_Value):

@@ -58,10 +58,14 @@ class FaultLimits:
 
 @dataclass(frozen=True)
 class Judges:
-    """The tests that should detect a fault: the task's own, and others that touch the same files."""
+    """The tests that should detect a fault: the task's own, and others that touch the same files.
+
+    `seconds` is how long the own ones take by themselves, where they were run so and pass; 0 where they were not.
+    """
 
     own: frozenset[str]
     others: frozenset[str] = frozenset()
+    seconds: float = 0.0
 
 
 class Fate(Enum):
@@ -177,11 +181,14 @@ class Trial:
         return len(self.judges.own | (self._trusted or frozenset()))
 
     async def time_own(self) -> str:
-        """Measure the time of the task's own tests; return why no fault can be tried, None if some can.
+        """Find out the time of the task's own tests; return why no fault can be tried, nothing if some can.
 
         Raises:
             UnmeasurableError: they cannot be run.
         """
+        if self.judges.seconds:
+            self._usual[self.judges.own] = self.judges.seconds
+            return ""
         seen = await self._timed(self.judges.own, self.left)
         if seen.state is RunState.TIMED_OUT:
             return "the time is not enough for one run of the task's own tests"

@@ -15,14 +15,19 @@ from pipeline.measure.probes.evidence import ReachEvidence
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pipeline.evidence.observation import Layout, Reach
+    from pipeline.evidence.observation import Layout, Observation, Reach
     from pipeline.measure.measuring import MeasurementContext
 
 _PROCESS = "process"
 
 
 async def reach_probe(
-    ctx: MeasurementContext, production: str, tree: str, ids: Collection[str], layout: Layout
+    ctx: MeasurementContext,
+    production: str,
+    tree: str,
+    ids: Collection[str],
+    layout: Layout,
+    traced: Observation | None = None,
 ) -> ReachEvidence | None:
     """Return which tests enter no function of a changed file; None where it cannot be measured.
 
@@ -35,6 +40,7 @@ async def reach_probe(
         tree: The candidate.
         ids: The task's own tests.
         layout: Which files are tests.
+        traced: A run of these tests that was traced, where there is one.
 
     Raises:
         UnmeasurableError: the environment is broken.
@@ -42,16 +48,11 @@ async def reach_probe(
     changed = {path for path in changed_paths(ctx, production, tree) if not layout.is_test_side(path)}
     if not ids or not changed:
         return None
-    traced = (
-        await measure(
-            ctx,
-            tree,
-            Selection(ids=frozenset(ids)),
-            trace=True,
-            what="the new tests over the new code, traced, must pass",
-        )
-    ).records
-    reaches = {entry: traced[entry].reach for entry in sorted(ids) if entry in traced}
+    if traced is None:
+        what = "the new tests over the new code, traced, must pass"
+        traced = await measure(ctx, tree, Selection(ids=frozenset(ids)), trace=True, what=what)
+    records = traced.records
+    reaches = {entry: records[entry].reach for entry in sorted(ids) if entry in records}
     asked = {entry: reach for entry, reach in reaches.items() if reach is not None}
     if not asked:
         return None

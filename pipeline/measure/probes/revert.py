@@ -151,6 +151,7 @@ async def revert_check(
     """Return whether an accepted candidate's tests are still RED over the production that RED was measured on.
 
     That is RED of the tests as they are now, with all that serves them, not as they were when @test handed them in.
+    Where these are the same bytes, RED is that measurement, and none is made again.
 
     Args:
         ctx: The run, or what measures without one.
@@ -176,6 +177,8 @@ async def revert_check(
     composed = compose(ctx, tree, production, (*files, *regions), layout)
     if composed.whole:
         return RevertEvidence(production=production, unsure=composed.whole)
+    if composed.tree == evidence.red_tree and not new_ids:
+        return RevertEvidence(production=production, held=tuple(sorted(ledger.red)), measured=composed.tree)
     ids = {*ledger.red, *ledger.guards, *new_ids}
     known = (
         await measure(ctx, tree, what="the whole suite over the new code, must pass")

@@ -104,6 +104,8 @@ def _reverted(found: RevertEvidence) -> str:
     lines = [f"`{entry}`: {why}" for entry, why in found.problems.items()]
     lines += [f"`{entry}`: came with the candidate, and passes on the old code too" for entry in found.passing]
     held = f"{len(found.held)} test(s) are RED over the code that the task began with."
+    if found.measured:
+        held = f"{held} The tests are as they were when RED was measured, over tree {found.measured[:12]}."
     return f"{held}\n\n{bullets(lines)}".strip()
 
 

@@ -55,6 +55,7 @@ class MeasuredRed:
 
     verdict: RedFacts
     after: Observation
+    tree: str
     production: str
     test_paths: tuple[str, ...]
     missing: tuple[str, ...]
@@ -203,7 +204,9 @@ async def _red_over(
         more += verdict.only_removed
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
     borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
-    return MeasuredRed(verdict, after, standing or production, paths, criteria.missing_tests(report, after), borrowed)
+    return MeasuredRed(
+        verdict, after, composed, standing or production, paths, criteria.missing_tests(report, after), borrowed
+    )
 
 
 def _composed(ctx: Context, tree: str, production: str, standing: str | None = None) -> Composed:
