@@ -45,7 +45,13 @@ _UNKNOWN: Final = "no fault is known of the code that they look at"
 
 
 async def noticing_probe(
-    ctx: MeasurementContext, wanted: Probes, tree: str, tests: Mapping[str, str], about: Collection[str], layout: Layout
+    ctx: MeasurementContext,
+    wanted: Probes,
+    tree: str,
+    tests: Mapping[str, str],
+    about: Collection[str],
+    layout: Layout,
+    traced: Observation | None = None,
 ) -> NoticingEvidence:
     """Return which of these tests notice small faults in the code that they look at.
 
@@ -56,26 +62,33 @@ async def noticing_probe(
         tests: Their ids, with the function of each: where one has several cases, any of them may notice a fault.
         about: Files that come first where nobody can tell what a test enters: it starts a process, or is not traced.
         layout: Which files are tests.
+        traced: A run of these tests over that tree, traced, where there is one.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
     if wanted.mutants and ctx.box.name != NoBox.name:
-        return await faults_noticed(ctx, wanted, tree, tests, about, layout)
+        return await faults_noticed(ctx, wanted, tree, tests, about, layout, traced)
     trouble = _UNBOXED if wanted.mutants else _OFF
     return NoticingEvidence(tests=dict.fromkeys(sorted(set(tests.values())), 0), trouble=trouble)
 
 
 async def faults_noticed(
-    ctx: MeasurementContext, wanted: Probes, tree: str, tests: Mapping[str, str], about: Collection[str], layout: Layout
+    ctx: MeasurementContext,
+    wanted: Probes,
+    tree: str,
+    tests: Mapping[str, str],
+    about: Collection[str],
+    layout: Layout,
+    traced: Observation | None = None,
 ) -> NoticingEvidence:
     """Return the same wherever it is: whoever asks knows that faulty code does no damage."""
     functions = sorted(set(tests.values()))
     await environment(ctx)  # before the clock runs: it is looked for once per driver
     begun = anyio.current_time()
-    traced = await measure(
-        ctx, tree, Selection(ids=frozenset(tests)), trace=True, what="the added tests, traced, must pass"
-    )
+    if traced is None:
+        what = "the added tests, traced, must pass"
+        traced = await measure(ctx, tree, Selection(ids=frozenset(tests)), trace=True, what=what)
     records = {entry: traced.records[entry] for entry in sorted(tests) if entry in traced.records}
     entries = {entry.path: entry for entry in ctx.repository.entries(tree) if entry.mode in PLAIN}
     looked = _Looked(ctx, entries, layout, about)
@@ -154,9 +167,9 @@ class _Looked:
         named = {_place(entry) for reach in reaches for entry in reach.references}
         files = {path for path, _ in named}
         near = {place for place in entered if place[0] in files} | {place for place in named if place[1]}
-        yield from self._in(near)
-        yield from self._in(entered - near)
-        yield from self._in({(path, "") for path in files})
+        found = [*self._in(near), *self._in(entered - near)]
+        # what runs when a file is imported is what a test looks at only where it enters nothing
+        yield from found or self._in({(path, "") for path in files})
         if not entered and any(map(_may_reach_anything, cases)):
             first = [path for path in self._sources if path in self._about]
             rest = [path for path in self._sources if path not in self._about]

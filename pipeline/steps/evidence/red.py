@@ -24,7 +24,7 @@ from pipeline.measure.red.import_stubs import with_stand_ins
 from pipeline.measure.red.over_stubs import with_stubs
 from pipeline.measure.red.undeclared_tests import with_undeclared
 from pipeline.reports.fields import Evidence
-from pipeline.reports.tasks import taken_away
+from pipeline.reports.tasks import adds_tests, taken_away
 from pipeline.reports.work import ReadyTests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.drafts import planned
@@ -55,6 +55,7 @@ class MeasuredRed:
 
     verdict: RedFacts
     after: Observation
+    traced: Observation
     tree: str
     production: str
     test_paths: tuple[str, ...]
@@ -121,7 +122,8 @@ async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str,
     records = here.after.records
     tests = {entry: records[entry].function for entry in here.verdict.new_ids if entry in records}
     about = {change.path for change in (*task.files, *planned(ctx).files)}
-    noticing = await noticing_probe(ctx, ctx.config.probes, tree, tests, about, here.after.layout)
+    traced = here.traced if here.tree == tree else None
+    noticing = await noticing_probe(ctx, ctx.config.probes, tree, tests, about, here.after.layout, traced)
     if over_start and not (noticing.notices or verdict.all_new_pass):
         return None  # what is wrong with them over the start tells more
     return Added(here, noticing)
@@ -158,13 +160,7 @@ async def _red_over(
         )
     new = frozenset(derive_new_ids(before, after, allowed)) | (asked & after.records.keys())
     after = with_undeclared(ctx, after, composed, production, side)
-    traced = (
-        await measure(
-            ctx, composed, Selection(ids=new), trace=True, what="new tests over the old code again, traced, must fail"
-        )
-        if new
-        else after
-    )
+    traced = await measure(ctx, composed, Selection(ids=new), trace=True, what=_words(task)[1]) if new else after
     seen = {entry: traced.records[entry] for entry in new if entry in traced.records}
     merged = after.model_copy(update={"records": {**after.records, **seen}})
     symbols = tuple(symbol for one in tasks for symbol in symbols_of(one))
@@ -205,7 +201,7 @@ async def _red_over(
     verdict = verdict.model_copy(update={"changed_old": tuple(dict.fromkeys((*verdict.changed_old, *more)))})
     borrowed = is_borrowed(task, asked & verdict.ledger.red.keys(), before)
     return MeasuredRed(
-        verdict, after, composed, standing or production, paths, criteria.missing_tests(report, after), borrowed
+        verdict, after, traced, composed, standing or production, paths, criteria.missing_tests(report, after), borrowed
     )
 
 
@@ -224,8 +220,14 @@ async def _first_look(ctx: Context, over: Composed) -> Observation:
     looked, ctx.learnt.looked = ctx.learnt.looked, None
     if looked is not None and looked[0].tree == over.tree:
         return looked[1]
-    what = "tests over the old code, new ones must fail"
-    return await measure(ctx, over.tree, Selection(files=frozenset(over.paths)), what=what)
+    return await measure(ctx, over.tree, Selection(files=frozenset(over.paths)), what=_words(ctx.task())[0])
+
+
+def _words(task: Task) -> tuple[str, str]:
+    """Return what is measured, of both runs, in words: tests that a task adds to code as it is are to pass there."""
+    if adds_tests(task):
+        return "tests over the code as it is, those that are added too", "the added tests over it again, traced"
+    return "tests over the old code, new ones must fail", "new tests over the old code again, traced, must fail"
 
 
 async def wrong_ids(ctx: Context, report: Report, tree: str) -> Malformed | None:
