@@ -36,7 +36,9 @@ Paths = Annotated[
 Ids = Annotated[
     list[str] | None,
     typer.Option(
-        "--ids", metavar="ID", help="Judge this test, function or file; repeatable. Default: new and changed."
+        "--ids",
+        metavar="ID",
+        help="Judge this test (any end of its id), or file; repeatable. Default: new and changed.",
     ),
 ]
 

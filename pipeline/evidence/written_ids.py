@@ -8,6 +8,7 @@ project may stand before it. Of several tests nobody guesses which one is meant.
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import TestRecord
 
 _BOUNDARY: Final = re.compile(r"::| > |[/.$ ]+")
+_TOLD: Final = 5
+_NEAR: Final = 3
 _CASE: Final = re.compile(r"(?P<name>.*?)(?P<case>\[.*\]|\(\))?", re.DOTALL)
 
 
@@ -38,6 +41,33 @@ def meant(name: str, records: Mapping[str, TestRecord]) -> tuple[str, ...]:
     if not case or case == "()":
         return tuple(found)
     return tuple(entry for entry, one in records.items() if one.function in found and entry.endswith(case))
+
+
+def wrong(name: str, records: Mapping[str, TestRecord]) -> str | None:
+    """Return what is wrong with a written id: that no test has it, or several end in it; None if one has.
+
+    Args:
+        name: The id, as it was written.
+        records: The tests of the suite, by id.
+    """
+    found = meant(name, records)
+    if len(found) == 1:
+        return None
+    if found:
+        more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+        return f"{len(found)} tests end in it: {', '.join(found[:_TOLD])}{more}"
+    close = ", ".join(near(name, sorted({record.function for record in records.values()})))
+    return f"there is no such test (near it: {close})" if close else "there is no such test"
+
+
+def near(name: str, functions: Iterable[str]) -> list[str]:
+    """Return the functions whose end is most like a written id: its length decides how much of theirs is compared."""
+    written = _BOUNDARY.split(_split(name.strip())[0])
+    ends: dict[str, list[str]] = {}
+    for function in functions:
+        ends.setdefault("/".join(_BOUNDARY.split(function)[-len(written) :]), []).append(function)
+    close = get_close_matches("/".join(written), ends, _NEAR)
+    return [function for end in close for function in ends[end]][:_NEAR]
 
 
 def forms(ids: Iterable[str]) -> list[str]:

@@ -114,11 +114,8 @@ class Kit:
     def _test_command(self, mount: Mount) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
         """Return an argv that runs tests when ids are appended, and the mounts that it needs.
 
-        One runner takes them as they are; the ids of others, and those of projects in folders, are translated.
+        Any end of an id counts that one test has, and ids of projects in folders are translated.
         """
-        first, env = self.parts[0]
-        if len(self.parts) == 1 and _root_option(first) and not first.folder:
-            return _command(first, env, mount), ()
         python, script = locate(sys.executable), Path(chosen_tests.__file__)
         runners = json.dumps([_runner(project, env, mount) for project, env in self.parts])
         return python.argv("-I", "-S", str(script), runners), (*python.mounts, Mount(script, script))

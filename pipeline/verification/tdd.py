@@ -28,7 +28,16 @@ from pipeline.verification.green import check_green, said
 from pipeline.verification.hints import asserts_nothing, in_words, to_come
 from pipeline.verification.red import composed_for, measure_both, measure_red
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
-from pipeline.verification.tdd_request import is_meant, located, only, test_paths, unknown, unknown_leave, without
+from pipeline.verification.tdd_request import (
+    is_meant,
+    located,
+    only,
+    spelled_out,
+    test_paths,
+    unknown,
+    unknown_leave,
+    without,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -102,7 +111,9 @@ async def tdd_red(ctx: VerificationContext, question: Question) -> TddDocument:
     first = await measure(
         ctx, composed, Selection(files=frozenset(paths)), what="tests over the code of the base, must fail"
     )
+    question = spelled_out(question, first)
     ids = {r.id for r in first.records.values() if is_meant(r, question.ids)} or {*derive_new_ids(before, first)}
+    problems = unknown(ctx, question, first)
     if question.ids:
         before, first = without(before, ids), only(ctx, first, ids, question.ids)
     changed = changed_paths(ctx, old, new)
@@ -121,7 +132,6 @@ async def tdd_red(ctx: VerificationContext, question: Question) -> TddDocument:
     hints = to_come(verdict, first.model_copy(update={"records": {**first.records, **seen}}))
     if verdict.env_broken is not None:
         raise UnmeasurableError("; ".join((verdict.env_broken, *hints)))
-    problems = unknown(ctx, question, first)
     problems += [Problem(why=refusal.message) for refusal in verdict.illegal if not refusal.id]
     problems += [
         Problem(id=entry, why=f"two runs disagree on it{late(entry, first, seen)}") for entry in verdict.unstable
@@ -146,6 +156,7 @@ async def tdd_green(ctx: VerificationContext, question: Question) -> TddDocument
     old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
     runs = await measure_both(ctx, {"the base": old, "the worktree": new}, warm=True)
     before, after = runs.before, runs.after
+    question = spelled_out(question, before, after)
     _require_names(changed_paths(ctx, old, new), after.layout)
     fresh = [after.records[entry] for entry in derive_new_ids(before, after)]
     if question.ids:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.evidence.named_tests import path_of
+from pipeline.evidence.written_ids import meant, wrong
 from pipeline.measure.composed_trees import with_other_regions
 from pipeline.measure.measuring import changed_paths
 from pipeline.outcomes import Reason
@@ -61,8 +62,10 @@ def located(ctx: VerificationContext, question: Question) -> Question:
 
 
 def _id(ctx: VerificationContext, option: str, entry: str, there: set[str]) -> str:
-    """Return an id whose file is there; cargo and go name packages instead of files."""
+    """Return an id whose file is there, or the end of one; cargo and go name packages instead of files."""
     head, mark, rest = entry.partition("::")
+    if head not in there and any(path.endswith(f"/{head}") for path in there):
+        return entry
     is_path = head.endswith(tuple(ctx.toolchain.sources)) or Path(head).is_absolute() or head.startswith(("./", "../"))
     return f"{_path(ctx, option, head, there)}{mark}{rest}" if is_path else entry
 
@@ -102,10 +105,26 @@ def is_meant(record: TestRecord, ids: Sequence[str]) -> bool:
     return not {record.id, record.function, record.path}.isdisjoint(ids)
 
 
+def spelled_out(question: Question, *seen: Observation) -> Question:
+    """Return the question with its ids as the suite has them, where they are an end of one alone.
+
+    Args:
+        question: What is asked.
+        seen: The suite, over the base, over the worktree or both.
+    """
+    records = {entry: record for each in seen for entry, record in each.records.items()}
+
+    def whole(entry: str) -> str:
+        found = meant(entry, records)
+        return found[0] if len(found) == 1 else entry
+
+    return replace(question, ids=tuple(map(whole, question.ids)), may_change=tuple(map(whole, question.may_change)))
+
+
 def unknown(ctx: VerificationContext, question: Question, seen: Observation) -> list[Problem]:
-    """Return a problem for each test to judge that there is not."""
+    """Return a problem for each test to judge that there is not, or that may be several."""
     missing = [entry for entry in question.ids if not _is_known(ctx, entry, seen)]
-    return [Problem(id=entry, why="there is no such test") for entry in missing]
+    return [Problem(id=entry, why=wrong(entry, seen.records) or "there is no such test") for entry in missing]
 
 
 def unknown_leave(

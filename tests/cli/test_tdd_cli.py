@@ -81,6 +81,18 @@ def test_a_test_that_passes_already_is_not_red_unless_others_are_meant(project: 
     assert "test_nothing there is no such test" in failures(red)
 
 
+def test_any_end_of_an_id_names_a_test_and_a_wrong_one_is_told_with_those_near_it(project: Project) -> None:
+    name = NEW_ID.rpartition("::")[2]
+    project.write({"tests/test_greet.py": TEST_GREET_NEW, "tests/test_more.py": TEST_GREET})
+    code, red = check(project, "red", "--ids", name)
+    assert (code, [test["id"] for test in red["tests"]]) == (0, [NEW_ID])
+    several = OLD_ID.rpartition("::")[2]
+    code, green = check(project, "green", "--ids", f"test_greet.py::{name}", "--ids", f"{name}s", "--ids", several)
+    assert [test["id"] for test in green["tests"]] == [NEW_ID]
+    assert f"{name}s there is no such test (near it: {NEW_ID}" in failures(green)
+    assert f"{several} 2 tests end in it: " in failures(green)
+
+
 @pytest.mark.broad
 def test_green_keeps_what_passed(project: Project) -> None:
     project.write({"greet.py": GREET.replace("Hello", "Hi")})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.evidence.observation import TestRecord
-from pipeline.evidence.written_ids import forms, meant
+from pipeline.evidence.written_ids import forms, meant, wrong
 
 RUST = {
     "rustc-demangle::lib::v0::tests::x": "src/v0.rs",
@@ -64,6 +64,22 @@ def test_what_no_test_is_called_is_none(written: str) -> None:
 def test_of_several_all_are_named() -> None:
     assert meant("tests::x", SUITE) == ("rustc-demangle::lib::v0::tests::x", "rustc-demangle::lib::legacy::tests::x")
     assert meant("test_both", SUITE) == tuple(PYTHON)[:2]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("v0::tests::x", None),
+        ("v0::test::x", "there is no such test (near it: rustc-demangle::lib::v0::tests::x"),
+        ("test_bath", "(near it: tests/unit/test_a.py::test_both, tests/unit/test_b.py::test_both)"),
+        ("test_c.py::test_both", "(near it: tests/unit/test_b.py::test_both, tests/unit/test_a.py::test_both)"),
+        ("qqq", "there is no such test"),
+        ("tests::x", "2 tests end in it: rustc-demangle::lib::v0::tests::x, rustc-demangle::lib::legacy::tests::x"),
+    ],
+)
+def test_a_wrong_id_is_told_with_those_near_it(written: str, said: str | None) -> None:
+    found = wrong(written, SUITE)
+    assert (found is None) if said is None else (found is not None and said in found)
 
 
 def test_one_id_of_each_form_is_shown() -> None:

@@ -145,4 +145,46 @@ def test_the_commands_run_exactly_what_is_named(tmp_path: Path) -> None:
     assert "2 failed" not in said
     assert "1 failed, 1 passed" in said
     assert "1 passed; 1 failed" in said
-    assert run("nothing::here") == (2, "no test runner of this project (pytest, cargo) has nothing::here\n")
+    code, said = run("nothing::here")
+    assert (code, said.splitlines()[0]) == (2, "no test is called nothing::here")
+    code, said = run("lib::tests::one")
+    assert (code, "test tests::one ... ok" in said) == (0, True), said
+    code, said = run("tests::onn")
+    assert (code, "no test is called tests::onn; near it: rust::tests::one" in said) == (2, True), said
+
+
+@pytest.mark.slow
+def test_any_end_of_an_id_runs_that_test_and_a_wrong_one_is_told_with_those_near_it(tmp_path: Path) -> None:
+    tests = "import pytest\n\n@pytest.mark.parametrize('a', [1, 2])\ndef test_case(a): pass\n\ndef test_both(): pass\n"
+    root = write(tmp_path / "view", {"a/tests/test_a.py": tests, "b/tests/test_b.py": tests.replace("case", "more")})
+    argv = [*direct.environment().command, "-q"]
+    runners = [{**PYTEST, "folder": folder, "mark": f"{folder}/", "argv": argv} for folder in ("a", "b")]
+
+    def run(*selectors: str, over: list[dict[str, Any]] = runners, folder: str = ".") -> tuple[int, str]:
+        argv = [sys.executable, "-I", "-S", str(Path(chosen_tests.__file__)), json.dumps(over), *selectors]
+        done = subprocess.run(argv, cwd=root / folder, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    one = {"over": [{**PYTEST, "argv": argv}], "folder": "a"}
+    for selector, count, more in (
+        ("test_case", 2, {}),
+        ("test_a.py::test_case[2]", 1, {}),
+        ("test_b.py::test_both", 1, {}),
+        ("b/tests/test_b.py::test_more", 2, {}),
+        ("test_case", 2, one),
+        ("tests/test_a.py::test_both", 1, one),
+    ):
+        code, said = run(selector, **more)
+        assert (code, f"{count} passed" in said) == (0, True), (selector, said)
+    code, said = run("test_both")
+    assert (code, "2 tests end in test_both: a/tests/test_a.py::test_both, b/tests/test_b.py::test_both" in said) == (
+        2,
+        True,
+    ), said
+    for selector, near, more in (
+        ("test_cases", "a/tests/test_a.py::test_case", {}),
+        ("tests/test_a.py::test_bath", "tests/test_a.py::test_both", one),
+    ):
+        code, said = run(selector, **more)
+        assert code in {2, 4}
+        assert f"no test is called {selector}; near it: {near}" in said

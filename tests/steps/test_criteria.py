@@ -65,16 +65,20 @@ SUITE = observed(
         (
             {"criteria": [{"id": "C1", "tests": ["test_both"]}]},
             True,
-            "2 tests end in: tests/test_a.py::test_both, tests/",
+            "2 tests end in it: tests/test_a.py::test_both, tests/",
         ),
         (
             {"criteria": [{"id": "C1", "tests": ["tests/test_a.py::test_only_c"]}]},
             True,
             "near it: tests/test_a.py::test_on",
         ),
-        ({"tests": [{"id": "test_none", "expected": "GUARD"}]}, True, "At /tests/0/id 'test_none', which no test"),
+        (
+            {"tests": [{"id": "test_none", "expected": "GUARD"}]},
+            True,
+            "At /tests/0/id 'test_none': there is no such test",
+        ),
         ({"tests": [{"id": "test_none"}]}, True, None),
-        ({"tests": [{"id": "test_none"}]}, False, "At /tests/0/id 'test_none', which no test"),
+        ({"tests": [{"id": "test_none"}]}, False, "At /tests/0/id 'test_none': there is no such test"),
         ({"tests": [{"id": "test_none", "origin": "removed"}]}, False, None),
     ],
 )

@@ -2,7 +2,8 @@
 
 This file is copied into no project and imports nothing of ours: in the box of an agent it runs alone (`python -I -S`).
 What it prints and returns is for the agent; no evidence comes from here. Its first argument says in JSON which runners
-there are, the others are ids, test files, or parts of names; without any, every runner runs all of its tests.
+there are, the others are ids or the end of one, test files, or parts of names; without any, every runner runs all of
+its tests. What names no file is looked up in what the runners list, since collecting takes time.
 """
 
 from __future__ import annotations
@@ -11,10 +12,20 @@ import json
 import re
 import subprocess
 import sys
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 NO_RUNNER: Final = 2
 """The exit code for a selector that belongs to no runner."""
+
+_NOT_FOUND: Final = 4
+"""The exit code of pytest for an id that it does not have."""
+_TOLD: Final = 5
+_NEAR: Final = 3
+_BOUNDARY: Final = re.compile(r"::| > |[/.$ ]+")
+_PYTEST_ID: Final = re.compile(r"[^\s:][^:]*::.+")
+_CARGO_NAME: Final = re.compile(r"(?P<name>\S.*): test")
 
 _LABEL: Final = re.compile(r"lib|doc|(bin|test|example)/[^:]+")
 _GO_NAME: Final = re.compile(r"(Test|Benchmark|Fuzz|Example)\w*(/.*)?")
@@ -112,14 +123,122 @@ def _go(argv: list[str], chosen: list[str]) -> list[list[str]]:
     return found
 
 
+def known(runner: dict[str, Any]) -> list[str]:
+    """Return what a runner lists of its tests: pytest ids, cargo and go names; nothing where it cannot list them."""
+    argv: list[str] = runner["argv"]
+    at = argv.index("--") if "--" in argv else len(argv)
+    asked, form = {
+        # with a -q of the project's own a second one would count tests instead of naming them
+        "pytest": ([[*argv, "--collect-only", *more] for more in (["-q"], [])], _PYTEST_ID),
+        "cargo": ([[*argv[:at], "--", "--list"]], _CARGO_NAME),
+        "go": ([[*argv, "-list", ".", "./..."]], _GO_NAME),
+    }.get(runner["name"], ([], _PYTEST_ID))
+    for command in asked:
+        done = subprocess.run(
+            command, cwd=runner["folder"] or ".", stdin=subprocess.DEVNULL, capture_output=True, check=False
+        )
+        lines = done.stdout.decode(errors="replace").splitlines()
+        found = [match for line in lines if (match := form.fullmatch(line)) is not None]
+        if found:
+            return list(dict.fromkeys(match.groupdict().get("name") or match[0] for match in found))
+    return []
+
+
+def is_certain(runner: dict[str, Any], word: str) -> bool:
+    """Return whether a runner's own name for a selector says where the test is: its file, folder or target."""
+    head, _, name = word.partition("::")
+    return Path(runner["folder"], head).exists() or bool(
+        runner["name"] == "cargo" and _LABEL.fullmatch(name.partition("::")[0])
+    )
+
+
+def looked_up(lists: list[list[str]], runners: list[dict[str, Any]], selector: str) -> tuple[int, str] | str:
+    """Return the runner and its name of the one test that a selector is the end of; else what is wrong with it.
+
+    Args:
+        lists: What each runner lists.
+        runners: The same as for `share`.
+        selector: An id, or a part of one.
+    """
+    case = re.search(r"\[.*\]$", selector)
+    asked = _parts(selector, runners)
+    whole = [(at, entry) for at, entries in enumerate(lists) for entry in entries]
+    functions = {(at, entry if case else re.sub(r"\[.*\]$", "", entry)): None for at, entry in whole}
+    bare = _parts(
+        re.sub(r"^.*?\b(lib|doc|(bin|test|example)/[^:]+)::", "", selector), runners
+    )  # cargo lists no targets
+    ends = {at: bare if runner["name"] == "cargo" else asked for at, runner in enumerate(runners)}
+    ending = [
+        (at, entry)
+        for at, entry in functions
+        if _parts(_full(runners[at], entry), runners)[-len(ends[at]) :] == ends[at]
+    ]
+    if len(ending) == 1:
+        return ending[0]
+    partly = next((at for at, entry in whole if selector in entry and runners[at]["name"] in {"cargo", "go"}), None)
+    if partly is not None:
+        return partly, selector
+    if ending:
+        named = [_full(runners[at], entry) for at, entry in ending]
+        more = f" and {len(named) - _TOLD} more" if len(named) > _TOLD else ""
+        return f"{len(named)} tests end in {selector}: {', '.join(named[:_TOLD])}{more}"
+    return f"no test is called {selector}{_near(selector, [_full(runners[at], entry) for at, entry in functions])}"
+
+
+def _full(runner: dict[str, Any], entry: str) -> str:
+    return f"{runner['mark']}{entry}" if runner["folder"] else entry
+
+
+def _parts(name: str, runners: list[dict[str, Any]]) -> list[str]:
+    bare, case = re.sub(r"\[.*\]$", "", name), re.search(r"\[.*\]$", name)
+    for ending in {ending for runner in runners for ending in runner["sources"]}:
+        bare = re.sub(rf"{re.escape(ending)}(?=::|/|$)", "", bare)
+    return [*filter(None, _BOUNDARY.split(bare)), *([case[0]] if case else [])]
+
+
+def _near(selector: str, names: list[str]) -> str:
+    count = len(_BOUNDARY.split(selector))
+    ends: dict[str, list[str]] = {}
+    for name in names:
+        ends.setdefault("/".join(_BOUNDARY.split(name)[-count:]), []).append(name)
+    close = get_close_matches("/".join(_BOUNDARY.split(selector)), ends, _NEAR)
+    found = [name for end in close for name in ends[end]][:_NEAR]
+    return f"; near it: {', '.join(found)}" if found else ""
+
+
+def chosen_of(runners: list[dict[str, Any]], selectors: list[str]) -> tuple[list[list[str]], list[str]]:
+    """Return the selectors of each runner as its own names, and what is wrong with those that belong to none."""
+    if any(selector.startswith("-") for selector in selectors):  # options: what stands behind one is no id
+        given, nobodys = share(runners, selectors)
+        return given, [f"no test runner of this project has {selector}" for selector in nobodys]
+    shares: list[list[str]] = [[] for _ in runners]
+    wrong: list[str] = []
+    lists: list[list[str]] | None = None
+    for selector in selectors:
+        shared, _ = share(runners, [selector])
+        at = next((at for at, words in enumerate(shared) if words), None)
+        if at is not None and is_certain(runners[at], shared[at][0]):
+            shares[at] += shared[at]
+            continue
+        lists = lists if lists is not None else [known(runner) for runner in runners]
+        found = looked_up(lists, runners, selector)
+        if not isinstance(found, str):
+            shares[found[0]].append(found[1])
+        elif at is not None and not lists[at]:  # it lists nothing: it has to say itself what it makes of the name
+            shares[at] += shared[at]
+        else:
+            wrong.append(found)
+    return shares, wrong
+
+
 def main(argv: list[str]) -> int:
     """Run the chosen tests, one runner after the other; return the first exit code that is not 0."""
     runners: list[dict[str, Any]] = json.loads(argv[0])
     selectors = argv[1:]
-    shares, nobodys = share(runners, selectors)
-    if nobodys:
-        known = ", ".join(runner["name"] for runner in runners)
-        sys.stdout.write(f"no test runner of this project ({known}) has {', '.join(nobodys)}\n")
+    shares, wrong = chosen_of(runners, selectors)
+    if wrong:
+        sys.stdout.write("".join(f"{one}\n" for one in wrong))
+        sys.stdout.write("Nothing was run. Any end of an id that only one test has is enough.\n")
         return NO_RUNNER
     code = 0
     for runner, chosen in zip(runners, shares, strict=True):
@@ -131,7 +250,18 @@ def main(argv: list[str]) -> int:
             sys.stdout.flush()
             done = subprocess.run(command, cwd=runner["folder"] or ".", stdin=subprocess.DEVNULL, check=False)
             code = code or done.returncode
+            if chosen and runner["name"] == "pytest" and done.returncode == _NOT_FOUND:
+                _say_near(runner, chosen)
     return code if code >= 0 else 128 - code
+
+
+def _say_near(runner: dict[str, Any], chosen: list[str]) -> None:
+    """Print which tests are near to ids that pytest does not have."""
+    entries = known(runner)
+    there = {*entries, *(re.sub(r"\[.*\]$", "", entry) for entry in entries)}
+    for word in chosen:
+        if "::" in word and word not in there and (near := _near(word, sorted(there))):
+            sys.stdout.write(f"no test is called {word}{near}\n")
 
 
 if __name__ == "__main__":

@@ -5,17 +5,16 @@ A task with one criterion needs no list: all of its tests show it, and the verdi
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.written_ids import forms, meant
+from pipeline.evidence.written_ids import forms, meant, wrong
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
 from pipeline.reports.reviews import ResultReview, ToAnswer
 from pipeline.reports.work import ReadyTests
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Observation
     from pipeline.reports.fields import Report
@@ -90,26 +89,16 @@ def wrong_ids(report: Report, after: Observation, *, is_changed: bool) -> Malfor
         ),
         *((f"/criteria/{n}/tests", name) for n, one in enumerate(report.criteria) for name in one.tests),
     ]
-    found = {name: meant(name, after.records) for _, name in named}
-    wrong = [(place, name) for place, name in named if len(found[name]) != 1]
-    if not wrong:
+    doubts = {name: wrong(name, after.records) for _, name in named}
+    told = dict.fromkeys(f"At {place} {name!r}: {doubts[name]}" for place, name in named if doubts[name])
+    if not told:
         return None
-    functions = {record.function for record in after.records.values()}
-    told = dict.fromkeys(f"At {place} {name!r}, {_is_wrong(name, found[name], functions)}" for place, name in wrong)
     looks = ", ".join(forms(after.records)[:_FORMS])
     return Malformed(
         f"The tests were not judged: the report names ids wrongly. {'; '.join(list(told)[:_TOLD])}. Any end of an id "
         f"that only one test has is enough; ids of this suite: {looks}. Nothing but the report has to change.",
-        wrong[0][0],
+        next(place for place, name in named if doubts[name]),
     )
-
-
-def _is_wrong(name: str, found: Sequence[str], functions: Collection[str]) -> str:
-    if not found:
-        near = ", ".join(get_close_matches(name, sorted(functions), 2))
-        return f"which no test of the suite is called{f' (near it: {near})' if near else ''}"
-    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-    return f"which {len(found)} tests end in: {', '.join(found[:_TOLD])}{more}"
 
 
 def to_answer(tasks: Sequence[Task], unnoticed: Mapping[str, Sequence[str]]) -> tuple[ToAnswer, ...]:
