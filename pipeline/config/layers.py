@@ -20,7 +20,7 @@ from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from pipeline.config.keys import KeyPath
     from pipeline.config.sources import Document
@@ -31,12 +31,15 @@ _RESERVED: Final = ("TRUST", "DEPTH", "REPORT", "DISPATCH", "MODEL_URL", "LOG")
 RESERVED: Final = frozenset(keys.PREFIX + word for word in _RESERVED)
 """Variables with our prefix that are no configuration keys: set by the user for this program, or by it for an agent."""
 
+EVERY: Final = "*"
+"""In the place of a role: each one that no other flag names, and that is not switched off elsewhere."""
+
 FlatLayer = Mapping["KeyPath", tuple[object, Origin]]
 
 
 @dataclass(frozen=True)
 class Flags:
-    """The settings on the command line: text by dotted key, and a backend by role."""
+    """The settings on the command line: text by dotted key, and a backend by role, or for `EVERY` one."""
 
     values: Mapping[str, str] = field(default_factory=dict[str, str])
     agents: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -50,12 +53,13 @@ class Flags:
         """
         everywhere = [item for item in agents if "=" not in item and item not in keys.ROLES]
         named = _pairs("--agent ROLE=NAME", [item for item in agents if item not in everywhere])
-        all_roles = {role.value: name for name in everywhere for role in Role}
+        all_roles = {EVERY: everywhere[-1]} if everywhere else {}
         return cls(_pairs("--set KEY=VALUE", assignments), {**all_roles, **named})
 
     def over(self, earlier: Flags) -> Flags:
         """Return these flags merged over *earlier* ones; for each key the later flag wins, however it is spelled."""
-        keys_now = {key_path(key) for key in self.values} | {_backend_of(role) for role in self.agents}
+        roles = [*self.agents, *(Role if EVERY in self.agents else ())]
+        keys_now = {key_path(key) for key in self.values} | {_backend_of(role) for role in roles}
         values = {key: text for key, text in earlier.values.items() if key_path(key) not in keys_now}
         agents = {role: name for role, name in earlier.agents.items() if _backend_of(role) not in keys_now}
         return Flags({**values, **self.values}, {**agents, **self.agents})
@@ -109,8 +113,13 @@ def from_environment(environ: Mapping[str, str], home: Path) -> FlatLayer:
     return flat
 
 
-def from_flags(flags: Flags, home: Path) -> FlatLayer:
+def from_flags(flags: Flags, home: Path, off: Collection[str] = ()) -> FlatLayer:
     """Return the values in flags; relative paths start in the working directory.
+
+    Args:
+        flags: The flags.
+        home: What `~` is.
+        off: The roles that are switched off below: a flag for all of them brings back none of these.
 
     Raises:
         UserError: an unknown key or role, or a value that is not accepted.
@@ -125,7 +134,11 @@ def from_flags(flags: Flags, home: Path) -> FlatLayer:
         last = next(reversed(found.values()))[1]
         validated(keys.nest(values), lambda path: found[path][1] if path in found else last)
     flat |= {path: (_anchored(path, value, Path.cwd(), home), origin) for path, (value, origin) in found.items()}
-    for role, backend in flags.agents.items():
+    agents = dict(flags.agents)
+    if (everywhere := agents.pop(EVERY, None)) is not None:
+        _typed(_backend_of(Role.MAKE), everywhere, Origin(Layer.FLAG, "--agent"), home)  # refused if no role is left
+        agents = {**{role.value: everywhere for role in Role if role not in off}, **agents}
+    for role, backend in agents.items():
         origin = Origin(Layer.FLAG, f"--agent {role}")
         if role not in keys.ROLES:
             raise _unknown(origin, role, list(Role), "role")

@@ -88,7 +88,9 @@ def load(
     if user:
         merged.update(layers.from_document(user, home))
     merged.update(_without_user_keys(layers.from_environment(environ, home)))
-    merged.update(_without_user_keys(layers.from_flags(flags or Flags(), home)))
+    backends = {role: merged.get(("agents", role, "backend")) for role in Role}
+    off = [role for role, found in backends.items() if found is not None and found[0] == Backend.OFF]
+    merged.update(_without_user_keys(layers.from_flags(flags or Flags(), home, off)))
 
     values = {path: value for path, (value, _) in merged.items()}
     origins = {keys.dotted(path): origin for path, (_, origin) in merged.items()}

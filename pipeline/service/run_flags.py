@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.config import keys
-from pipeline.config.layers import Flags, key_path
+from pipeline.config.layers import EVERY, Flags, key_path
 from pipeline.config.sources import Layer, Origin
 from pipeline.dispatch.redaction import MARK, redact
 from pipeline.engine.events import ConfigChanged, RunResumed
@@ -72,7 +72,11 @@ def require_own(run: Run, given: Flags) -> None:
     """
     kept = given.over(flags_of(run))
     said = [f"--set {key}={text}" for key, text in kept.values.items() if key not in given.values]
-    said += [f"--agent {role}={name}" for role, name in kept.agents.items() if role not in given.agents]
+    said += [
+        f"--agent {name}" if role == EVERY else f"--agent {role}={name}"
+        for role, name in kept.agents.items()
+        if role not in given.agents
+    ]
     if said:
         raise UserError(
             f"{run.info.run_id} was begun elsewhere, with flags that could start programs here: "

@@ -26,6 +26,7 @@ from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, issue_of
 from pipeline.runs.worktree_include import bring_ignored
+from pipeline.service.run_config import read_config
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -65,6 +66,7 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     refuse_claimed(repository, options.issue)
     if options.previous is None:
         _refuse_done(repository, options.issue, tip)
+    read_config(repository, tip, options.flags, options.environ)  # what no run could begin with is said first
     slug = slug_of(title)
     # `git worktree add` is not safe in parallel: one at a time.
     with _locked(repository.common_dir) as lock:

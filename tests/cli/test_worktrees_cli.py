@@ -44,6 +44,18 @@ def test_a_branch_ends_with_a_whole_word_that_could_end_a_sentence(title: str, s
     assert slug_of(title) == slug
 
 
+@pytest.mark.parametrize("flags", [("--agent", "humn"), ("--set", "limits.sean=1")])
+def test_flags_that_no_run_can_begin_with_are_refused_before_a_worktree_is_made(
+    tmp_path: Path, flags: tuple[str, str]
+) -> None:
+    made = make_project(tmp_path)
+    there, branches = sorted(tmp_path.iterdir()), git(made.root, "branch")
+    done = made.redfirst("run", "GAL-1", "--worktree", *flags)
+    assert done.returncode == 2, done.stderr
+    assert "made the worktree" not in done.stderr
+    assert (sorted(tmp_path.iterdir()), git(made.root, "branch")) == (there, branches)
+
+
 def typed(project: Project, command: str) -> subprocess.CompletedProcess[str]:
     """Run a command as it was printed, where it was printed."""
     words = shlex.split(command, comments=True)

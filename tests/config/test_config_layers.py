@@ -417,3 +417,24 @@ def test_a_backend_without_a_role_is_all_roles_but_those_that_are_named(tmp_path
 def test_a_word_without_a_role_that_is_no_backend_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="humen"):
         read(tmp_path, flags=Flags.parse(agents=["humen"]))
+
+
+@pytest.mark.parametrize(
+    ("flags", "simplify"), [(["human"], Backend.OFF), (["human", "simplify=claude"], Backend.CLAUDE)]
+)
+def test_a_backend_for_all_roles_brings_back_none_that_is_off_unless_it_is_named(
+    tmp_path: Path, flags: list[str], simplify: Backend
+) -> None:
+    config = read(tmp_path, user='[agents.simplify]\nbackend = "off"\n', flags=Flags.parse(agents=flags)).config
+    assert (config.agent(Role.SIMPLIFY).backend, config.agent(Role.MAKE).backend) == (simplify, Backend.HUMAN)
+
+
+def test_a_later_backend_for_all_roles_takes_the_place_of_earlier_ones(tmp_path: Path) -> None:
+    earlier = Flags.parse(["agents.test.backend=claude"], ["make=claude", "codex"])
+    config = read(tmp_path, flags=Flags.parse(agents=["human"]).over(earlier)).config
+    assert {config.agent(role).backend for role in Role} == {Backend.HUMAN}
+
+
+def test_a_later_backend_of_one_role_leaves_the_others_with_that_for_all(tmp_path: Path) -> None:
+    config = read(tmp_path, flags=Flags.parse(agents=["make=claude"]).over(Flags.parse(agents=["human"]))).config
+    assert [config.agent(role).backend for role in (Role.MAKE, Role.TEST)] == [Backend.CLAUDE, Backend.HUMAN]
