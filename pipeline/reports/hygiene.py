@@ -213,7 +213,7 @@ def _paths(text: str, files: Iterable[FileChange], existing: Collection[str]) ->
     for change in files:
         source = change.origin if change.action is Action.RENAME else change.path
         if change.action is not Action.CREATE and source and source not in existing:
-            message = f"{source} does not exist; accepted for a new file is the action create"
+            message = _missing(source, existing, "; accepted for a new file is the action create")
             yield Problem(_line_of(text, source), "H007", message)
         if change.action in MAKING and change.path in existing:
             message = f"{change.path} exists already; accepted for it is the action modify"
@@ -237,17 +237,28 @@ def _test_files(
             yield Problem(line, "H008", f"{change.path} is not where tests are looked for")
         in_module = names.may_share_file(change.path) and any(file.path == change.path for file in task.files)
         if change.origin is not None and change.origin not in existing:
-            yield Problem(line, "H007", f"{change.origin} does not exist, so it cannot be renamed")
+            yield Problem(line, "H007", _missing(change.origin, existing, ", so it cannot be renamed"))
         if (change.action in MAKING) == (change.path in existing) and not in_module:
-            there = "exists already" if change.path in existing else "does not exist"
-            yield Problem(line, "H007", f"{change.path} {there}; the action {change.action} does not fit")
+            fits = f"; the action {change.action} does not fit"
+            is_there = change.path in existing
+            message = f"{change.path} exists already{fits}" if is_there else _missing(change.path, existing, fits)
+            yield Problem(line, "H007", message)
 
 
 def _snippet_paths(document: Document, existing: Collection[str]) -> Iterator[Problem]:
     for line in document.section(CODE_CONTEXT):
         found = re.fullmatch(r"`([^`]+)`:?", line.text.strip())
         if found and found[1] not in existing:
-            yield Problem(line.number, "H007", f"{found[1]} does not exist, so nothing can be quoted from it")
+            message = _missing(found[1], existing, ", so nothing can be quoted from it")
+            yield Problem(line.number, "H007", message)
+
+
+def _missing(path: str, existing: Collection[str], why: str) -> str:
+    """Return that a file is not there; where one file of the tree alone ends so, that it is meant by its whole path."""
+    ends = [there for there in existing if there.endswith(f"/{path}")]
+    return (
+        f"{path} does not exist; write the whole path: {ends[0]}" if len(ends) == 1 else f"{path} does not exist{why}"
+    )
 
 
 def _task_size(text: str, task: Task) -> Iterator[Problem]:

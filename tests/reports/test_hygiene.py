@@ -265,6 +265,18 @@ def test_a_snippet_of_a_file_that_is_not_there_is_found() -> None:
     assert task_rules(code_context=[{"path": "src/gone.py", "snippet": "x"}]) == {"H007"}
 
 
+def test_a_file_that_one_path_alone_ends_in_is_named_instead_of_advising_a_new_one() -> None:
+    def said(path: str, existing: set[str]) -> str:
+        files = [FileChange(path=path, action=Action.MODIFY)]
+        return next(found.message for found in lint_plan("", files=files, existing=existing) if found.rule == "H007")
+
+    assert said("test_g.py", {"tests/test_g.py", "src/g.py"}) == (
+        "test_g.py does not exist; write the whole path: tests/test_g.py"
+    )
+    assert said("test_g.py", {"a/test_g.py", "b/test_g.py"}).endswith("accepted for a new file is the action create")
+    assert said("g.py", {"tests/test_g.py"}).endswith("accepted for a new file is the action create")
+
+
 @pytest.mark.parametrize(
     ("path", "action", "found"),
     [
