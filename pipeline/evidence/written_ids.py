@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import TestRecord
 
 _BOUNDARY: Final = re.compile(r"::| > |[/.$ ]+")
+_WORD: Final = re.compile(r"[^\W\d]\w+")
 _TOLD: Final = 5
 _NEAR: Final = 3
 _CASE: Final = re.compile(r"(?P<name>.*?)(?P<case>\[.*\]|\(\))?", re.DOTALL)
@@ -68,6 +69,17 @@ def near(name: str, functions: Iterable[str]) -> list[str]:
         ends.setdefault("/".join(_BOUNDARY.split(function)[-len(written) :]), []).append(function)
     close = get_close_matches("/".join(written), ends, _NEAR)
     return [function for end in close for function in ends[end]][:_NEAR]
+
+
+def own_name(name: str) -> str:
+    """Return the last part of a written id, without its case: what the test itself is called."""
+    parts = [part for part in re.split(r"::| > ", _split(name.strip())[0]) if part]
+    return parts[-1].strip() if parts else name
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a source that could be names."""
+    return set(_WORD.findall(text))
 
 
 def forms(ids: Iterable[str]) -> list[str]:

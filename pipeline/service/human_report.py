@@ -19,6 +19,7 @@ from pipeline.reports.reviews import SplitAnswers
 from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
+from pipeline.reports.work import ReadyTests
 from pipeline.runs.run import Run
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.task_drafts import may_bring_a_task
@@ -93,26 +94,28 @@ def check(desk: Desk, asked: Asked, content: dict[str, Any]) -> None:
         UserError: it cannot; `pointer` says where.
     """
     found = parse_report(asked.kind, asked.role, asked.question, content)
-    faults = [Fault(found.pointer, found.sentence)] if isinstance(found, Malformed) else _untrue(asked, content, found)
+    faults = (
+        [Fault(found.pointer, found.sentence)] if isinstance(found, Malformed) else _untrue(desk, asked, content, found)
+    )
     if faults:
         raise UserError(
-            f"Nothing was handed in. {faults[0].text} Give a filled-in copy of {short(desk.template, os.environ)} with "
-            "--report FILE.",
+            f"Nothing was handed in. {faults[0].text.rstrip('.')}. Give a filled-in copy of "
+            f"{short(desk.template, os.environ)} with --report FILE.",
             Reason.USAGE,
             pointer=faults[0].pointer,
             details={"dispatch": asked.dispatch},
         )
 
 
-def faults_of(asked: Asked, content: dict[str, Any]) -> list[Fault]:
+def faults_of(desk: Desk, asked: Asked, content: dict[str, Any]) -> list[Fault]:
     """Return everything that keeps a report from counting, each with its place."""
     found = parse_report(asked.kind, asked.role, asked.question, content)
     if isinstance(found, Malformed):
         return report_faults(asked.kind, asked.role, asked.question, content)
-    return _untrue(asked, content, found)
+    return _untrue(desk, asked, content, found)
 
 
-def _untrue(asked: Asked, content: Mapping[str, Any], report: Report) -> list[Fault]:
+def _untrue(desk: Desk, asked: Asked, content: Mapping[str, Any], report: Report) -> list[Fault]:
     """Return what is wrong with a well-formed report: the run would ask again, or go on as if nothing were said."""
     found = [_without_a_finding(content), _unanswered(asked, content)]
     for refuse in _refusals(asked):
@@ -122,6 +125,10 @@ def _untrue(asked: Asked, content: Mapping[str, Any], report: Report) -> list[Fa
         from pipeline.service.draft_faults import draft_faults  # noqa: PLC0415  (it loads all that drives a run)
 
         found += draft_faults(asked, content, report)
+    if isinstance(report, ReadyTests):
+        from pipeline.service.id_faults import id_faults  # noqa: PLC0415  (it reads what was measured, and files)
+
+        found += id_faults(desk, asked, report)
     return [fault for fault in found if fault is not None]
 
 

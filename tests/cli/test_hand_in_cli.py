@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import forked
 import pytest
+from evidence.observed import observed
 from kit import PLAN, SPLIT
 from runs.real import alone, begin, event, make_repository
 
@@ -25,6 +26,7 @@ from pipeline.backends.layout import Difference, manifest_of
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.gate import Policy
+from pipeline.evidence.observation import Ended
 from pipeline.outcomes import Reason
 from pipeline.policy.scope import Action, Grant, TestScope, Writes
 from pipeline.reports.reviews import ToAnswer
@@ -622,6 +624,47 @@ def test_the_word_of_the_log_is_a_verdict(repository: Repository, tmp_path: Path
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"verdict": word, "findings": [{"title": "it fails"}]}))
     assert hand_in("--report", str(report))["report"]["verdict"] == "NEEDS WORK"
+
+
+def test_a_wrong_id_of_a_test_is_refused_before_it_costs_a_try(repository: Repository, tmp_path: Path) -> None:
+    desk = lay_out(repository, Role.TEST, "write-tests")
+    old = {f"tests/test_{file}.py::test_{name}": Ended.PASSED for file in "ab" for name in ("both", f"only_{file}")}
+    asked = desk.asked()
+    assert asked is not None
+    baseline = asked.run_folder / "evidence/baseline-full.json"
+    baseline.parent.mkdir(exist_ok=True)
+    baseline.write_text(observed(old).model_dump_json(by_alias=True))
+    (desk.files / "tests").mkdir()
+    (desk.files / "tests/test_new.py").write_text("def test_refuses_empty(): assert False\n")
+    report = tmp_path / "report.json"
+
+    def hand(*tests: str, code: int = 2) -> dict[str, Any]:
+        shown = [{"id": "C1", "tests": tests}]
+        report.write_text(json.dumps({"verdict": "TESTS_READY", "criteria": shown}))
+        return hand_in("--report", str(report), code=code)
+
+    said = hand("tests/test_new.py::test_refuses_emtpy")["error"]
+    assert "names near it in the files here: test_refuses_empty." in said["message"]
+    assert said["pointer"] == "/criteria/0/tests"
+    assert "2 tests end in it: tests/test_a.py::test_both" in hand("test_both")["error"]["message"]
+    assert not desk.report.exists()
+    # as every name could be made while tests are collected, the same again is left to the run
+    assert hand("tests/test_new.py::test_refuses_emtpy")["ok"] is False
+    assert hand("tests/test_new.py::test_refuses_emtpy", code=0)["ok"] is True
+
+
+def test_the_right_ids_of_old_and_new_tests_are_handed_in(repository: Repository, tmp_path: Path) -> None:
+    desk = lay_out(repository, Role.TEST, "write-tests")
+    asked = desk.asked()
+    assert asked is not None
+    baseline = asked.run_folder / "evidence/baseline-full.json"
+    baseline.parent.mkdir(exist_ok=True)
+    baseline.write_text(observed({"tests/test_a.py::test_old": Ended.PASSED}).model_dump_json(by_alias=True))
+    (desk.files / "test_new.py").write_text("def test_refuses_empty(): assert False\n")
+    report = tmp_path / "report.json"
+    shown = [{"id": "C1", "tests": ["test_refuses_empty[1]", "test_old"]}]
+    report.write_text(json.dumps({"verdict": "TESTS_READY", "criteria": shown}))
+    assert hand_in("--report", str(report))["ok"] is True
 
 
 def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -71,6 +71,23 @@ def unknown_guards(report: ReadyTests, after: Observation) -> tuple[str, ...]:
     )
 
 
+def named_ids(report: ReadyTests, *, is_changed: bool) -> list[tuple[str, str]]:
+    """Return each id in a report that decides something, with its place.
+
+    Args:
+        report: Of @test.
+        is_changed: Whether it changed a file. Then RED is found without being named, and a note on it decides nothing.
+    """
+    return [
+        *(
+            (f"/tests/{n}/id", one.id)
+            for n, one in enumerate(report.tests)
+            if one.origin != "removed" and (one.expected == "GUARD" or not is_changed)
+        ),
+        *((f"/criteria/{n}/tests", name) for n, one in enumerate(report.criteria) for name in one.tests),
+    ]
+
+
 def wrong_ids(report: Report, after: Observation, *, is_changed: bool) -> Malformed | None:
     """Return what is wrong with the ids in a report on tests: one that the suite lacks, or that several tests end in.
 
@@ -81,14 +98,7 @@ def wrong_ids(report: Report, after: Observation, *, is_changed: bool) -> Malfor
     """
     if not isinstance(report, ReadyTests) or after.collection_errors or not after.records:
         return None
-    named = [
-        *(
-            (f"/tests/{n}/id", one.id)
-            for n, one in enumerate(report.tests)
-            if one.origin != "removed" and (one.expected == "GUARD" or not is_changed)
-        ),
-        *((f"/criteria/{n}/tests", name) for n, one in enumerate(report.criteria) for name in one.tests),
-    ]
+    named = named_ids(report, is_changed=is_changed)
     doubts = {name: wrong(name, after.records) for _, name in named}
     told = dict.fromkeys(f"At {place} {name!r}: {doubts[name]}" for place, name in named if doubts[name])
     if not told:
