@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from pipeline.evidence.observation import TestRecord
 
@@ -82,15 +82,21 @@ def words_of(text: str) -> set[str]:
     return set(_WORD.findall(text))
 
 
-def forms(ids: Iterable[str]) -> list[str]:
-    """Return one id of each form that a suite has: by its boundaries, its kind of target, with cases or without."""
+def forms(ids: Iterable[str], projects: Collection[str] = ()) -> list[str]:
+    """Return one id of each form that a suite has: by its boundaries, its kind of target, with cases or without.
+
+    Args:
+        ids: The ids of the suite.
+        projects: What the ids of each project have in front: each project has forms of its own.
+    """
     found: dict[tuple[str, ...], str] = {}
     for entry in sorted(ids):
         name, case = _split(entry)
         # how deep a module or a class is makes no form; what stands before and between the names does
         marks = dict.fromkeys(mark[0].strip() for mark in _BOUNDARY.finditer(name) if mark[0].strip())
         kind = name.split("::")[1].partition("/")[0] if name.count("::") > 1 else ""
-        found.setdefault((*marks, kind if kind.islower() else "", "[]" if case else ""), entry)
+        whose = max((mark for mark in projects if entry.startswith(mark)), key=len, default="")
+        found.setdefault((whose, *marks, kind if kind.islower() else "", "[]" if case else ""), entry)
     return list(found.values())
 
 

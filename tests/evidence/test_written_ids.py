@@ -94,3 +94,8 @@ def test_one_id_of_each_form_is_shown() -> None:
         "tests/unit/test_b.py::TestMore::test_one[a.b/c-1]",
     ]
     assert forms(JAVASCRIPT) == ["src/a.test.js > adds > two numbers"]
+
+
+def test_each_project_of_a_workspace_has_its_own_forms() -> None:
+    ids = [f"{folder}tests/test_it.py::test_{name}" for folder in ("a/", "a/b/", "") for name in ("one", "two")]
+    assert forms(ids, ("a/", "a/b/")) == ["a/b/tests/test_it.py::test_one", "a/tests/test_it.py::test_one", ids[-2]]

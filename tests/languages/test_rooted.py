@@ -111,7 +111,7 @@ def test_everything_that_is_observed_is_said_in_paths_of_the_repository() -> Non
     assert seen.files == {"apps/api/tests/t.py": "1"}
     assert seen.layout.testpaths == ("apps/api/tests",)
     assert seen.modules == {"a": "apps/api/src/a.py"}
-    assert " ".join(seen.command) == "(cd apps/api && python -m pytest )"
+    assert " ".join(seen.command) == "(cd apps/api && python -m pytest)"
 
 
 def test_stubs_are_made_and_judged_in_paths_of_the_repository() -> None:
