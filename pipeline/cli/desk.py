@@ -16,6 +16,7 @@ from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.reports.forms import deciding
 from pipeline.routing.vocabulary import Role  # noqa: TC001  (typer reads it)
 from pipeline.service import human_answer
 from pipeline.service.earlier_try import came_back
@@ -82,5 +83,8 @@ def _brief(found: Desk, asked: Asked) -> str:
         else "; no run-tests: that is for who writes tests or code"
     )
     lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
+    word = deciding(asked.report_schema)
+    if word is not None and word.words:
+        lines.append(f"hand in: redfirst hand-in; the word that decides ({word.name}): {', '.join(word.words)}")
     why = came_back(asked)
     return "\n".join([*lines, "", human_answer.request_of(found).rstrip(), *([""] if why else []), *why])

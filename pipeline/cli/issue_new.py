@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -91,12 +92,14 @@ def new(
             labels=labels,
             description=text,
         )
-        filed = _edited(folder, wanted) if edit else _filed(folder, wanted)
+        filed, files = _edited(folder, wanted) if edit else _filed(folder, wanted)
     typer.echo(filed)
     said = f"{FOLDER}/{file_name(filed)} is filed: commit it, since a run reads what is committed"
     if body is None and not edit:
         said = f"{FOLDER}/{file_name(filed)} has a template: fill it in (redfirst issue edit {filed}), then commit it"
     print_text(visible(said), err=True)
+    paths = shlex.join(os.path.relpath(folder / name) for name in files)
+    print_text(visible(f"  git add -- {paths} && git commit -m {shlex.quote(f'File {filed}')} -- {paths}"), err=True)
 
 
 def edit_issue(issue_id: IssueId, root: Root = None) -> None:
@@ -134,14 +137,15 @@ def _tracker(folder: Path) -> Tracker:
     return Tracker(FolderSource(folder) if os.path.lexists(folder) else MappingSource({}))
 
 
-def _filed(folder: Path, wanted: NewIssue, edited: str | None = None) -> str:
+def _filed(folder: Path, wanted: NewIssue, edited: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """File an issue; return its id and the names of the files that were written."""
     filed, edits = _tracker(folder).create(wanted, edited)
     folder.mkdir(exist_ok=True)
     write_edits(folder, edits)
-    return filed
+    return filed, tuple(edits)
 
 
-def _edited(folder: Path, wanted: NewIssue) -> str:
+def _edited(folder: Path, wanted: NewIssue) -> tuple[str, tuple[str, ...]]:
     """File what a person made of the draft; it is kept where it cannot be filed."""
     issue_id, text = _tracker(folder).draft(wanted)
     place = Path(tempfile.mkdtemp(prefix="redfirst-issue-"))
@@ -149,7 +153,9 @@ def _edited(folder: Path, wanted: NewIssue) -> str:
     path.write_text(text, encoding="utf-8")
     try:
         open_editor(path)
-        _filed(folder, replace(wanted, id=issue_id), _written(path, "" if wanted.description != _TEMPLATE else text))
+        filed = _filed(
+            folder, replace(wanted, id=issue_id), _written(path, "" if wanted.description != _TEMPLATE else text)
+        )
     except BaseException:
         if path.exists() and path.read_bytes() == text.encode():
             path.unlink()
@@ -160,7 +166,7 @@ def _edited(folder: Path, wanted: NewIssue) -> str:
             print_text(visible(f"Nothing was filed; your text is kept in {kept}"), err=True)
         raise
     shutil.rmtree(place, ignore_errors=True)
-    return issue_id
+    return filed
 
 
 def _written(path: Path, template: str) -> str:

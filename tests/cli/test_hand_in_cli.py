@@ -693,7 +693,11 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     assert told.endswith(
         "# What is asked: implement\n\nMake `A task` in `../PROMPT.md`.\n\n* a: one two three\n\n# This request: x\n"
     )
-    lay_out(repository, Role.CHECK, "review-plan", number=4)
+    assert "the word that decides (result): COMPLETE, " in told
+    reviewer = lay_out(repository, Role.CHECK, "review-plan", number=4)
+    reviewer.put(reviewer.prompt, f"who you are\n\n{asked}")
+    said = desk_command("--role", "check").stdout
+    assert all(word in said.partition("(verdict): ")[2] for word in ("ACCEPTABLE", "NEEDS WORK", "BLOCK"))
     several = desk_command()
     assert several.returncode == 2
     assert "  - redfirst desk run-GAL-1 --role check\n" in several.stderr

@@ -204,7 +204,10 @@ def test_the_tracker_is_made_only_where_there_is_none(project: Project) -> None:
     shutil.rmtree(project.root / "TODO")
     assert init(project, "--agent", "human", "--tracker")["tracker"] is True
     assert project.document("issue", "lint")["ok"]
-    assert project.redfirst("issue", "new", "--id", "NEW-1", "--title", "First").stdout.strip() == "NEW-1"
+    filed = project.redfirst("issue", "new", "--id", "NEW-1", "--title", "First")
+    assert filed.stdout.strip() == "NEW-1"
+    command = filed.stderr.strip().splitlines()[-1]
+    assert command.startswith("  git add -- TODO/")
 
 
 def test_people_need_no_product_and_no_trust(project: Project) -> None:

@@ -82,7 +82,9 @@ class Place:
                 "files": {self.outer_path(path): digest for path, digest in seen.files.items()},
                 "layout": layouts.below(seen.layout, self.folder),
                 "modules": {name: self.outer_path(path) for name, path in seen.modules.items()},
-                "command": ("(cd", self.folder, "&&", *seen.command[:-1], f"{seen.command[-1]})") if seen.command else (),
+                "command": ("(cd", self.folder, "&&", *seen.command[:-1], f"{seen.command[-1]})")
+                if seen.command
+                else (),
             }
         )
 

@@ -58,7 +58,10 @@ def baseline_md(ctx: Context) -> str:
     said = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()) or "there is none"
     return "# The tests before the run\n" + sections(
         ("Outcomes", f"{said}. Command: `{' '.join(known['command'])}`"),
-        ("Ids Look Like", bullets(f"`{entry}`" for entry in forms(known["outcomes"], projects)[: max(_FORMS, len(projects))])),
+        (
+            "Ids Look Like",
+            bullets(f"`{entry}`" for entry in forms(known["outcomes"], projects)[: max(_FORMS, len(projects))]),
+        ),
         ("Failing", bullets(folded(known["failing"], functions))),
         ("Varying", bullets(folded(known["flaky"], functions))),
     )
