@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.evidence.observation import Layout
 from pipeline.reports.fields import Evidence
-from pipeline.steps.publication.commits import commit_type, subject_of
+from pipeline.steps.publication.commits import commit_type, lower_first, subject_of
 
 LAYOUT = Layout(python_files=("test_*.py",), testpaths=("tests",))
 
@@ -43,3 +43,27 @@ def test_the_type_says_what_the_commit_is(paths: list[str], evidence: str, is_fi
 def test_a_subject_that_is_too_long_ends_behind_a_word(text: str, subject: str) -> None:
     assert subject_of(text) == subject
     assert len(subject) <= 72
+
+
+@pytest.mark.parametrize(
+    ("title", "begins"),
+    [
+        ("Greet the world", "greet the world"),
+        ("Greet, then leave", "greet, then leave"),
+        ("Re-export what's there", "re-export what's there"),
+        ("A word", "A word"),
+        ("JSON is read", "JSON is read"),
+        ("Arg::is_option says whether", "Arg::is_option says whether"),
+        ("Arg.option says whether", "Arg.option says whether"),
+        ("Arg_option says whether", "Arg_option says whether"),
+        ("Arg() says whether", "Arg() says whether"),
+        ("`Arg` says whether", "`Arg` says whether"),
+        ("Utf8 is read", "Utf8 is read"),
+        ("ArgList is read", "ArgList is read"),
+        ("Cart: it is emptied", "Cart: it is emptied"),
+        ("Makefile has a target", "Makefile has a target"),
+        ("", ""),
+    ],
+)
+def test_a_subject_begins_small_unless_its_first_word_is_code(title: str, begins: str) -> None:
+    assert lower_first(title, {"Cart", "Makefile"}) == begins

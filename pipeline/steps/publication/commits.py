@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.config.commits import styled
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from pipeline.evidence.observation import Layout
+    from pipeline.reports.tasks import Task
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
     from pipeline.steps.publication.bases import Base
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
 _WRITING: Final = frozenset({"write-tests", "implement", "seam", "stub", "change"})
 """Kinds of dispatches whose work is in the commits."""
 _TEXTS: Final = (".md", ".rst", ".adoc")
+_ENDS: Final = ",;:.!?"
+_JOINS: Final = "-'\u2019"
+"""What stands within plain words."""
+_PARTS: Final = re.compile(r"::|[.#]")
 
 
 def run_time(ctx: Publisher) -> datetime:
@@ -103,7 +110,7 @@ def _own_message(ctx: Context, step: str, before: str, after: str) -> str:
     paths = [change.path for change in ctx.repository.diff(before, after)]
     kind = commit_type(paths, baseline_of(ctx).layout, Evidence.REGRESSION, is_fix=False, sources=ctx.toolchain.sources)
     asked = ctx.read(request_name(step)).strip().partition("\n")[0].rstrip(" .:")
-    return message_of(f"{kind}: {_lower_first(asked)}", "", [*trailers(ctx), ("Step", step)])
+    return message_of(f"{kind}: {lower_first(asked)}", "", [*trailers(ctx), ("Step", step)])
 
 
 def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -198,7 +205,7 @@ def task_message(ctx: Context, task: TaskState, paths: Sequence[str], base: str)
         if task.spec.red_base == "start" and not (evidence.ledger is not None and evidence.noticing is not None):
             lines.append(("Red-Base", base))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
-    return message_of(f"{kind}: {_lower_first(spec.title)}", body, lines)
+    return message_of(f"{kind}: {lower_first(spec.title, _names(spec))}", body, lines)
 
 
 def commit_type(
@@ -239,9 +246,24 @@ def _is_bug(ctx: Context) -> bool:
     return "bug" in tracker.in_tree(ctx.repository, ctx.run.info.start_tree).read(ctx.issue).labels
 
 
-def _lower_first(title: str) -> str:
+def _names(spec: Task) -> set[str]:
+    """Return the names that a task speaks of: its symbols, and each part of one; its files, also without endings."""
+    paths = [PurePosixPath(change.path) for change in (*spec.files, *spec.test_files)]
+    found = {part for symbol in spec.symbols for part in (symbol.name, *_PARTS.split(symbol.name))}
+    return found | {name for path in paths for name in (path.name, path.stem)}
+
+
+def lower_first(title: str, names: Collection[str] = ()) -> str:
+    """Return a title that begins with a small letter, as subjects do; a first word that is code keeps its case.
+
+    Args:
+        title: What a person or an agent wrote.
+        names: What is known to be a name, however plain a word it is.
+    """
     words = title.strip()
-    return words[:1].lower() + words[1:] if words[1:2].islower() else words
+    first = words.split(maxsplit=1)[0].rstrip(_ENDS) if words else ""
+    is_plain = first[1:2].islower() and all(letter.islower() or letter in _JOINS for letter in first[1:])
+    return words if not is_plain or first in names else words[:1].lower() + words[1:]
 
 
 def trailers(ctx: Context) -> list[tuple[str, str]]:
