@@ -111,6 +111,7 @@ def _text(document: dict[str, Any]) -> str:
         lines.append(f"  not taken over, since this role changes nothing: {visible(', '.join(document['left_out']))}")
     if document["built"]:
         lines.append(f"  left out, since tools built it: {visible(', '.join(document['built'][:_SHOWN]))}")
+    lines += [f"  {visible(remark)}" for remark in document["remarks"]]
     if document["waiting"] is False:
         lines.append(f"  nobody drives the run now; it takes this when you say: redfirst resume {document['run_id']}")
     else:

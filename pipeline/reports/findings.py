@@ -215,7 +215,7 @@ def _answered(before: dict[str, Finding], prior: Iterable[PriorAnswer], notes: l
 def _record(findings: dict[str, Finding], raised: ReviewFinding, ledger: StageFindings, notes: list[str]) -> None:
     severity = capped(raised)
     if severity is not raised.severity:
-        notes.append(f"{_headline(raised)!r} was {raised.severity} without evidence: counted as {severity}")
+        notes.append(f"{headline(raised)!r} was {raised.severity} without evidence: counted as {severity}")
     key = _key(raised.location, raised.title, raised.problem)
     same = next((f for f in findings.values() if _key(f.location, f.title, f.problem) == key), None)
     if same is not None:
@@ -223,7 +223,7 @@ def _record(findings: dict[str, Finding], raised: ReviewFinding, ledger: StageFi
         if severity.rank < same.severity.rank:
             update |= {"severity": severity, "evidence": raised.evidence}
         findings[same.id] = same.model_copy(update=update)
-        notes.append(f"{_headline(raised)!r} was raised again: it is {same.id}")
+        notes.append(f"{headline(raised)!r} was raised again: it is {same.id}")
         return
     review = ledger.reviews + 1
     number = 1 + sum(id_.startswith(f"{ledger.stage}-{review}-") for id_ in findings)
@@ -274,7 +274,8 @@ def _outranks(severity: Severity) -> bool:
     return severity.rank < Severity.MEDIUM.rank
 
 
-def _headline(finding: ReviewFinding) -> str:
+def headline(finding: ReviewFinding) -> str:
+    """Return what a finding is called in a sentence: its title, or the first line of the problem, shortened."""
     return (finding.title.strip() or finding.problem.strip().splitlines()[0])[:60]
 
 

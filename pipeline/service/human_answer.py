@@ -245,5 +245,6 @@ def _document(desk: Desk, asked: Asked, content: dict[str, Any], difference: Dif
         "refused": [],
         "left_out": [] if asked.writable else [change["path"] for change in changes],
         "built": list(difference.left_out),
+        "remarks": human_report.remarks(asked, content),
         "waiting": FileLease.is_held(asked.run_folder) if is_a_run else None,
     }

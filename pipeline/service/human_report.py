@@ -14,8 +14,9 @@ from pipeline.outcomes import Reason
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.reports.fields import Verdict
+from pipeline.reports.findings import capped, headline
 from pipeline.reports.parse import parse_report, report_faults
-from pipeline.reports.reviews import SplitAnswers
+from pipeline.reports.reviews import CheckReview, SplitAnswers, SuiteJudgement
 from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
@@ -107,6 +108,17 @@ def check(desk: Desk, asked: Asked, content: dict[str, Any]) -> None:
         )
 
 
+def remarks(asked: Asked, content: Mapping[str, Any]) -> list[str]:
+    """Return how a report that counts is taken otherwise than it says: a finding weighs what its evidence bears."""
+    report = parse_report(asked.kind, asked.role, asked.question, content)
+    found = report.findings if isinstance(report, CheckReview | SuiteJudgement) else ()
+    return [
+        f"{headline(one)!r} ({one.severity}) counts as {capped(one)}: it has no evidence"
+        for one in found
+        if capped(one) is not one.severity
+    ]
+
+
 def faults_of(desk: Desk, asked: Asked, content: dict[str, Any]) -> list[Fault]:
     """Return everything that keeps a report from counting, each with its place."""
     found = parse_report(asked.kind, asked.role, asked.question, content)
@@ -155,7 +167,8 @@ def _without_a_finding(content: Mapping[str, Any]) -> Fault | None:
     return Fault(
         "/findings",
         f"{content['verdict']} without a finding would hold nothing up: it would count as ACCEPTABLE. Give a report "
-        'with a finding: "findings": [{"severity": "HIGH", "title": "...", "problem": "...", "suggestion": "..."}]',
+        'with a finding: "findings": [{"severity": "HIGH", "title": "...", "problem": "...", "suggestion": "...", '
+        '"evidence": "..."}]',
     )
 
 

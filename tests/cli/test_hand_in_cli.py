@@ -191,11 +191,15 @@ def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
 @pytest.mark.broad
 def test_a_verdict_that_would_hold_nothing_up_is_refused(repository: Repository, verdict: str, tmp_path: Path) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
-    assert "would count as ACCEPTABLE" in message("--verdict", verdict)
+    refused = message("--verdict", verdict)
+    assert "would count as ACCEPTABLE" in refused
+    assert '"evidence": "..."' in refused
     finding = {"severity": "HIGH", "title": "it fails", "location": "a.py:1", "problem": "x", "risk": "y"}
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"verdict": verdict.upper(), "findings": [{**finding, "suggestion": "z"}]}))
-    assert hand_in("--report", str(report))["report"]["verdict"] == verdict.upper()
+    told = hand_in("--report", str(report))
+    assert told["report"]["verdict"] == verdict.upper()
+    assert told["remarks"] == ["'it fails' (HIGH) counts as MEDIUM: it has no evidence"]
 
 
 @pytest.mark.broad
