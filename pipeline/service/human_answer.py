@@ -20,9 +20,12 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.runs.activity_file import read_now
+from pipeline.runs.facts import place_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.roster import Roster
+from pipeline.runs.run import Run
 from pipeline.runs.store import state_of_run
 from pipeline.service import human_report
 
@@ -82,6 +85,7 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
         raise UserError(f"No desk waits for @{role} here.", Reason.USAGE, details={"desks": commands}, actions=commands)
     for place in runs:
         _refuse_gone(place)
+    _refuse_at_work([place.folder for place in runs if FileLease.is_held(place.folder)])
     raise UserError(
         "Nothing waits for a person here. A role is played by one where its backend is human.",
         Reason.USAGE,
@@ -103,6 +107,30 @@ def _refuse_gone(place: RunPlace) -> None:
             Reason.USAGE,
             actions=(f"redfirst resume {place.name}",),
         )
+
+
+def _refuse_at_work(folders: list[Path]) -> None:
+    """Return when none of these runs is driven by a process.
+
+    Raises:
+        UserError: one is: it measures, or asks somebody else, and may ask a person next.
+    """
+    if not folders:
+        return
+    raise UserError(
+        f"Nobody is asked at the moment: {'; '.join(map(_at_work, folders))}. When a person is asked, show and the "
+        "terminal of the run say so; ask again then.",
+        Reason.USAGE,
+        actions=tuple(f"redfirst {what}" for each in folders for what in (f"show {each.name}", f"desk {each.name}")),
+    )
+
+
+def _at_work(folder: Path) -> str:
+    """Return in words that a run is at work, at which step, and with what."""
+    run = load_run(folder, driving=False)
+    doing = [visible(one.what) for one in read_now(folder, run.journal.epoch)]
+    place = [f"at {place_of(run)}"] if isinstance(run, Run) else []
+    return ": ".join([" ".join([f"{folder.name} is at work", *place]), *doing])
 
 
 def _unanswered(desk: Desk) -> Desk:

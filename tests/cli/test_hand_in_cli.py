@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +30,16 @@ from pipeline.dispatch.gate import Policy
 from pipeline.evidence.observation import Ended
 from pipeline.outcomes import Reason
 from pipeline.policy.scope import Action, Grant, TestScope, Writes
+from pipeline.progress import Activity
 from pipeline.reports.reviews import ToAnswer
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Question, Role, Signal
+from pipeline.runs.activity_file import write_now
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.drafts import redraft
 from pipeline.runs.info import DispatchRecord, DispatchResult
+from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.runs.store import state_of_run
 from pipeline.service.report_form import ReportForm
@@ -299,6 +303,19 @@ def test_what_tools_build_at_a_desk_is_not_handed_in(repository: Repository) -> 
 def test_nothing_waits(repository: Repository) -> None:
     assert message("--verdict", "COMPLETE").startswith("Nothing waits for a person here.")
     assert "fits" in message("GAL-9") or "not a run" in message("GAL-9")
+
+
+def test_a_run_that_asks_nobody_at_the_moment_is_told_to_be_at_work(repository: Repository) -> None:
+    folder = repository.worktree / ".workflow/run-GAL-1"
+    run = Run.load(folder, driving=False)
+    write_now(folder, run.journal.epoch, [Activity("the tests before any change", 0.0, datetime.now(UTC))])
+    with contextlib.ExitStack() as held:
+        held.callback(FileLease.take(folder).release)
+        told = hand_in("GAL-1", "--verdict", "COMPLETE", code=2)["error"]
+    assert told["message"].startswith(
+        "Nobody is asked at the moment: run-GAL-1 is at work at sanity (phase 1): the tests before any change."
+    )
+    assert told["safe_next_actions"] == ["redfirst show run-GAL-1", "redfirst desk run-GAL-1"]
 
 
 @pytest.mark.parametrize(
