@@ -20,7 +20,7 @@ from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.reports.decode import Malformed, decode_object
+from pipeline.reports.decode import Malformed
 from pipeline.reports.forms import (
     alternatives,
     blanks,
@@ -31,6 +31,7 @@ from pipeline.reports.forms import (
     unfilled,
     with_exact_words,
 )
+from pipeline.reports.parse import parse_report, report_of_person
 from pipeline.routing.vocabulary import Role
 from pipeline.service import human_answer, human_report
 from pipeline.service.report_form import ReportForm
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.backends.desk import Asked, Desk
+    from pipeline.reports.decode import JsonObject
     from pipeline.reports.forms import Field
 
 
@@ -163,7 +165,7 @@ def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked)
         )
     wanted.refuse_several()
     if wanted.report is not None:
-        return _from_file(wanted.report)
+        return _from_file(wanted.report, asked)
     if wanted.verdict is not None:
         return _from_word(schema, wanted.verdict)
     return _from_reason(schema, wanted.give_up or "", asked)
@@ -192,9 +194,12 @@ def filled(schema: Mapping[str, Any]) -> dict[str, Any]:
     return report
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _from_file(path: Path, asked: Asked) -> dict[str, Any]:
+    def counts(found: JsonObject) -> bool:
+        return not isinstance(parse_report(asked.kind, asked.role, asked.question, found), Malformed)
+
     try:
-        found = decode_object(path.read_bytes())
+        found = report_of_person(path.read_bytes(), counts)
     except OSError as error:
         raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from error
     if isinstance(found, Malformed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import re
@@ -33,9 +34,14 @@ _LONGEST_WORD: Final = 16
 _INSIDE: Final = 400
 """How many characters an object surely has that is given up for its depth, or for the length of a number."""
 
+_SEVERAL: Final = (
+    "There were two different reports on stdout; write the one that counts to the file $REDFIRST_REPORT, or print "
+    "nothing else that could be taken for it."
+)
+
 
 def extract_report(
-    file_bytes: bytes | None, stdout: bytes, counts: Callable[[JsonObject], bool]
+    file_bytes: bytes | None, stdout: bytes, counts: Callable[[JsonObject], bool], *, several: str = _SEVERAL
 ) -> JsonObject | Missing | Malformed:
     """Return an agent's report: the report file, or else the last JSON object that begins a line of stdout.
 
@@ -48,6 +54,7 @@ def extract_report(
         file_bytes: The content of the report file, None if there is none.
         stdout: What the agent printed.
         counts: Whether an object would be a report of this dispatch.
+        several: What is said of two such objects.
     """
     if file_bytes is not None and file_bytes.strip():
         return decode_object(file_bytes)
@@ -57,11 +64,21 @@ def extract_report(
     found = objects.pop()
     others = (value for value in objects if not isinstance(value, Malformed) and value != found)
     if not isinstance(found, Malformed) and any(counts(value) for value in others):
-        return Malformed(
-            "There were two different reports on stdout; write the one that counts to the file $REDFIRST_REPORT, or "
-            "print nothing else that could be taken for it."
-        )
+        return Malformed(several)
     return found
+
+
+def report_of_person(content: bytes, counts: Callable[[JsonObject], bool]) -> JsonObject | Malformed:
+    """Return the report in a file that a person hands in: the whole file, or as it would be taken from stdout.
+
+    What is JSON, or begins like it, is meant as a whole: a part of it is never taken for the report.
+    """
+    plain = content.removeprefix(codecs.BOM_UTF8)
+    whole = decode_object(plain)
+    if not isinstance(whole, Malformed) or plain.lstrip()[:1] in {b"{", b"["}:
+        return whole
+    found = extract_report(None, content, counts, several="There are two different reports in it; leave one.")
+    return whole if isinstance(found, Missing) else found
 
 
 def _objects(stdout: bytes) -> Iterator[bytes]:

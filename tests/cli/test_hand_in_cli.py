@@ -345,7 +345,7 @@ def test_a_report_that_is_wrong_is_not_handed_in(
 def test_a_report_may_say_more_than_the_word_that_decides(repository: Repository, tmp_path: Path) -> None:
     lay_out(repository)
     report = tmp_path / "report.json"
-    report.write_text('{"result": "INCOMPLETE", "blocking_issue": "no seam"}')
+    report.write_text('So:\n```json\n{"result": "INCOMPLETE",\n "blocking_issue": "no seam"}\n```\n')
     assert hand_in("--report", str(report))["report"]["blocking_issue"] == "no seam"
 
 

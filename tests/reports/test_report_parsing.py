@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.reports.decode import MAX_BYTES, JsonObject, Malformed, Missing, decode_object
 from pipeline.reports.drafts import PlanReport, SplitReport
 from pipeline.reports.kinds import KINDS, report_schema, report_type
-from pipeline.reports.parse import extract_report, is_report, parse_report
+from pipeline.reports.parse import extract_report, is_report, parse_report, report_of_person
 from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitReview
 from pipeline.reports.work import NotTestable, ReadyTests
 from pipeline.routing.vocabulary import Question, Role
@@ -493,3 +493,27 @@ def test_what_is_no_report_or_the_same_one_makes_nothing_ambiguous(log: bytes) -
 def test_a_megabyte_of_json_lines_is_looked_through_quickly() -> None:
     log = b"".join(b'{"n": %d}\n' % number for number in range(80_000))
     assert extract_report(None, log + b'{"verdict": "BLOCK"}\n', review) == {"verdict": "BLOCK"}
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ('\ufeff{"a": 1}', {"a": 1}),
+        ('Here it is:\n\n```json\n{\n  "a": {"b": 1}\n}\n```\n', {"a": {"b": 1}}),
+        ('\x1b[32m{"a": 1}\x1b[0m\n', {"a": 1}),
+        ('```\n{"a": 1}\n```\n```\n{"a": 2}\n```\n', "There are two different reports in it; leave one."),
+        ('{"a": [\n{"b": 1}\n', "The report is not JSON: "),
+        ('\ufeff{"a": x\n{"b": 1}\n', "The report is not JSON: "),
+        ('[\n{"a": 1},\n{"a": 2}\n]', "The report must be one JSON object"),
+        ("COMPLETE", "The report is not JSON: "),
+        ("", "The report is not JSON: "),
+    ],
+)
+def test_a_persons_file_is_read_as_stdout_is_and_a_part_of_it_is_no_report(content: str, found: object) -> None:
+    told = report_of_person(content.encode(), lambda _: True)
+    if isinstance(found, str):
+        assert isinstance(told, Malformed)
+        assert told.sentence.startswith(found)
+    else:
+        assert told == found
