@@ -186,6 +186,7 @@ def hand_in(desk: Desk, asked: Asked, content: dict[str, Any]) -> dict[str, Any]
     """
     human_report.check(desk, asked, content)
     difference = checked_files(desk, asked)
+    human_report.check_work(asked, content, difference)
     desk.put(desk.report, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     return _document(desk, asked, content, difference)
 

@@ -30,10 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pipeline.backends.desk import Asked, Desk
+    from pipeline.backends.layout import Difference
     from pipeline.reports.fields import Report
 
 _FINDING: Final = re.compile(r"^### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)$", re.MULTILINE)
 _BLOCKING: Final = ("BLOCK", "HIGH")
+_WORK: Final = ("implement", "stub", "seam")
+_EARLIER: Final = ("diagnosis", "measured", "candidate_patch")
+"""The artifacts of who is asked again: work can lie at the desk."""
 _ANSWERED: Final = ("review-plan", "review-split")
 """The kinds that answer the questions of a split, where there are tasks."""
 
@@ -99,13 +103,39 @@ def check(desk: Desk, asked: Asked, content: dict[str, Any]) -> None:
         [Fault(found.pointer, found.sentence)] if isinstance(found, Malformed) else _untrue(desk, asked, content, found)
     )
     if faults:
-        raise UserError(
-            f"Nothing was handed in. {faults[0].text.rstrip('.')}. Give a filled-in copy of "
-            f"{short(desk.template, os.environ)} with --report FILE.",
-            Reason.USAGE,
-            pointer=faults[0].pointer,
-            details={"dispatch": asked.dispatch},
-        )
+        how = f"Give a filled-in copy of {short(desk.template, os.environ)} with --report FILE."
+        raise _refusal(asked, faults[0], how)
+
+
+def check_work(asked: Asked, content: Mapping[str, Any], difference: Difference) -> None:
+    """Return when the report fits what was changed at the desk.
+
+    Raises:
+        UserError: it says that all is done, and nothing was.
+    """
+    if (fault := unchanged(asked, content, difference)) is not None:
+        raise _refusal(asked, fault)
+
+
+def _refusal(asked: Asked, fault: Fault, how: str = "") -> UserError:
+    said = f"Nothing was handed in. {fault.text.rstrip('.')}. {how}".rstrip()
+    return UserError(said, Reason.USAGE, pointer=fault.pointer, details={"dispatch": asked.dispatch})
+
+
+def unchanged(asked: Asked, content: Mapping[str, Any], difference: Difference) -> Fault | None:
+    """Return what is wrong with COMPLETE where nothing was done: it would cost a try.
+
+    What was asked before may have left work at the desk that is enough.
+    """
+    if content.get("result") != "COMPLETE" or asked.kind not in _WORK or not asked.write:
+        return None
+    if asked.reask or any(map(asked.artifact, _EARLIER)) or difference.changed or difference.removed:
+        return None
+    return Fault(
+        "/result",
+        "COMPLETE, and nothing is changed at the desk: that is no work, and would cost a try. Change what you may "
+        "change there, or say INCOMPLETE with `blocking_issue`, or CANNOT_PROCEED with `missing` (--give-up REASON).",
+    )
 
 
 def remarks(asked: Asked, content: Mapping[str, Any]) -> list[str]:

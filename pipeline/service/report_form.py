@@ -89,7 +89,9 @@ class ReportForm:
 
     def faults(self, filled: Filled) -> list[Fault]:
         """Return everything that keeps the report from counting."""
-        return filled.faults or human_report.faults_of(self.desk, self.asked, self.report(filled))
+        report = self.report(filled)
+        vain = human_report.unchanged(self.asked, report, self.difference)
+        return filled.faults or [*human_report.faults_of(self.desk, self.asked, report), *([vain] if vain else [])]
 
     def mark(self, text: str, filled: Filled, faults: list[Fault]) -> str:
         """Write each problem above its field, and return the form as it is opened again."""

@@ -251,6 +251,15 @@ def test_a_review_answers_for_what_it_is_asked_for_and_its_form_has_nothing_else
     assert hand_in("--report", str(report), cwd=again.files)["report"] == {"verdict": "ACCEPTABLE"}
 
 
+def test_work_that_was_done_before_is_complete_with_nothing_more(repository: Repository) -> None:
+    desk = lay_out(repository)
+    lay_rules(repository, desk, "app.py")
+    refused = "COMPLETE, and nothing is changed at the desk"
+    assert refused in message("--verdict", "COMPLETE")
+    lay_artifact(desk, "diagnosis", "# Diagnosis\n")
+    assert hand_in("--verdict", "COMPLETE")["changes"] == []
+
+
 def asked_at(desk: Desk) -> Asked:
     asked = desk.asked()
     assert asked is not None
@@ -265,6 +274,7 @@ def form_of(desk: Desk) -> str:
 def test_what_the_gate_would_refuse_costs_no_try(repository: Repository) -> None:
     desk = lay_out(repository)
     lay_rules(repository, desk, "app.py")
+    assert "COMPLETE, and nothing is changed at the desk" in message("--verdict", "COMPLETE")
     (desk.files / "app.py").write_text("a = 2\n")
     (desk.files / "test_app.py").write_text("x = 1\n")
     (desk.files / "kept.py").unlink()
