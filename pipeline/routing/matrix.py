@@ -56,7 +56,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SANITY, S.PRECONDITION, _rejected(), "harness", "bare repository, detached HEAD, branch is base, dirty tree ..."),
     Row(P.SANITY, S.BASELINE_IMPOSSIBLE, _rejected(Reason.BASELINE_IMPOSSIBLE), "harness", "the tests cannot be run at all"),
 
-    Row(P.ISSUE, S.CLAIMED, Goto(P.PLAN), "@pm", "status is Todo: claim it, set it to In Progress"),
+    Row(P.ISSUE, S.CLAIMED, Goto(P.PLAN), "@pm", "the issue was Todo; it is claimed, and a plan is wanted"),
     Row(P.ISSUE, S.NOT_FOUND, _rejected(Reason.ISSUE_NOT_FOUND), "@pm", "no such issue"),
     Row(P.ISSUE, S.NOT_TODO, _rejected(Reason.ISSUE_NOT_TODO), "@pm", "status is not Todo"),
     Row(P.ISSUE, S.DEPENDENCY_UNMET, _rejected(Reason.DEPENDENCY_UNMET), "@pm", "an issue that it depends on is not Done"),
@@ -64,27 +64,27 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.ISSUE, S.CLAIMED_ELSEWHERE, _rejected(Reason.CLAIMED_ELSEWHERE), "@pm", "another run holds the claim"),
 
     Row(P.PLAN, S.DRAFTED, Goto(P.REVIEW_PLAN), "orchestrator", "plan.md written"),
-    Row(P.PLAN, S.HYGIENE, Retry(P.PLAN, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
+    Row(P.PLAN, S.HYGIENE, Retry(P.PLAN, L.HYGIENE), "harness", "the draft broke rules that a program checks: it is drafted again, with the list"),
     Row(P.PLAN, S.BASELINE_IMPOSSIBLE, Goto(P.FAILURE), "harness", "tests that it names cannot be loaded as they are"),
     Row(P.PLAN, S.QUESTION, AskPerson(L.QUESTIONS), "orchestrator", "a person is asked, where `[gates] questions` allows it"),
 
     Row(P.REVIEW_PLAN, S.ACCEPTABLE, Goto(P.SPLIT), "@check, @simplify", "nothing must be fixed"),
-    Row(P.REVIEW_PLAN, S.CONVERGED, Goto(P.SPLIT), "@check, @simplify", "same findings twice: stop the loop, blockers on record"),
-    Row(P.REVIEW_PLAN, S.NEEDS_WORK, Retry(P.PLAN, L.PLAN_REVIEW), "@check, @simplify", "revise plan.md, review again"),
-    Row(P.REVIEW_PLAN, S.BLOCK, Retry(P.PLAN, L.PLAN_REVIEW), "@check", "revise plan.md on the finding, review again"),
+    Row(P.REVIEW_PLAN, S.CONVERGED, Goto(P.SPLIT), "@check, @simplify", "same findings twice: the reviews ended, blockers on record"),
+    Row(P.REVIEW_PLAN, S.NEEDS_WORK, Retry(P.PLAN, L.PLAN_REVIEW), "@check, @simplify", "the plan needs work: it is revised and reviewed again"),
+    Row(P.REVIEW_PLAN, S.BLOCK, Retry(P.PLAN, L.PLAN_REVIEW), "@check", "a finding blocks the plan: it is revised and reviewed again"),
     Row(P.REVIEW_PLAN, S.NOT_ASKED, Goto(P.SPLIT), "recipe", "the recipe asks nobody about the plan"),
 
     Row(P.SPLIT, S.DRAFTED, Goto(P.REVIEW_SPLIT), "orchestrator", "task files written"),
     Row(P.SPLIT, S.DRAFTED, NextTask(), "orchestrator", "fix tasks need no split review", Given.FIX_TASKS),
     Row(P.SPLIT, S.ONE_TASK, NextTask(), "harness", "the plan came with its task or tasks, reviewed with it"),
     Row(P.SPLIT, S.NOT_ASKED, NextTask(), "recipe", "the recipe has no split of its own: the plan came with its tasks"),
-    Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "dispatch hygiene: draft again with the list"),
+    Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "the draft broke rules that a program checks: it is drafted again, with the list"),
     Row(P.SPLIT, S.BASELINE_IMPOSSIBLE, Goto(P.FAILURE), "harness", "tests that it names cannot be loaded as they are"),
     Row(P.SPLIT, S.QUESTION, AskPerson(L.QUESTIONS), "orchestrator", "a person is asked, where `[gates] questions` allows it"),
 
     Row(P.REVIEW_SPLIT, S.ACCEPTABLE, NextTask(), "@check", "nothing must be fixed"),
-    Row(P.REVIEW_SPLIT, S.CONVERGED, NextTask(), "@check", "same findings twice: stop the loop, blockers on record"),
-    Row(P.REVIEW_SPLIT, S.NEEDS_WORK, Retry(P.SPLIT, L.SPLIT_REVIEW), "@check", "revise the split, review again"),
+    Row(P.REVIEW_SPLIT, S.CONVERGED, NextTask(), "@check", "same findings twice: the reviews ended, blockers on record"),
+    Row(P.REVIEW_SPLIT, S.NEEDS_WORK, Retry(P.SPLIT, L.SPLIT_REVIEW), "@check", "the split needs work: it is revised and reviewed again"),
     Row(P.REVIEW_SPLIT, S.BLOCK, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the plan does not decompose: back to the plan"),
     Row(P.REVIEW_SPLIT, S.NOT_ASKED, NextTask(), "recipe", "the recipe asks nobody about the split"),
 
@@ -99,9 +99,9 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.WRITE_TESTS, S.TESTS_KEPT, Goto(P.IMPLEMENT), "harness", "all it adds is tests: they pass over the code as it is, and notice faults put into it"),
     Row(P.WRITE_TESTS, S.TESTS_DOUBTFUL, JUDGE_TESTS, "harness", "they pass there, and one of them notices no fault, or none could be tried"),
     Row(P.WRITE_TESTS, S.UNNOTICED_FAULTS, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "they pass there, and none of them notices any fault"),
-    Row(P.WRITE_TESTS, S.NOT_TESTABLE, SIGN_OFF, "@test", "sign-off by @check"),
+    Row(P.WRITE_TESTS, S.NOT_TESTABLE, SIGN_OFF, "@test", "no test is possible, says @test: @check signs it off or does not"),
     Row(P.WRITE_TESTS, S.CHANGED_OLD_TEST, JUDGE_TESTS, "harness", "a test that existed was changed"),
-    Row(P.WRITE_TESTS, S.MISSING_SEAM, Retry(P.SEAM, L.SEAM), "@test", "@make adds the seam, then @test again"),
+    Row(P.WRITE_TESTS, S.MISSING_SEAM, Retry(P.SEAM, L.SEAM), "@test", "a test needs a seam: @make adds it, then @test again"),
     Row(P.WRITE_TESTS, S.ILLEGAL_RED, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "no change, or RED for an illegal reason"),
     Row(P.WRITE_TESTS, S.STRUCTURAL_ONLY, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "tests never reach the behaviour"),
     Row(P.WRITE_TESTS, S.RED_UNSTABLE, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "two runs disagree"),
@@ -110,7 +110,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.WRITE_TESTS, S.BLOCKED, DIAGNOSE, "@test", "cannot write the tests"),
 
     Row(P.CHECK_TESTS, S.ACCEPTABLE, Goto(P.IMPLEMENT), "@check", "the tests are accepted, or that there are none"),
-    Row(P.CHECK_TESTS, S.NEEDS_WORK, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "@test fixes, then forward"),
+    Row(P.CHECK_TESTS, S.NEEDS_WORK, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "the tests need work: @test mends them, then forward"),
 
     Row(P.SEAM, S.SEAM_DONE, Goto(P.WRITE_TESTS), "harness", "seam added, regression holds"),
     Row(P.SEAM, S.REGRESSION, SIGN_OFF, "harness", "the seam breaks a test"),
@@ -158,7 +158,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.INTEGRATE, S.RED_GONE, DIAGNOSE, "harness", "its tests are not RED over what was accepted meanwhile"),
 
     Row(P.FINAL_REVIEW, S.ACCEPTABLE, Goto(P.PUBLISH), "@check, @simplify", "nothing must be fixed"),
-    Row(P.FINAL_REVIEW, S.CONVERGED, Goto(P.PUBLISH), "@check, @simplify", "same findings twice: stop the loop, blockers on record"),
+    Row(P.FINAL_REVIEW, S.CONVERGED, Goto(P.PUBLISH), "@check, @simplify", "same findings twice: the reviews ended, blockers on record"),
     Row(P.FINAL_REVIEW, S.FIX, Retry(P.SPLIT, L.FINAL_REVIEW), "@check", "production and test findings become fix tasks"),
     Row(P.FINAL_REVIEW, S.COSMETIC, Retry(P.FINAL_REVIEW, L.COSMETIC), "@check", "our code applies an edit that keeps the syntax tree"),
     Row(P.FINAL_REVIEW, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "a plan or split finding: back to the plan"),
@@ -177,7 +177,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.FAILURE, S.HANDLED, Stop(Outcome.FAILED), "@pm", "issue back to Todo with a comment; the work is kept"),
     Row(P.FAILURE, S.HANDLER_FAILED, Stop(Outcome.FAILED, Reason.CLEANUP_NEEDED), "@pm", "what is left to clean up is listed"),
 
-    Row(P.GATE, S.APPROVED, Forward(), "a person", "go on"),
+    Row(P.GATE, S.APPROVED, Forward(), "a person", "it is approved"),
     Row(P.GATE, S.REJECTED_TO_PLAN, Retry(P.PLAN, L.HUMAN), "a person", "back to the plan with the feedback"),
     Row(P.GATE, S.REJECTED_TO_SPLIT, Retry(P.SPLIT, L.HUMAN), "a person", "back to the split with the feedback"),
     Row(P.GATE, S.REJECTED_TO_FIX, Retry(P.SPLIT, L.HUMAN), "a person", "the feedback becomes fix tasks"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, assert_never
 
 import pytest
@@ -250,3 +251,9 @@ def test_only_what_a_role_hands_in_ends_by_role() -> None:
 
 def test_the_numbers_beside_the_bounds() -> None:
     assert (DISPATCHES_PER_TASK, MAX_TASKS, MAX_FIX_TASKS) == (10, 12, 4)
+
+
+def test_a_row_is_told_as_a_reason_and_orders_nobody() -> None:
+    orders = {"claim", "draft", "go", "review", "revise", "set", "stop"}
+    told = {row.id: re.split(r"[,:;] ", row.says) for row in MATRIX}
+    assert {id_: parts for id_, parts in told.items() if any(part.split()[0] in orders for part in parts)} == {}
