@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pipeline.policy.area import Covering
 
 _WILDCARD: Final = re.compile(r"[*?\[]")
+_MAKE_NEEDS: Final = "to ask for it, answer INCOMPLETE or CANNOT_PROCEED with it in `needs`"
+_TEST_NEEDS: Final = "to ask for it, answer BLOCKED with it in `needs`"
 _TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__"})
 
 
@@ -243,7 +245,7 @@ def _refuse_by_kind(change: Change) -> Ruling | None:
 def _judge_production(change: Change, grants: tuple[Grant, ...], scope: TestScope) -> Ruling:
     if scope.covers(change.path):
         return refused("test-file", f"{change.path!r} is a test: this role never changes tests; escalate instead")
-    return _judge_named(change, grants, "task-file") or _refuse_unnamed(change, grants)
+    return _judge_named(change, grants, "task-file") or _refuse_unnamed(change, grants, _MAKE_NEEDS)
 
 
 def _judge_tests(change: Change, scope: TestScope) -> Ruling:
@@ -253,10 +255,10 @@ def _judge_tests(change: Change, scope: TestScope) -> Ruling:
     if change.kind is ChangeKind.MODIFIED and change.test_regions_only and not is_control(change.path):
         return Ruling(allowed=True, rule="test-region", why=f"{change.path!r} differs only inside its test regions")
     if change.kind is not ChangeKind.ADDED or is_control(change.path):
-        return _refuse_unnamed(change, scope.files)
+        return _refuse_unnamed(change, scope.files, _TEST_NEEDS)
     if scope.is_beside(change.path) and scope.takes(change.path):
         return Ruling(allowed=True, rule="beside-tests", why=f"{change.path!r} is new, beside the task's test files")
-    return _refuse_unnamed(change, scope.files)
+    return _refuse_unnamed(change, scope.files, _TEST_NEEDS)
 
 
 def _judge_named(change: Change, grants: tuple[Grant, ...], rule: str) -> Ruling | None:
@@ -270,7 +272,7 @@ def _judge_named(change: Change, grants: tuple[Grant, ...], rule: str) -> Ruling
     return Ruling(allowed=True, rule=rule, why=why)
 
 
-def _refuse_unnamed(change: Change, grants: tuple[Grant, ...]) -> Ruling:
+def _refuse_unnamed(change: Change, grants: tuple[Grant, ...], needs: str) -> Ruling:
     path = change.path
     listed = ", ".join(f"{grant.path} ({grant.action})" for grant in grants) or "none"
     if change.kind is ChangeKind.DELETED:
@@ -278,7 +280,7 @@ def _refuse_unnamed(change: Change, grants: tuple[Grant, ...]) -> Ruling:
     if any(path in {grant.path, grant.from_path} for grant in grants):
         return refused("action-not-named", f"{path!r} was {change.kind}, but the task allows: {listed}")
     if is_control(path):
-        return refused("control-file", f"{path!r} controls tests or builds; ask for it in `needs`, with the reason")
+        return refused("control-file", f"{path!r} controls tests or builds; {needs}, with the reason")
     regions = f". In its test modules you may change it, but {change.region_fault}" if change.region_fault else ""
-    why = f"{path!r} was {change.kind}, but the task names only: {listed}; use `needs`{regions}"
+    why = f"{path!r} was {change.kind}, but the task names only: {listed}; {needs}{regions}"
     return refused("outside-task", why)

@@ -36,7 +36,10 @@ def test_make_may_modify_a_file_that_the_task_names() -> None:
 def test_make_may_not_touch_a_file_that_the_task_does_not_name() -> None:
     ruling = by_make(Change("src/other.py", MODIFIED))
     assert (ruling.allowed, ruling.rule) == (False, "outside-task")
-    assert "src/app.py (modify)" in ruling.why
+    assert ruling.why.endswith(
+        "src/app.py (modify); to ask for it, answer INCOMPLETE or CANNOT_PROCEED with it in `needs`"
+    )
+    assert by_test(Change("src/other.py", MODIFIED)).why.endswith("; to ask for it, answer BLOCKED with it in `needs`")
 
 
 @pytest.mark.parametrize(
