@@ -25,6 +25,8 @@ from pipeline.config.folders import short
 from pipeline.policy.characters import visible
 from pipeline.reports.forms import blanks
 from pipeline.reports.kinds import report_schema
+from pipeline.reports.taskfile import parse_task_md
+from pipeline.reports.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,7 +112,7 @@ def _laid_out(job: AgentJob) -> tuple[Desk, Asked]:
         desk.artifacts.symlink_to(mount.source.resolve())
     reports = blanks(job.report_schema)
     desk.put(desk.prompt, _prompt(job, desk, asked, len(reports)))
-    desk.put(desk.template, json.dumps(_one_or_all(reports), indent=2, ensure_ascii=False) + "\n")
+    desk.put(desk.template, json.dumps(_one_or_all(_begun(reports, asked)), indent=2, ensure_ascii=False) + "\n")
     desk.ask(asked)
     (job.exchange / POINTER).write_text(str(desk.folder.resolve()), encoding="utf-8")
     return desk, asked
@@ -156,6 +158,18 @@ def _not_asked(document: Mapping[str, Any]) -> Iterator[str]:
     whole = report_schema(document["kind"], document["role"], document.get("question"))
     asked = document.get("report_schema", whole).get("properties", {})
     yield from (name for name in whole.get("properties", {}) if name not in asked)
+
+
+def _begun(reports: list[dict[str, object]], asked: Asked) -> list[dict[str, object]]:
+    """Return the templates with an entry for each criterion that is to be answered, as far as these are known."""
+    criteria: list[dict[str, object]] = [
+        {"task": one.task, "id": one.id, "met": None, "note": ""} for one in asked.to_answer
+    ]
+    if asked.kind == "write-tests":
+        tasks = [parse_task_md(file.read_text(encoding="utf-8")) for file in asked.artifact("task")]
+        ids = [one.id for task in tasks if isinstance(task, Task) for one in task.criteria]
+        criteria = [{"id": id_, "tests": [], "reason": ""} for id_ in ids]
+    return [{**each, "criteria": criteria} if criteria and "criteria" in each else each for each in reports]
 
 
 def _one_or_all(found: list[dict[str, object]]) -> object:

@@ -17,6 +17,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.reports.forms import deciding
+from pipeline.reports.schema_summary import entries
 from pipeline.routing.vocabulary import Role  # noqa: TC001  (typer reads it)
 from pipeline.service import human_answer
 from pipeline.service.earlier_try import came_back
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.backends.desk import Asked, Desk
 
 _DESK: Final = "desk: "
+_SEVERITY: Final = '"severity"'
 
 
 def desk(
@@ -86,5 +88,14 @@ def _brief(found: Desk, asked: Asked) -> str:
     word = deciding(asked.report_schema)
     if word is not None and word.words:
         lines.append(f"hand in: redfirst hand-in; the word that decides ({word.name}): {', '.join(word.words)}")
-    why = came_back(asked)
-    return "\n".join([*lines, "", human_answer.request_of(found).rstrip(), *([""] if why else []), *why])
+    why, told = came_back(asked), [human_answer.request_of(found).rstrip(), *_lists(asked)]
+    return "\n".join([*lines, "", *told, *([""] if why else []), *why])
+
+
+def _lists(asked: Asked) -> list[str]:
+    """Return what an entry of each list of the report looks like, for who fills in a copy of the template."""
+    shapes = entries(asked.report_schema)
+    lines = [f"* {name}: {shape}" for name, shape in shapes.items()]
+    if _SEVERITY in shapes.get("findings", ""):
+        lines += ["", "A BLOCK or HIGH finding without `evidence` counts as MEDIUM."]
+    return ["", "Entries of the report's lists (`?`: may be left out):", "", *lines] if lines else []

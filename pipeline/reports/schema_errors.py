@@ -74,8 +74,11 @@ def _fault_text(fault: ErrorDetails, place: tuple[str | int, ...], document: Jso
     match fault["type"]:
         case "missing":
             return "this key is required"
-        case "extra_forbidden":
-            return f"unknown key, accepted keys are {_words(keys_at(place[:-1], document, schema))}"
+        case "extra_forbidden" | "model_type" as sort:
+            is_unknown = sort == "extra_forbidden"
+            keys = _words(keys_at(place[:-1] if is_unknown else place, document, schema))
+            told = "unknown key" if is_unknown else f"found {_echo(fault['input'])}, accepted is an object"
+            return f"{told}, accepted keys are {keys}"
         case "union_tag_not_found":
             return "this key is required"
         case "union_tag_invalid":

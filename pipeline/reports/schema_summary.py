@@ -30,6 +30,19 @@ def shape(schema: Mapping[str, Any]) -> str:
     return "\n".join(_shape(schema, each) for each in alternatives(schema))
 
 
+def entries(schema: Mapping[str, Any]) -> dict[str, str]:
+    """Return the short form of an entry of each list of objects in a report, by the name of the list."""
+    found: dict[str, str] = {}
+    for each in alternatives(schema):
+        for name, part in each.get("properties", {}).items():
+            if part.get("type") != "array":
+                continue
+            entry = resolved(schema, part["items"])
+            if entry.get("type") == "object":
+                found[name] = _object(schema, entry)
+    return found
+
+
 def _shape(schema: Mapping[str, Any], part: Mapping[str, Any]) -> str:
     if "$ref" in part:
         return _shape(schema, schema["$defs"][part["$ref"].removeprefix("#/$defs/")])

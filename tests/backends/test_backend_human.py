@@ -19,6 +19,8 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.policy.scope import ChangeKind
 from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
+from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Role
 from pipeline.views.view import ShadowView
 
@@ -46,6 +48,7 @@ class Slot:
     folder: Path
     base: Callable[[Path], None] = fill
     said: list[str] = field(default_factory=list[str])
+    artifacts: dict[str, str] = field(default_factory=dict[str, str])
     number: int = 0
 
     def __post_init__(self) -> None:
@@ -72,7 +75,12 @@ class Slot:
             "attempt": 1,
             "write": [{"path": "app.py", "action": "modify"}],
             "reask": changes.pop("reask", None),
+            **changes.pop("facts", {}),
         }
+        for name, text in self.artifacts.items():
+            folder = exchange.parent / "artifacts" / name
+            folder.mkdir(parents=True)
+            (folder / f"{name}.md").write_text(text)
         mount = self.view.mount
         settings: dict[str, Any] = {
             "box": NoBox(),
@@ -340,3 +348,22 @@ def test_a_name_that_is_no_text_is_taken_over_as_it_is(slot: Slot) -> None:
     assert (slot.view.host / name).read_text() == "x"
     result = slot.play(lambda desk: os.mkfifo(desk / (name + "2")), DONE, reask="again")
     assert "odd-\\udcff2" in (result.complaint or "")
+
+
+def test_the_criteria_that_are_to_be_answered_stand_in_the_template(tmp_path: Path) -> None:
+    slot = Slot(tmp_path)
+    asked = {"kind": "review-result", "role": "check", "to_answer": [{"task": "1", "id": "C2", "text": "b"}]}
+    slot.play(None, {"verdict": "ACCEPTABLE"}, report_schema=report_schema("review-result", Role.CHECK), facts=asked)
+    begun = json.loads(slot.desk.template.read_text())
+    assert begun["criteria"] == [{"task": "1", "id": "C2", "met": None, "note": ""}]
+
+
+def test_the_criteria_of_a_task_stand_in_the_template_of_its_tests(tmp_path: Path) -> None:
+    slot = Slot(tmp_path)
+    body = "# Task 1\n\n## Acceptance Criteria\n\n- [ ] C1: a\n- [ ] C2: b\n"
+    slot.artifacts["task"] = task_md(Task(id="1", title="t", files=(), test_files=(), body=body))
+    schema = report_schema("write-tests", Role.TEST)
+    slot.play(None, DONE, report_schema=schema, facts={"kind": "write-tests", "role": "test"})
+    ready, *others = json.loads(slot.desk.template.read_text())
+    assert ready["criteria"] == [{"id": id_, "tests": [], "reason": ""} for id_ in ("C1", "C2")]
+    assert not any("criteria" in each for each in others)

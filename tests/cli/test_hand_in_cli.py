@@ -325,7 +325,7 @@ def test_a_run_that_asks_nobody_at_the_moment_is_told_to_be_at_work(repository: 
     assert told["message"].startswith(
         "Nobody is asked at the moment: run-GAL-1 is at work at sanity (phase 1): the tests before any change."
     )
-    assert told["safe_next_actions"] == ["redfirst show run-GAL-1", "redfirst desk run-GAL-1"]
+    assert told["safe_next_actions"] == ["redfirst desk run-GAL-1"]
 
 
 @pytest.mark.parametrize(
@@ -721,14 +721,19 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     why = "It came back:\n  Diagnosis\n  round() takes half a cent\n  to the even neighbour.\n"
     assert desk_command("GAL-1").stdout == f"{told}\n{why}"
     assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
-    assert told.endswith(
+    request = (
         "# What is asked: implement\n\nMake `A task` in `../PROMPT.md`.\n\n* a: one two three\n\n# This request: x\n"
     )
+    assert f"{request}\nEntries of the report's lists (`?`: may be left out):\n\n* " in told
+    assert '* needs: {"path": text, "action"?: "modify" | "create" | "delete", "why"?: text}\n' in told
+    assert "counts as MEDIUM" not in told
     assert "the word that decides (result): COMPLETE, " in told
-    reviewer = lay_out(repository, Role.CHECK, "review-plan", number=4)
-    reviewer.put(reviewer.prompt, f"who you are\n\n{asked}")
-    said = desk_command("--role", "check").stdout
-    assert all(word in said.partition("(verdict): ")[2] for word in ("ACCEPTABLE", "NEEDS WORK", "BLOCK"))
+    review = lay_out(repository, Role.CHECK, "review-plan", number=4)
+    review.put(review.prompt, asked)
+    told = desk_command("--role", "check").stdout
+    assert '\n* findings: {"severity"?: "BLOCK" | "HIGH" | "MEDIUM" | "LOW", ' in told
+    assert told.endswith("A BLOCK or HIGH finding without `evidence` counts as MEDIUM.\n")
+    assert all(word in told.partition("(verdict): ")[2] for word in ("ACCEPTABLE", "NEEDS WORK", "BLOCK"))
     several = desk_command()
     assert several.returncode == 2
     assert "  - redfirst desk run-GAL-1 --role check\n" in several.stderr

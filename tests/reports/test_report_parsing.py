@@ -495,6 +495,14 @@ def test_a_megabyte_of_json_lines_is_looked_through_quickly() -> None:
     assert extract_report(None, log + b'{"verdict": "BLOCK"}\n', review) == {"verdict": "BLOCK"}
 
 
+def test_what_should_be_an_object_is_told_its_keys() -> None:
+    told = parse_report("write-tests", Role.TEST, None, {"verdict": "TESTS_READY", "tests": ["test_a"]})
+    assert isinstance(told, Malformed)
+    assert told.sentence.endswith(
+        'found "test_a", accepted is an object, accepted keys are id, expected, origin, reason.'
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "found"),
     [
