@@ -121,7 +121,7 @@ def _refuse_at_work(folders: list[Path]) -> None:
         f"Nobody is asked at the moment: {'; '.join(map(_at_work, folders))}. When a person is asked, show and the "
         "terminal of the run say so; ask again then.",
         Reason.USAGE,
-        actions=tuple(f"redfirst {what}" for each in folders for what in (f"show {each.name}", f"desk {each.name}")),
+        actions=tuple(f"redfirst desk {each.name}" for each in folders),
     )
 
 
