@@ -165,7 +165,7 @@ def test_any_end_of_an_id_runs_that_test_and_a_wrong_one_is_told_with_those_near
         done = subprocess.run(argv, cwd=root / folder, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
-    one = {"over": [{**PYTEST, "argv": argv}], "folder": "a"}
+    one: dict[str, Any] = {"over": [{**PYTEST, "argv": argv}], "folder": "a"}
     for selector, count, more in (
         ("test_case", 2, {}),
         ("test_a.py::test_case[2]", 1, {}),
