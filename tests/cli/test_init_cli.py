@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import stat
+import subprocess
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -206,8 +207,22 @@ def test_the_tracker_is_made_only_where_there_is_none(project: Project) -> None:
     assert project.document("issue", "lint")["ok"]
     filed = project.redfirst("issue", "new", "--id", "NEW-1", "--title", "First")
     assert filed.stdout.strip() == "NEW-1"
-    command = filed.stderr.strip().splitlines()[-1]
-    assert command.startswith("  git add -- TODO/")
+
+
+@pytest.mark.slow
+def test_the_command_that_new_prints_commits_what_it_filed_and_nothing_else(project: Project) -> None:
+    project.write({"greet.py": "not = 'mine to commit'\n"})
+    project.git("add", "greet.py")
+    filed = project.redfirst("issue", "new", "--id", "NEW-1", "--title", "First")
+    command = filed.stderr.splitlines()[-1]
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=project.root, env=project.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    committed = project.git("show", "--name-only", "--format=", "HEAD").split()
+    assert "TODO/NEW-1.md" in committed
+    assert all(path.startswith("TODO/") for path in committed)
+    assert project.git("status", "--porcelain") == "M  greet.py"
 
 
 def test_people_need_no_product_and_no_trust(project: Project) -> None:

@@ -24,6 +24,10 @@ STANDING: Final = "where one stands, from tests/cli/test_standing_cli.py; other 
 
 UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "runs/landed.py": {"git push {} {}": "it goes to a remote; tests/e2e/test_remote_base.py pushes to one"},
+    "cli/issue_new.py": dict.fromkeys(
+        ("git add", "git commit -m {}"),
+        "one command with the paths of what was filed: tests/cli/test_init_cli.py types it",
+    ),
     "service/conventions.py": {"redfirst config show": "cli/init.py says the same, and is typed"},
     "cli/standing.py": dict.fromkeys(
         (
