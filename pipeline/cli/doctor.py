@@ -29,6 +29,10 @@ def doctor(
     agents: Annotated[
         bool, typer.Option("--agents", help="Also start the agents that are installed: version, box, configuration.")
     ] = False,
+    tests: Annotated[
+        bool,
+        typer.Option("--tests", help="Also run all tests of HEAD in the box, and what fails there outside of it."),
+    ] = False,
     as_document: AsDocument = False,
 ) -> None:
     """Check git, the repository, the sandbox, the tests, configuration and agents; exit code 2 when a run is blocked.
@@ -36,10 +40,16 @@ def doctor(
     The tests of HEAD are collected as a run does it, in the box, for a minute at most, and only where nothing needs
     trust. Nothing is changed and the network is not used; with --agents, model servers are looked for on this machine.
 
+    With --tests all of them run in the box, after the setup and with the time that a run gives them. Those that fail
+    there run once more on this machine, in a copy, with your variables and network: that is code of the repository, and
+    the flag is your word for it. What passes there and not in the box is named, with the first error.
+
     Examples:
       redfirst doctor
 
       redfirst doctor --agents
+
+      redfirst doctor --tests
     """
     import os  # noqa: PLC0415  (imports of the check-up are not on the path of --help)
     import sys  # noqa: PLC0415  (the same)
@@ -48,10 +58,16 @@ def doctor(
 
     import anyio  # noqa: PLC0415  (the same)
 
+    from pipeline.cli.status_line import Beating  # noqa: PLC0415  (the same)
     from pipeline.service.doctor import checkup  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    document = anyio.run(partial(checkup, agents=agents), Path.cwd(), os.environ)
+    beating = Beating("doctor") if tests else None
+    check = partial(checkup, agents=agents)
+    if beating is None:
+        document = anyio.run(check, Path.cwd(), os.environ)
+    else:
+        document = anyio.run(beating.during, check, Path.cwd(), os.environ, beating)
     if as_document:
         print_document(document)
     else:

@@ -1,7 +1,8 @@
 """Runs tests that fail in the box once more outside of it, on the user's own terms: what differs is the box's doing.
 
 That starts code of the repository on this machine, with the user's variables and network. So it is done only where the
-user asks for it (`[toolchains] outside`), only for tests that failed in the box, in a copy, and for a bounded time.
+user asks for it (`[toolchains] outside`, `doctor --tests`), only for tests that failed in the box, in a copy, and for a
+bounded time.
 """
 
 from __future__ import annotations
@@ -66,20 +67,21 @@ async def passing_outside(ctx: MeasurementContext, tree: str, failed: Collection
 
 def difference(baseline: Observation, found: Collection[str]) -> str:
     """Return in words which tests fail in the box alone, and with what the first of them does."""
-    return f"{_how_many(found)} in the box alone: {_which(baseline, found)}"
+    return f"{_how_many(found)} in the box alone: {which(baseline, found)}"
 
 
 def untried(baseline: Observation, failed: Collection[str]) -> str:
     """Return in words which tests fail in the box, where nobody has asked what they do outside of it."""
-    whether = "whether they pass outside of it, [toolchains] outside = true finds out"
-    return f"{_how_many(failed)} in the box before any change: {_which(baseline, failed)}; {whether}"
+    whether = "whether they pass outside of it, redfirst doctor --tests finds out, or [toolchains] outside = true"
+    return f"{_how_many(failed)} in the box before any change: {which(baseline, failed)}; {whether}"
 
 
 def _how_many(tests: Collection[str]) -> str:
     return f"{counted(len(tests), 'test')} fail{'s' if len(tests) == 1 else ''}"
 
 
-def _which(baseline: Observation, tests: Collection[str]) -> str:
+def which(baseline: Observation, tests: Collection[str]) -> str:
+    """Return the names of tests that fail in the box, and with what the first of them does."""
     first = baseline.records[min(tests)]
     raised = first.fault.chain[0] if first.fault is not None else None
     error = f"{raised.kind}: {raised.message}" if raised is not None else first.reason or str(first.outcome)

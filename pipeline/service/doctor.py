@@ -22,7 +22,7 @@ from pipeline.runs.uncommitted import listed, uncommitted
 from pipeline.runs.unfit import refuse_hidden, refuse_ignored, refuse_unusable
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.doctor_agents import asked_roles, check_agents
-from pipeline.service.doctor_collection import check_collection
+from pipeline.service.doctor_collection import check_collection, check_whole_run, not_run
 from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.service.doctor_tests import check_tests
 from pipeline.service.installed import agent_lines
@@ -47,12 +47,15 @@ _LITTLE: Final = 1024 * _MIB
 _TOO_LITTLE: Final = 100 * _MIB
 
 
-async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = False) -> DoctorDocument:
+async def checkup(
+    here: Path, environ: Mapping[str, str], say: Callable[[str], None] | None = None, *, agents: bool = False
+) -> DoctorDocument:
     """Return what was found.
 
     Args:
         here: The folder the user stands in.
         environ: The user's environment.
+        say: Run all tests of HEAD in the box, and those that fail there outside of it; it is told of the progress.
         agents: Also start the agents that are installed: their version, and whether the box holds them.
     """
     checks = [_git_version(environ)]
@@ -78,8 +81,13 @@ async def checkup(here: Path, environ: Mapping[str, str], *, agents: bool = Fals
         if may_ask:
             found, ready = await check_tests(repository, loaded, environ)
             checks += found
-            if ready and trusted.status == "ok" and repository.resolve("HEAD") is not None:
-                checks += await check_collection(repository, loaded.config, environ)
+            may_start = trusted.status == "ok" and repository.resolve("HEAD") is not None
+            if say is None:
+                checks += await check_collection(repository, loaded.config, environ) if ready and may_start else []
+            elif may_start and all(check.status != "fail" for check in found):  # what is missing, a run makes, too
+                checks += await check_whole_run(repository, loaded.config, environ, say)
+            else:
+                checks.append(not_run("mend first what is said above"))
         else:
             message = "not looked for: that would start what the repository asks for, which you have not allowed"
             checks.append(Check(id="tests", status="warn", message=message, same_as="trust"))

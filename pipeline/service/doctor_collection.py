@@ -1,8 +1,8 @@
-"""Checks whether the tests of HEAD can be collected: what a run would find out in its first step.
+"""Checks whether the tests of HEAD can be collected, or runs all of them: what a run would find out in its first step.
 
-They are collected in the same box, by the same toolchain, from the same copy as there; none of them is run, unless the
-user lets what fails in the box run outside of it (`[toolchains] outside`): then both are done once. It is
-asked only where the repository wants no trust that it does not have, since collecting runs its code.
+That is done in the same box, by the same toolchain, from the same copy as there. They are only collected, unless the
+user asks for more: with `doctor --tests`, or where `[toolchains] outside` is set, they run, and those that fail run
+once more outside of the box. Nothing is asked while the repository lacks a trust that it wants: it runs its code.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ import anyio
 from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
-from pipeline.evidence.compare import failing
+from pipeline.evidence.compare import failing, passed
 from pipeline.evidence.observation import RunState
 from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
+from pipeline.measure.baseline import flaky
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline, uncollected
-from pipeline.measure.outside import MEND, difference, passing_outside
-from pipeline.progress import counted
+from pipeline.measure.old_tests.unprotected import named
+from pipeline.measure.outside import MEND, difference, passing_outside, which
+from pipeline.progress import counted, duration
 from pipeline.service.doctor_document import Check
 from pipeline.service.verification_ports import lent_context
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from pipeline.config.model import Config
     from pipeline.evidence.observation import Observation
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 LIMIT_S: Final = 60.0
 """So long a toolchain may take to collect; a run gives it `timeout_s`."""
 _ID: Final = "collection"
+_FLAG: Final = "redfirst doctor --tests"
 _MEND: Final = "start the tests of a fresh checkout by hand, and mend what they say"
 
 
@@ -51,51 +54,99 @@ async def check_collection(
         environ: The user's environment.
         limit_s: How long each toolchain may take.
     """
+
+    async def collected(lab: VerificationContext, tree: str) -> list[Check]:
+        tables = [config.toolchains.settings_of(each.name) for each in projects_in(lab.toolchain)]
+        first = next((table.setup for table in tables if table.setup is not None), None)
+        if first is not None:
+            message = f"not tried: a run collects the tests after its setup: {' '.join(first)}"
+            return [_check("warn", message, f"{_FLAG} starts it, and the tests after it")]
+        began = anyio.current_time()
+        await lab.prepare(tree)
+        seen = await measure(lab, tree, Selection.nothing(), what="collecting the tests of HEAD")
+        seconds = anyio.current_time() - began
+        if seen.state is RunState.TIMED_OUT and any(table.timeout_s > limit_s for table in tables):
+            message = f"not known: collecting the tests took longer than {limit_s:g} s; a run gives them timeout_s"
+            return [_check("warn", message, f"{_FLAG} gives them as long, too")]
+        alone = await _run_whole(lab, tree) if config.toolchains.outside and seen.records else []
+        return [_seen(repository, seen, seconds), *alone[-1:]]
+
+    return await _asked(repository, _bounded(config, limit_s), environ, _in_silence, collected) or []
+
+
+async def check_whole_run(
+    repository: Repository, config: Config, environ: Mapping[str, str], say: Callable[[str], None]
+) -> list[Check]:
+    """Return what all tests of HEAD do in the box, and what those that fail there do outside of it.
+
+    Whoever asks for it permits the latter, as `[toolchains] outside` does; the toolchain's own time limit counts.
+
+    Args:
+        repository: As in `check_collection`.
+        config: The same.
+        environ: The same.
+        say: Is told of the progress.
+    """
+    permitted = config.toolchains.model_copy(update={"outside": True})
+    found = await _asked(repository, config.model_copy(update={"toolchains": permitted}), environ, say, _run_whole)
+    return [not_run("there is no box here that they could fail in")] if found is None else found
+
+
+def not_run(why: str) -> Check:
+    """Return what is said where all tests were to run, and do not."""
+    return _check("warn", f"the tests of HEAD were not run: {why}", id_="box")
+
+
+async def _asked(
+    repository: Repository,
+    config: Config,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    ask: Callable[[VerificationContext, str], Awaitable[list[Check]]],
+) -> list[Check] | None:
+    """Return what the tree of HEAD is asked for; None where there is no box: a check-up runs nothing without one."""
     try:
         box = await open_box(config.sandbox.value)
     except UserError:
-        return []
-    if isinstance(box, NoBox):  # it would run the repository's code on this machine, for a mere check-up
-        return []
+        return None
+    if isinstance(box, NoBox):
+        return None
     try:
-        with lent_context(repository, _bounded(config, limit_s), box, environ, lambda _: None) as lab:
-            tables = [config.toolchains.settings_of(each.name) for each in projects_in(lab.toolchain)]
-            first = next((table.setup for table in tables if table.setup is not None), None)
-            if first is not None:
-                message = f"not tried: a run collects the tests after its setup: {' '.join(first)}"
-                return [_check("warn", message, "start that command once in a fresh checkout, and the tests there")]
-            tree = repository.tree_of("HEAD")
-            began = anyio.current_time()
-            await lab.prepare(tree)
-            seen = await measure(lab, tree, Selection.nothing(), what="collecting the tests of HEAD")
-            seconds = anyio.current_time() - began
-            alone = await _in_the_box_alone(lab, tree) if config.toolchains.outside and seen.records else []
+        with lent_context(repository, config, box, environ, say) as lab:
+            return await ask(lab, repository.tree_of("HEAD"))
     except UnmeasurableError as error:
         return [_check("fail", str(error), _MEND)]
     except UserError as error:
         return [_check("fail", error.message, "; ".join(error.actions))]
-    if seen.state is RunState.TIMED_OUT and any(table.timeout_s > limit_s for table in tables):
-        message = f"not known: collecting the tests took longer than {limit_s:g} s; a run gives them timeout_s"
-        return [_check("warn", message, "start the tests once, and see how long they take")]
-    return [_seen(repository, seen, seconds), *alone]
 
 
-async def _in_the_box_alone(lab: VerificationContext, tree: str) -> list[Check]:
-    """Return what the whole suite shows in the box, and its failing tests outside: the user asks for that.
+async def _run_whole(lab: VerificationContext, tree: str) -> list[Check]:
+    """Return how many tests pass and fail in the box, and last which of them fail there alone.
 
     Raises:
         UnmeasurableError: the tests could not be started.
     """
-    seen = await measure(lab, tree, what="the tests of HEAD")
-    if seen.state is not RunState.COMPLETE:
-        message = f"not known: the tests of HEAD did not come to their end in the box: {seen.detail}"
-        return [_check("warn", message, "a run gives them timeout_s", "box")]
-    failed = [entry for entry in failing(seen) if entry in seen.records]
-    alone = await passing_outside(lab, tree, failed)
+    began = anyio.current_time()
+    await lab.prepare(tree)
+    seen = await measure(lab, tree, what="all tests of HEAD, in the box")
+    if (why := no_baseline(lab.repository, seen)) is not None:
+        return [_check("fail", why, _MEND)]
+    varying = await flaky(lab, tree, seen)
+    failed = [entry for entry in failing(seen) if entry in seen.records and entry not in varying]
+    alone = await passing_outside(lab, tree, failed) or ()
+    took = duration(anyio.current_time() - began)
+    counts = [f"{sum(map(passed, seen.records.values()))} pass", f"{len(failed)} fail"]
+    counts += [f"{len(varying)} vary: {named(sorted(varying))}"] if varying else []
+    message = f"{counted(len(seen.records), 'test')} of HEAD in the box: {', '.join(counts)} ({took})"
+    if seen.collection_errors:
+        message = f"{message}; {uncollected(lab.repository, seen)}"
+    ran = _check("warn" if seen.collection_errors or not seen.records else "ok", message)
+    everywhere = [entry for entry in failed if entry not in alone]
+    also = f"; outside of it fails, too: {which(seen, everywhere)}" if everywhere else ""
     if not alone:
-        return [_check("ok", f"no test of HEAD fails in the box alone; {len(failed)} fail everywhere", id_="box")]
+        return [ran, _check("ok", f"no test of HEAD fails in the box alone{also}", id_="box")]
     too_many = len(alone) > lab.config.toolchains.may_differ
-    return [_check("fail" if too_many else "warn", difference(seen, alone), MEND, "box")]
+    return [ran, _check("fail" if too_many else "warn", f"{difference(seen, alone)}{also}", MEND, "box")]
 
 
 def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
@@ -104,10 +155,15 @@ def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
         message = "no test of HEAD is found; a run can begin so, and its first tests are the first"
         return _check("warn", message, "if there are tests, let the project's runner find them by their names")
     if why is None:
-        return _check("ok", f"{counted(len(seen.records), 'test')} of HEAD collected, in {seconds:.1f} s")
+        message = f"{counted(len(seen.records), 'test')} of HEAD collected, in {seconds:.1f} s; {_FLAG} runs them"
+        return _check("ok", message)
     if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out
         return _check("warn", uncollected(repository, seen), "mend it first: a run leaves these tests out")
     return _check("fail", why, _MEND)
+
+
+def _in_silence(_: str) -> None:
+    pass
 
 
 def _bounded(config: Config, limit_s: float) -> Config:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.evidence.compare import failing
 from pipeline.evidence.freeze import canonical
-from pipeline.languages.protocol import Selection
 from pipeline.measure import project_checks, setup
+from pipeline.measure.baseline import flaky
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
@@ -22,7 +22,6 @@ from pipeline.runs.worktree_include import include_ignored
 from pipeline.steps.evidence.records import BASELINE
 
 if TYPE_CHECKING:
-    from pipeline.evidence.observation import Observation
     from pipeline.steps.context import Context
 
 
@@ -50,8 +49,8 @@ async def run(ctx: Context) -> Event:
     why = no_baseline(ctx.repository, baseline)
     if why is not None:
         return _impossible(why)
-    flaky = await _flaky(ctx, baseline)
-    failed = [entry for entry in failing(baseline) if entry not in flaky and entry in baseline.records]
+    varying = await flaky(ctx, info.start_tree, baseline)
+    failed = [entry for entry in failing(baseline) if entry not in varying and entry in baseline.records]
     try:
         alone = await passing_outside(ctx, info.start_tree, failed)
     except UnmeasurableError as error:
@@ -63,8 +62,8 @@ async def run(ctx: Context) -> Event:
         "schema": "redfirst.baseline/1",
         "tree": info.start_tree,
         "command": list(baseline.command),
-        "failing": [entry for entry in failing(baseline) if entry not in flaky],
-        "flaky": sorted(flaky),
+        "failing": [entry for entry in failing(baseline) if entry not in varying],
+        "flaky": sorted(varying),
         "outcomes": {entry: str(record.outcome) for entry, record in baseline.records.items()},
         "failing_checks": known,
     }
@@ -92,13 +91,3 @@ def _closed(ctx: Context) -> tuple[str, ...]:
 
 def _impossible(why: str) -> Event:
     return Event(signal=Signal.BASELINE_IMPOSSIBLE, reason=Reason.BASELINE_IMPOSSIBLE, note=why)
-
-
-async def _flaky(ctx: Context, baseline: Observation) -> frozenset[str]:
-    """Return the failing ids that pass when they are run once more; a flaky baseline is recorded, not refused."""
-    red = frozenset(entry for entry in failing(baseline) if entry in baseline.records)
-    if not red:
-        return frozenset()
-    what = "the failing tests before any change again, may fail"
-    again = await measure(ctx, ctx.run.info.start_tree, Selection(ids=red), what=what)
-    return red - frozenset(failing(again))

@@ -161,6 +161,7 @@ PROGRAMS: Final = (".venv/bin/python", ".venv/bin/pytest", "node_modules/.bin/no
 COMMANDS: Final = (
     ("run", "GAL-1"),
     ("doctor",),
+    ("doctor", "--tests"),
     ("config", "show"),
     ("tdd", "check-green", "--base", "main"),
     ("tdd", "check-red", "--base", "main"),

@@ -65,6 +65,40 @@ def test_more_than_a_few_stop_the_run_before_anybody_is_paid(tmp_path: Path) -> 
     assert not [line for line in project.journal() if line["kind"] == "dispatch"]
 
 
+def test_doctor_tests_runs_all_of_them_and_what_fails_outside_of_the_box(tmp_path: Path) -> None:
+    project, mark = project_with(tmp_path, 2, '[toolchains.pytest]\nsetup = ["touch", "made-by-setup"]\n')
+    plain = {check["id"]: check for check in project.document("doctor")["checks"]}["collection"]
+    assert "redfirst doctor --tests" in plain["advice"]
+    assert not mark.exists()
+    seen = project.document("doctor", "--tests")
+    said = {check["id"]: check for check in seen["checks"]}
+    assert "4 tests of HEAD in the box: 1 pass, 3 fail (" in said["collection"]["message"]
+    assert (said["box"]["status"], seen["_code"]) == ("warn", 0)
+    told = said["box"]["message"]
+    assert told.startswith("2 tests fail in the box alone: tests/test_needs.py::test_needs_the_users_shell[0], ")
+    assert "the first with builtins.KeyError: 'SHOP_ENV'" in told
+    assert "; outside of it fails, too: tests/test_needs.py::test_fails_everywhere" in told
+    assert mark.exists()
+    assert "setup of pytest" in seen["_stderr"], "what is done is said while it lasts"
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_doctor_tests_runs_nothing_for_a_repository_that_is_not_trusted(tmp_path: Path) -> None:
+    project, mark = project_with(tmp_path, 1, "")
+    project.write({"redfirst.toml": "[toolchains]\noutside = true\n"})
+    project.commit()
+    said = {check["id"]: check for check in project.document("doctor", "--tests")["checks"]}
+    assert said["trust"]["status"] == "fail"
+    assert said["tests"]["same_as"] == "trust"
+    assert "box" not in said
+    assert not mark.exists()
+    project.write({"redfirst.toml": '[agents]\nnetwork = "open"\n'})
+    project.commit()
+    said = {check["id"]: check for check in project.document("doctor", "--tests")["checks"]}
+    assert said["box"]["message"] == "the tests of HEAD were not run: mend first what is said above"
+    assert not mark.exists()
+
+
 def test_nothing_runs_outside_unless_the_user_says_so(tmp_path: Path) -> None:
     project, mark = project_with(tmp_path, 4, "")
     assert "box" not in {check["id"] for check in project.document("doctor")["checks"]}
@@ -73,3 +107,4 @@ def test_nothing_runs_outside_unless_the_user_says_so(tmp_path: Path) -> None:
     told = " ".join(project.redfirst("explain", "GAL-1", "-v").stdout.split())
     assert "fail in the box before any change" in told, "that they fail is said all the same, and how to know more"
     assert "[toolchains] outside = true" in told
+    assert "redfirst doctor --tests" in told
