@@ -241,6 +241,9 @@ def main(argv: list[str]) -> int:
         sys.stdout.write("Nothing was run. Any end of an id that only one test has is enough.\n")
         return NO_RUNNER
     code = 0
+    # who sits at a terminal may want a debugger; else nothing waits for an answer
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    stdin = None if at_terminal else subprocess.DEVNULL
     for runner, chosen in zip(runners, shares, strict=True):
         if selectors and not chosen:
             continue
@@ -248,7 +251,7 @@ def main(argv: list[str]) -> int:
             where = f" (in {runner['folder']})" if runner["folder"] else ""
             sys.stdout.write(f"$ {' '.join(command)}{where}\n")
             sys.stdout.flush()
-            done = subprocess.run(command, cwd=runner["folder"] or ".", stdin=subprocess.DEVNULL, check=False)
+            done = subprocess.run(command, cwd=runner["folder"] or ".", stdin=stdin, check=False)
             code = code or done.returncode
             if chosen and runner["name"] == "pytest" and done.returncode == _NOT_FOUND:
                 _say_near(runner, chosen)
