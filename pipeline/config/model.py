@@ -168,7 +168,7 @@ class _Toolchains(Table):
     outside: Annotated[
         bool, Field(description="Run tests that fail in the box once more on this machine, to say what differs")
     ] = False
-    may_differ: Annotated[int, Field(ge=0, description="Tests that fail in the box alone, before a run stops")] = 3
+    may_differ: Annotated[int, Field(ge=0, description="Tests that fail in the box alone, before a run parks")] = 3
 
     def settings_of(self, name: str) -> Toolchain:
         """Return the table of a toolchain; for several (`pytest+cargo`) one with the sum of their time limits.

@@ -34,7 +34,7 @@ _KEPT: Final = 1_000_000
 
 
 async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object] | None = None) -> None:
-    """Run the setup command of each toolchain in use, unless this checkout has had it.
+    """Run the setup command of each toolchain in use, unless this checkout has had it; another command is run, too.
 
     It widens (it runs outside the box), so from a repository it counts only after `redfirst trust`.
 
@@ -48,7 +48,7 @@ async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object]
     for project, name in _prepared(projects_in(ctx.toolchain)):
         argv = ctx.config.toolchains.settings_of(project.name).setup
         done = ctx.checkout.root / f"setup-{quote(name, safe=' ')}.done"
-        if argv is None or done.exists():
+        if argv is None or _is_done(done, argv):
             continue
         what = f"setup of {name}: {' '.join(argv)}"
         ctx.say(f"    {what} ...")
@@ -57,8 +57,16 @@ async def run_once(ctx: MeasurementContext, keep: Callable[[str, bytes], object]
                 await _run(ctx, project.prepared_in, quote(name, safe=" "), argv, keep)
             finally:
                 ctx.checkout.seal()  # half an environment is not an agent's work either
-        write_atomic(done, f"{' '.join(argv)}\n")
+        write_atomic(done, _line(argv))
         ctx.say(f"    setup of {name}: done ({took})")
+
+
+def _is_done(done: Path, argv: Sequence[str]) -> bool:
+    return done.exists() and done.read_text(encoding="utf-8") == _line(argv)
+
+
+def _line(argv: Sequence[str]) -> str:
+    return f"{' '.join(argv)}\n"
 
 
 def _prepared(projects: Iterable[Project]) -> Iterator[tuple[Project, str]]:

@@ -62,6 +62,11 @@ def include_ignored(repository: Repository, place: Path) -> None:
     staging.rename(kept)
 
 
+def forget_ignored(place: Path) -> None:
+    """Remove the kept files, so that they are kept anew: only before anything is measured that counts."""
+    remove_tree(kept_ignored(place))
+
+
 def bring_ignored(repository: Repository, made: Path) -> None:
     """Copy the ignored files that the list of a new worktree names from the worktree that somebody stands in.
 

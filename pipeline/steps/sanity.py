@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.evidence.compare import failing
 from pipeline.evidence.freeze import canonical
-from pipeline.measure import project_checks, setup
+from pipeline.measure import kept_runs, project_checks, setup
 from pipeline.measure.baseline import flaky
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
@@ -18,15 +18,17 @@ from pipeline.progress import counted
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.preconditions import examine
-from pipeline.runs.worktree_include import include_ignored
+from pipeline.runs.worktree_include import forget_ignored, include_ignored
 from pipeline.steps.evidence.records import BASELINE
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
+_WHERE: Final = "What you set in your own configuration counts when you resume the run, what you commit in a new one"
+
 
 async def run(ctx: Context) -> Event:
-    """Return OK with the baseline as evidence, PRECONDITION, or BASELINE_IMPOSSIBLE."""
+    """Return OK with the baseline as evidence, PRECONDITION, BASELINE_IMPOSSIBLE, or ENV_BROKEN."""
     info = ctx.run.info
     try:
         start = ctx.start or examine(ctx.repository, ctx.issue, info.base_branch, ours=info.run_id)
@@ -56,7 +58,7 @@ async def run(ctx: Context) -> Event:
     except UnmeasurableError as error:
         return _impossible(f"outside of the box: {error}")
     if alone and len(alone) > ctx.config.toolchains.may_differ:
-        return _impossible(f"{difference(baseline, alone)}. {MEND}")
+        return _differing(ctx, f"{difference(baseline, alone)}. {MEND}. {_WHERE}")
     known = await project_checks.measure_checks(ctx, info.start_tree, over="the start, to compare with")
     document = {
         "schema": "redfirst.baseline/1",
@@ -87,6 +89,13 @@ def _closed(ctx: Context) -> tuple[str, ...]:
     first, why = next(iter(found.items()))
     more = f", and so do {counted(len(found) - 1, 'other file')}" if len(found) > 1 else ""
     return (f"no agent can change {first}, which {why}{more}",)
+
+
+def _differing(ctx: Context, why: str) -> Event:
+    """Return ENV_BROKEN, and forget what was measured and brought along: `resume` does it again, as it is mended."""
+    kept_runs.forget(ctx.checkout.root, ctx.run.info.start_tree)
+    forget_ignored(ctx.checkout.root)
+    return Event(signal=Signal.ENV_BROKEN, note=why)
 
 
 def _impossible(why: str) -> Event:

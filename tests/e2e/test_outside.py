@@ -1,7 +1,8 @@
-"""Tests that fail in the box alone: named with the first error where the user lets them run outside, too many stop."""
+"""Tests that fail in the box alone: named with the first error where the user lets them run outside, too many park."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,8 @@ import pytest
 
 @pytest.mark.parametrize("number", range({number}))
 def test_needs_the_users_shell(number):
-    pathlib.Path({mark!r}).touch() if os.environ.get("SHOP_ENV") else None
+    mark = pathlib.Path({mark!r})
+    mark.touch() if os.environ.get("SHOP_ENV") and mark.parent.is_dir() else None
     assert os.environ["SHOP_ENV"] == "test"
 
 
@@ -53,16 +55,28 @@ def test_a_few_that_differ_are_named_with_the_first_error(tmp_path: Path) -> Non
     assert project.git("status", "--porcelain") == ""
 
 
-def test_more_than_a_few_stop_the_run_before_anybody_is_paid(tmp_path: Path) -> None:
-    project, _ = project_with(tmp_path, 4, "[toolchains]\noutside = true\n")
+def test_more_than_a_few_park_the_run_before_anybody_is_paid_and_resume_measures_again(tmp_path: Path) -> None:
+    outside = "[toolchains]\noutside = true\n"
+    project, _ = project_with(tmp_path, 4, outside)
     said = {check["id"]: check for check in project.document("doctor")["checks"]}["box"]
     assert (said["status"], said["message"][:36]) == ("fail", "4 tests fail in the box alone: tests")
     done = project.run()
-    assert (done["outcome"], done["reason"]) == ("rejected", "baseline_impossible"), done["_stderr"]
+    assert (done["outcome"], done["reason"]) == ("parked", "environment"), done["_stderr"]
     assert "4 tests fail in the box alone: " in done["note"]
     assert "[toolchains.NAME] env" in done["note"]
     assert "may_differ" in done["note"]
     assert not [line for line in project.journal() if line["kind"] == "dispatch"]
+    again = project.document("resume", "run-GAL-1")
+    assert (again["outcome"], again["reason"]) == ("parked", "environment"), "nothing was mended"
+    mended = '[toolchains.pytest]\nenv = { SHOP_ENV = "test" }\nsetup = ["touch", "mended"]\n'
+    project.use_script(HONEST, outside + mended)
+    done = project.document("resume", "run-GAL-1")
+    assert done["outcome"] == "completed", done["_stderr"]
+    assert project.rows()[:2] == ["any/ENV_BROKEN", "any/ENV_BROKEN"]
+    assert "setup of pytest: done" in done["_stderr"], "another setup is run, too"
+    baseline = json.loads((project.run_folder() / "evidence" / "baseline.json").read_text())
+    assert baseline["failing"] == ["tests/test_needs.py::test_fails_everywhere"]
+    assert baseline["flaky"] == []
 
 
 def test_doctor_tests_runs_all_of_them_and_what_fails_outside_of_the_box(tmp_path: Path) -> None:
