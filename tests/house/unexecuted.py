@@ -83,6 +83,12 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "redfirst desk --print": "tests/cli/test_hand_in_cli.py types it in a shell",
         "redfirst hand-in": DESK,
     },
+    "measure/outside.py": {
+        "redfirst doctor --tests": "typed by tests/e2e/test_outside.py, in a repository whose tests fail in the box",
+    },
+    "service/doctor_collection.py": {
+        "redfirst doctor --tests": "typed by tests/e2e/test_outside.py, in a repository whose tests fail in the box",
+    },
     "cli/doctor.py": {
         "redfirst doctor --agents": 'said by doctor itself; the situation "configured" types it in the same repository',
         "redfirst {}": "the name of the program and its version",
