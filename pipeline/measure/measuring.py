@@ -139,6 +139,10 @@ def require_measurable(env: Environment, toolchain: Toolchain, paths: Iterable[s
         raise UnmeasurableError(why)
 
 
+def _tell_nobody(_: object) -> None:
+    pass
+
+
 async def measure(
     ctx: MeasurementContext,
     tree: str,
@@ -149,6 +153,7 @@ async def measure(
     warm: bool = False,
     what: str = "the tests",
     limit_s: float | None = None,
+    timed: Callable[[float], object] = _tell_nobody,
 ) -> Observation:
     """Return the observation of the tests of *tree*, run in a fresh copy.
 
@@ -162,6 +167,7 @@ async def measure(
         what: Which tests over which code, and what is expected of them, in words: told when it begins, and with what
             came of it and how long it took.
         limit_s: For one of many small measurements: no run takes longer, and it is neither told nor journalled.
+        timed: Is told how many seconds it took, without those in which other measurements were waited for.
 
     Raises:
         UnmeasurableError: the environment is broken (matrix 1, ENV_BROKEN).
@@ -176,7 +182,7 @@ async def measure(
     slower = TRACED if trace else 1
     cache = _cache(ctx, warm=warm)
     found = FoundInputs(ctx.checkout.root / FOUND, keeps=limit_s is None and (again or not trace))
-    say = ctx.say if limit_s is None else _say_nothing
+    say = ctx.say if limit_s is None else _tell_nobody
     say(f"    {what} ...")
 
     traces: list[Traces] = []
@@ -202,6 +208,7 @@ async def measure(
         with working_box(), ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext():
             observation = await of_all_or_chosen()
         seconds = ctx.progress.clock() - began
+    timed(seconds)
     observation = observation.model_copy(update=_traced(say, traces, observation))
     observation = redacted_observation(observation, ctx.secrets)
     projects = projects_in(ctx.toolchain)
@@ -221,10 +228,6 @@ async def measure(
     elif limit_s is None:
         kept_runs.keep(ctx.checkout.root, tree, observation, whole=whole)
     return observation
-
-
-def _say_nothing(_: str) -> None:
-    pass
 
 
 @contextlib.contextmanager

@@ -37,9 +37,8 @@ async def tdd_probed(ctx: VerificationContext, question: Question) -> TddDocumen
     judged = [test.id for test in green.tests]
     notes: list[str] = []
     if wanted.repeat > 1 and judged:
-        alone = await repeat(ctx, new, judged, wanted.repeat, first=seen)
-        unstable = alone.evidence.unstable
-        notes += [f"does not always pass: {entry}: {', '.join(ended)}" for entry, ended in unstable.items()]
+        again, _ = await repeat(ctx, new, judged, wanted.repeat, first=seen)
+        notes += [f"does not always pass: {entry}: {', '.join(ended)}" for entry, ended in again.unstable.items()]
     problems = await _reverted(ctx, question) if wanted.revert and judged else []
     passing = frozenset(entry for entry, record in seen.records.items() if passed(record))
     judges = Judges(frozenset(judged), passing) if judged else Judges(passing)

@@ -21,6 +21,7 @@ from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.probes.all_probes import Candidate, probes_of
+from pipeline.measure.probes.repeat import repeat
 from pipeline.measure.probes.words import probes_md
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports.tasks import Task
@@ -202,6 +203,38 @@ def test_what_was_measured_of_a_task_is_not_measured_again(tmp_path: Path) -> No
     assert found.reach is not None
     assert (found.reach.changed, found.reach.entering) == (("shop.py",), 1)
     assert f"as they were when RED was measured, over tree {red.tests_tree[:12]}" in probes_md("1", found)
+
+
+def test_what_others_measure_meanwhile_is_not_the_tests_time(tmp_path: Path) -> None:
+    """Faults are given a few times as long as the tests take: tasks side by side wait for each other's measurements."""
+    project = history(tmp_path, {"tests/test_shop.py": TEST}, {"shop.py": NEW})
+    with without_run(project) as lab:
+        tree, green = tree_of(lab, "HEAD"), seen(lab)
+        waits = anyio.Event()
+        lab.say = lambda _: waits.set()
+        held: list[float] = []
+        took: list[float] = []
+
+        async def others() -> None:
+            async with lab.copies.one_at_a_time:
+                began = anyio.current_time()
+                await waits.wait()
+                for _ in range(3):
+                    await measure(lab, tree, Selection(ids=frozenset({TEST_ID})), limit_s=60)
+                held.append(anyio.current_time() - began)
+
+        async def both() -> None:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(others)
+                await anyio.lowlevel.checkpoint()  # they come first
+                began = anyio.current_time()
+                _, alone = await repeat(lab, tree, {TEST_ID}, 2, first=green)
+                took.append(anyio.current_time() - began)
+                took.append(alone.seconds if alone is not None else -1)
+
+        anyio.run(both)
+    whole, seconds = took
+    assert 0 < seconds <= whole - held[0] / 2
 
 
 @pytest.mark.broad

@@ -77,9 +77,9 @@ async def probes_of(
     found, alone = ProbeEvidence(), None
     if wanted.repeat > 1:
         first, trace = candidate.observation, wanted.reach and bool(reaching)
-        alone = await repeat(ctx, candidate.tree, own, wanted.repeat, first=first, trace=trace)
-        found = found.model_copy(update={"repeated": alone.evidence})
-        if alone.evidence.unstable:
+        again, alone = await repeat(ctx, candidate.tree, own, wanted.repeat, first=first, trace=trace)
+        found = found.model_copy(update={"repeated": again})
+        if again.unstable:
             return found
         trees = (candidate.start, candidate.tree)
         others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation)
@@ -92,7 +92,7 @@ async def probes_of(
         if reverted is not None and reverted.problems:
             return found
     if wanted.reach:
-        traced = alone.alone if alone is not None else None
+        traced = alone.seen if alone is not None else None
         reached = await reach_probe(ctx, evidence.production, candidate.tree, reaching, layout, traced)
         found = found.model_copy(update={"reach": reached})
     if wanted.mutants:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import anyio
-
 from pipeline.evidence.compare import passes
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
@@ -31,24 +29,17 @@ _SURE = 3
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """What came of it, and the run of the tests by themselves, which others need not make again.
+class Alone:
+    """A run of tests by themselves, which others need not make again, and how many seconds it took."""
 
-    Args:
-        evidence: Which of them are unstable.
-        alone: That run; None where there was none.
-        seconds: How long it took.
-    """
-
-    evidence: RepeatEvidence
-    alone: Observation | None = None
-    seconds: float = 0.0
+    seen: Observation
+    seconds: float
 
 
 async def repeat(
     ctx: MeasurementContext, tree: str, ids: Collection[str], times: int, *, first: Observation, trace: bool = False
-) -> Repeated:
-    """Return the tests whose repeated runs on the same tree disagree.
+) -> tuple[RepeatEvidence, Alone | None]:
+    """Return the tests whose repeated runs on the same tree disagree, and the first run of all by themselves.
 
     Where they do, the tests in question are run once more by themselves: that tells a test that needs others
     before it from one that goes this way and that.
@@ -65,42 +56,33 @@ async def repeat(
     Raises:
         UnmeasurableError: the environment is broken.
     """
-    what = "the new tests over the new code again, must pass"
-    runs = [first]
+    runs, plain = [first], [first]
     traced: list[Observation] = []
-    alone, seconds = None, 0.0
+    took: list[float] = []
 
-    async def run(chosen: Collection[str], said: str, *, is_traced: bool = False) -> Observation:
-        seen = await measure(ctx, tree, Selection(ids=frozenset(chosen)), again=True, trace=is_traced, what=said)
+    async def run(chosen: Collection[str], what: str, *, trace: bool = False) -> None:
+        some = Selection(ids=frozenset(chosen))
+        seen = await measure(ctx, tree, some, again=True, trace=trace, what=what, timed=took.append)
         runs.append(seen)
-        if is_traced:
-            traced.append(seen)
-        return seen
+        (traced if trace else plain).append(seen)
 
     while ids and len(runs) < times:
-        begun = anyio.current_time()
-        seen = await run(ids, what, is_traced=trace and alone is None)
-        if alone is None:
-            alone, seconds = seen, anyio.current_time() - begun
+        await run(ids, "the new tests over the new code again, must pass", trace=trace and len(runs) == 1)
+    alone = Alone(runs[1], took[0]) if took else None
     unsure = [entry for entry in ids if _disagree(entry, runs)]
     if unsure:
         await run(unsure, _DOUBTED)
-    failing = [entry for entry in unsure if traced and not passes(traced[0], entry)]
-    slowed = [entry for entry in failing if _passes_else(entry, runs, traced)]
+    slowed = [entry for entry in unsure if traced and _is_only_slowed(entry, plain, traced)]
     if slowed:
-        await run(slowed, _DOUBTED, is_traced=True)
+        await run(slowed, _DOUBTED, trace=True)
         for _ in range(_SURE - 1):
             await run(slowed, _DOUBTED)
-        unsure = [
-            entry
-            for entry in unsure
-            if entry not in slowed or passes(traced[1], entry) or not _passes_else(entry, runs, traced)
-        ]
+        unsure = [entry for entry in unsure if entry not in slowed or not _is_only_slowed(entry, plain, traced)]
     for seen in traced:  # what is our doing in general is none of ours here: these bytes were seen failing
         failed = {entry: seen.records[entry] for entry in unsure if entry in seen.records}
         kept_runs.keep_failures(ctx.checkout.root, tree, failed)
     unstable = {entry: tuple(_ended(entry, run) for run in runs) for entry in sorted(unsure)}
-    return Repeated(RepeatEvidence(runs=len(runs), unstable=unstable), alone, seconds)
+    return RepeatEvidence(runs=len(runs), unstable=unstable), alone
 
 
 async def repeat_old(
@@ -136,9 +118,9 @@ async def repeat_old(
     )
 
 
-def _passes_else(entry: str, runs: Collection[Observation], but: Collection[Observation]) -> bool:
-    """Return whether a test passes in each run but some."""
-    return all(passes(run, entry) for run in runs if not any(run is each for each in but))
+def _is_only_slowed(entry: str, plain: Collection[Observation], traced: Collection[Observation]) -> bool:
+    """Return whether a test fails in each run that is traced, and passes in each other one."""
+    return all(passes(run, entry) for run in plain) and not any(passes(run, entry) for run in traced)
 
 
 def _disagree(entry: str, runs: Collection[Observation]) -> bool:
