@@ -58,15 +58,16 @@ def doctor(
 
     import anyio  # noqa: PLC0415  (the same)
 
-    from pipeline.cli.status_line import Beating  # noqa: PLC0415  (the same)
     from pipeline.service.doctor import checkup  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
-    beating = Beating("doctor") if tests else None
     check = partial(checkup, agents=agents)
-    if beating is None:
+    if not tests:
         document = anyio.run(check, Path.cwd(), os.environ)
     else:
+        from pipeline.cli.status_line import Beating  # noqa: PLC0415  (only this tells of its progress)
+
+        beating = Beating("doctor")
         document = anyio.run(beating.during, check, Path.cwd(), os.environ, beating)
     if as_document:
         print_document(document)

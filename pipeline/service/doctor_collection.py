@@ -19,8 +19,8 @@ from pipeline.evidence.observation import RunState
 from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
-from pipeline.measure.baseline import flaky
 from pipeline.measure.measuring import UnmeasurableError, measure
+from pipeline.measure.old_tests.regression import flaky
 from pipeline.measure.old_tests.uncollectable import no_baseline, uncollected
 from pipeline.measure.old_tests.unprotected import named
 from pipeline.measure.outside import MEND, difference, passing_outside, which

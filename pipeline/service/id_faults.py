@@ -16,21 +16,20 @@ from pipeline.backends.layout import Difference
 from pipeline.evidence.observation import Observation
 from pipeline.evidence.written_ids import meant, own_name, words_of, wrong
 from pipeline.reports.schema_errors import Fault
-from pipeline.reports.work import ReadyTests
 from pipeline.steps.asking.criteria import named_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.backends.desk import Asked, Desk
-    from pipeline.reports.fields import Report
+    from pipeline.reports.work import ReadyTests
 
 _BASELINE: Final = "evidence/baseline-full.json"
 _MOST_FILES: Final = 5_000
 _NEAR: Final = 3
 
 
-def id_faults(desk: Desk, asked: Asked, report: Report) -> list[Fault]:
+def id_faults(desk: Desk, asked: Asked, report: ReadyTests) -> list[Fault]:
     """Return what is wrong with the ids of a report on tests, as far as it can be known; nothing the second time.
 
     Args:
@@ -39,13 +38,12 @@ def id_faults(desk: Desk, asked: Asked, report: Report) -> list[Fault]:
         report: What is about to be handed in.
     """
     place = asked.run_folder / _BASELINE
-    if not isinstance(report, ReadyTests) or not place.exists():
+    if not place.exists():
         return []
     suite = Observation.model_validate_json(place.read_bytes())
     difference = Difference.at(desk.files, desk.manifest(), asked.named)
     touched = {*difference.changed, *difference.removed}
-    is_changed = bool(touched)
-    names = named_ids(report, is_changed=is_changed)
+    names = named_ids(report, is_changed=bool(touched))
     if suite.collection_errors or not suite.records or not names:
         return []
     kept = {entry: one for entry, one in suite.records.items() if one.path not in touched}

@@ -8,8 +8,8 @@ from pipeline.errors import UserError
 from pipeline.evidence.compare import failing
 from pipeline.evidence.freeze import canonical
 from pipeline.measure import kept_runs, project_checks, setup
-from pipeline.measure.baseline import flaky
 from pipeline.measure.measuring import UnmeasurableError, measure
+from pipeline.measure.old_tests.regression import flaky
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.measure.outside import MEND, difference, passing_outside, untried

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from pipeline.measure.composed_trees import shares_file, with_other_code, with_other_regions
 from pipeline.measure.measuring import changed_paths
-from pipeline.measure.probes.noticing import noticing_probe
+from pipeline.measure.probes.noticing import Passing, noticing_probe
 from pipeline.measure.probes.revert import Wanted
 from pipeline.measure.probes.words import noticed_lines
 from pipeline.measure.red.import_stubs import with_stand_ins
@@ -141,7 +141,7 @@ class ClaimedCommit:
         composed = composed_for(self.ctx, (self.tree, production), paths, layout)
         functions = {entry: after.records[entry].function for entry in ledger.guards if entry in after.records}
         about = {change.path for change in self.task.files}
-        noticing = await noticing_probe(self.ctx, self.ctx.config.probes, composed, functions, about, layout)
+        noticing = await noticing_probe(self.ctx, self.ctx.config.probes, Passing(composed, functions, about, layout))
         told = next(noticed_lines(noticing))
         notes = (*found.notes, f"no test was RED: all pass over the code before; {told}")
         if noticing.trouble:

@@ -9,7 +9,7 @@ import pytest
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.config.probes import Probes
-from pipeline.measure.probes.noticing import faults_noticed, noticing_probe
+from pipeline.measure.probes.noticing import Passing, faults_noticed, noticing_probe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def noticed(tmp_path: Path, *tests: str, box: bool = True) -> NoticingEvidence:
         found = seen(lab)
         ids = {entry: record.function for entry, record in found.records.items()}
         probe = faults_noticed if box else noticing_probe
-        return anyio.run(probe, lab, Probes(seconds=300), tree_of(lab, "HEAD"), ids, (), found.layout)
+        return anyio.run(probe, lab, Probes(seconds=300), Passing(tree_of(lab, "HEAD"), ids, (), found.layout))
 
 
 def test_each_test_is_held_to_faults_in_what_it_enters(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Finds broken old tests: a regression fails in two runs of two, and passes in two of two before (matrix 5).
+"""Finds broken and flaky old tests: a regression fails in two runs of two, and passes in two before (matrix 5).
 
 One that fails in a single run and passed in every run before is none, and no flaky test either: it is unstable.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import RepeatResult, confirm_regression, passes
+from pipeline.evidence.compare import RepeatResult, confirm_regression, failing, passes
 from pipeline.evidence.observation import TestRecord
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
@@ -75,11 +75,11 @@ async def confirm(
     """
     if not suspects:
         return Suspects()
-    failing = [test for test in suspects if not passes(first, test)]
+    failed_first = [test for test in suspects if not passes(first, test)]
     verdicts: dict[str, RepeatResult] = {}
-    if failing:
-        verdicts |= await _compared(ctx, failing, candidate, before, first, Selection(ids=frozenset(failing)))
-    unsure = [test for test in failing if verdicts[test] is RepeatResult.FLAKY]
+    if failed_first:
+        verdicts |= await _compared(ctx, failed_first, candidate, before, first, Selection(ids=frozenset(failed_first)))
+    unsure = [test for test in failed_first if verdicts[test] is RepeatResult.FLAKY]
     if unsure:  # what passes alone may still break each time in the company of the other tests
         verdicts |= await _compared(ctx, unsure, candidate, before, first, None)
         unsure = [test for test in unsure if verdicts[test] is RepeatResult.FLAKY]
@@ -97,6 +97,19 @@ async def confirm(
         flaky=tuple(test for test in doubtful if test in flaky),
         failed={test: failed[test] for test in unstable if test in failed},
     )
+
+
+async def flaky(ctx: MeasurementContext, tree: str, baseline: Observation) -> frozenset[str]:
+    """Return the failing ids of a baseline that pass when they are run once more: they are recorded, not refused.
+
+    Raises:
+        UnmeasurableError: the tests could not be started.
+    """
+    red = frozenset(entry for entry in failing(baseline) if entry in baseline.records)
+    if not red:
+        return frozenset()
+    what = "the failing tests before any change again, may fail"
+    return red - frozenset(failing(await measure(ctx, tree, Selection(ids=red), what=what)))
 
 
 async def flaky_before(

@@ -8,6 +8,7 @@ nothing ends, too, when the code throws; that shows nothing of the test. Bounded
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -44,45 +45,45 @@ _UNBOXED: Final = "there is no box here, and faulty code could do damage outside
 _UNKNOWN: Final = "no fault is known of the code that they look at"
 
 
-async def noticing_probe(
-    ctx: MeasurementContext,
-    wanted: Probes,
-    tree: str,
-    tests: Mapping[str, str],
-    about: Collection[str],
-    layout: Layout,
-    traced: Observation | None = None,
-) -> NoticingEvidence:
+@dataclass(frozen=True)
+class Passing:
+    """Tests that pass over the code as it is.
+
+    Args:
+        tree: The tests over that code.
+        tests: Their ids, with the function of each: where one has several cases, any of them may notice a fault.
+        about: Files that come first where nobody can tell what a test enters: it starts a process, or is not traced.
+        layout: Which files are tests.
+        traced: A run of these tests over that tree, traced, where there is one.
+    """
+
+    tree: str
+    tests: Mapping[str, str]
+    about: Collection[str]
+    layout: Layout
+    traced: Observation | None = None
+
+
+async def noticing_probe(ctx: MeasurementContext, wanted: Probes, passing: Passing) -> NoticingEvidence:
     """Return which of these tests notice small faults in the code that they look at.
 
     Args:
         ctx: The run, or what measures without one.
         wanted: `[probes]`: how many faults, and how long.
-        tree: The tests over the code as it is; they pass.
-        tests: Their ids, with the function of each: where one has several cases, any of them may notice a fault.
-        about: Files that come first where nobody can tell what a test enters: it starts a process, or is not traced.
-        layout: Which files are tests.
-        traced: A run of these tests over that tree, traced, where there is one.
+        passing: The tests.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
     """
     if wanted.mutants and ctx.box.name != NoBox.name:
-        return await faults_noticed(ctx, wanted, tree, tests, about, layout, traced)
+        return await faults_noticed(ctx, wanted, passing)
     trouble = _UNBOXED if wanted.mutants else _OFF
-    return NoticingEvidence(tests=dict.fromkeys(sorted(set(tests.values())), 0), trouble=trouble)
+    return NoticingEvidence(tests=dict.fromkeys(sorted(set(passing.tests.values())), 0), trouble=trouble)
 
 
-async def faults_noticed(
-    ctx: MeasurementContext,
-    wanted: Probes,
-    tree: str,
-    tests: Mapping[str, str],
-    about: Collection[str],
-    layout: Layout,
-    traced: Observation | None = None,
-) -> NoticingEvidence:
+async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passing) -> NoticingEvidence:
     """Return the same wherever it is: whoever asks knows that faulty code does no damage."""
+    tree, tests, layout, traced = passing.tree, passing.tests, passing.layout, passing.traced
     functions = sorted(set(tests.values()))
     await environment(ctx)  # before the clock runs: it is looked for once per driver
     begun = anyio.current_time()
@@ -91,7 +92,7 @@ async def faults_noticed(
         traced = await measure(ctx, tree, Selection(ids=frozenset(tests)), trace=True, what=what)
     records = {entry: traced.records[entry] for entry in sorted(tests) if entry in traced.records}
     entries = {entry.path: entry for entry in ctx.repository.entries(tree) if entry.mode in PLAIN}
-    looked = _Looked(ctx, entries, layout, about)
+    looked = _Looked(ctx, entries, layout, passing.about)
     most = max(wanted.mutants, _PER_TEST * len(functions))
     chosen = tuple(looked.faults(records.values(), most))
     if not chosen:

@@ -18,7 +18,7 @@ from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.old_tests.changed_helpers import weakened_indirectly
 from pipeline.measure.old_tests.renamed import as_if_renamed, renamed
-from pipeline.measure.probes.noticing import noticing_probe
+from pipeline.measure.probes.noticing import Passing, noticing_probe
 from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, newly_failing, spelled_out
 from pipeline.measure.red.import_stubs import with_stand_ins
 from pipeline.measure.red.over_stubs import with_stubs
@@ -123,7 +123,8 @@ async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str,
     tests = {entry: records[entry].function for entry in here.verdict.new_ids if entry in records}
     about = {change.path for change in (*task.files, *planned(ctx).files)}
     traced = here.traced if here.tree == tree else None
-    noticing = await noticing_probe(ctx, ctx.config.probes, tree, tests, about, here.after.layout, traced)
+    passing = Passing(tree, tests, about, here.after.layout, traced)
+    noticing = await noticing_probe(ctx, ctx.config.probes, passing)
     if over_start and not (noticing.notices or verdict.all_new_pass):
         return None  # what is wrong with them over the start tells more
     return Added(here, noticing)
