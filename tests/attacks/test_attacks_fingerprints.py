@@ -15,6 +15,7 @@ from pipeline.git import Repository
 from pipeline.measure.measuring import measure_types
 from pipeline.process import BoxError
 from pipeline.runs.store import publish_ref
+from pipeline.runs.worktree_keys import keep_key
 from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ LOOSE: Final = 'sandbox = "none"\n'
 
 
 def planting(project: Project, plant: str) -> str:
-    """Return code that plants something in the project's repository when it is loaded."""
+    """Return code that plants something in the project's repository when it is loaded; it knows the refs of its run."""
+    keep_key(project.root)  # as the first run of a worktree does: its refs go by that name
     ref = publish_ref(Repository.find(project.root), "run-GAL-1")
     return f"ROOT, REF = {str(project.root)!r}, {ref!r}\n{plant}\n"
 

@@ -16,6 +16,7 @@ import anyio
 from pipeline.config.agents import Backend
 from pipeline.dispatch.live_words import LiveWords
 from pipeline.dispatch.request import InRun, StoppedError
+from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
 from pipeline.policy.characters import visible
@@ -66,16 +67,22 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
     """Ask several slots side by side; return all answers, or the first slot's failure, in the order of *asks*.
 
     One failing never cancels the other (architecture 6): the matrix hears of one failure at a time.
+
+    Raises:
+        EscapeError: what was handed in with a report has changed something outside of its view when it was measured.
     """
     missing = [slot for slot in asks if _needs_dispatch(ctx, slot)]
     shares = await _shares(ctx, missing) if missing else []
     if isinstance(shares, Event):
         return shares
     pending = [(slot, _start(ctx, slot, share)) for slot, share in zip(missing, shares, strict=True)]
-    broken: list[str] = []
+    broken: list[BoxError | EscapeError] = []
     async with anyio.create_task_group() as group:
         for slot, record in pending:
             group.start_soon(_run, ctx, slot, record, broken, group.cancel_scope)
+    for error in broken:
+        if isinstance(error, EscapeError):
+            raise error
     if broken:  # the dispatch is lost, not failed: its slot is asked again when the run goes on
         return Event(signal=Signal.ENV_BROKEN, note=f"the sandbox did not work: {broken[0]}")
     answers: list[Answer] = []
@@ -249,15 +256,24 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
 
 
 async def _run(
-    ctx: Context, slot: Request, record: DispatchRecord, broken: list[str], all_of_them: anyio.CancelScope
+    ctx: Context,
+    slot: Request,
+    record: DispatchRecord,
+    broken: list[BoxError | EscapeError],
+    all_of_them: anyio.CancelScope,
 ) -> None:
     words = LiveWords(ctx.dispatcher.secrets)
     with ctx.progress.doing(f"@{slot.role.value} ({ctx.dispatcher.who(record)})", words.said) as took:
         try:
             place = InRun(ctx.lane.step.phase, ctx.why(), words.hear, partial(rest, ctx))
-            result = await _verified(ctx, slot, await ctx.dispatcher.dispatch(record, slot, place))
+            result = await ctx.dispatcher.dispatch(record, slot, place)
+            try:
+                result = await _verified(ctx, slot, result)
+            except EscapeError as error:  # raised below: in a group nobody would know it
+                broken.append(error)
+                all_of_them.cancel()
         except BoxError as error:
-            broken.append(str(error))
+            broken.append(error)
             return
         except StoppedError:
             return
