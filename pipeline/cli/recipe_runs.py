@@ -8,7 +8,7 @@ import typer
 
 from pipeline.cli.gate_text import near
 from pipeline.cli.text import print_text, several_lines
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import Reason
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
 from pipeline.terminal import print_document, visible_lines
@@ -68,8 +68,9 @@ def _tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = Fal
 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
+    from pipeline.service.document_lines import finding_text  # noqa: PLC0415
     from pipeline.service.recipe_gates import gates_place  # noqa: PLC0415
-    from pipeline.service.recipe_result import counted_checkpoints  # noqa: PLC0415
+    from pipeline.service.recipe_result import WELL, counted_checkpoints  # noqa: PLC0415
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"
     how = "queued: answered, to be driven on" if document.queued else how
@@ -87,8 +88,9 @@ def steps_text(document: RecipeDocument) -> str:
     lines += [
         f"  {line.step}: {_standing(line, waiting)}" + (f": {several_lines(shortened(line.why))}" if line.why else "")
         for line in document.steps
-        if document.outcome is not Outcome.COMPLETED
+        if document.outcome not in WELL
     ]
+    lines += [f"  blocker on record: {one.step}: {finding_text(one)}" for one in document.blockers]
     lines += [
         f"  contract {one.name}: {one.provider} provides it, {', '.join(one.consumers) or 'nobody'} relies on it; "
         f"not kept to by {', '.join(one.open)}"

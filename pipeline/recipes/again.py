@@ -30,6 +30,7 @@ def unsettled(machine: RecipeMachine, state: StepsState, *steps: str) -> tuple[S
         settled={name: how for name, how in state.settled.items() if name not in gone},
         trees={name: tree for name, tree in state.trees.items() if name not in gone},
         open_seams={name: seams for name, seams in state.open_seams.items() if name not in gone},
+        blockers={name: left for name, left in state.blockers.items() if name not in gone},
         counts={step: count for step, count in state.counts.items() if step not in lists},
         areas={step: areas for step, areas in state.areas.items() if step not in lists},
         counters={key: paid for key, paid in state.counters.items() if _stays(key, gone)},

@@ -139,7 +139,8 @@ class RecipeMachine:
         if state.outcome is Outcome.PARTIAL:
             ready = dict.fromkeys(self._kept(state), Checkpoint.READY)
             counters = {name: count for name, count in state.counters.items() if name.partition("@")[2] in ready}
-            again, _ = started(self, replace(again, settled=ready, counters=counters))
+            blockers = {name: left for name, left in state.blockers.items() if name in ready}
+            again, _ = started(self, replace(again, settled=ready, counters=counters, blockers=blockers))
         return ended(again)
 
     def step_of(self, name: str) -> Step:
@@ -266,6 +267,7 @@ def _settled(state: StepsState, event: StepEvent, checkpoint: Checkpoint) -> Ste
         settled={**state.settled, event.lane: checkpoint},
         trees={**state.trees, **({event.lane: tree} if tree is not None else {})},
         open_seams={**state.open_seams, event.lane: open_seams},
+        blockers={**state.blockers, event.lane: event.blockers} if event.blockers else state.blockers,
     )
     return _listed(after, event) if checkpoint.is_usable else after
 

@@ -75,6 +75,8 @@ def ended(state: StepsState) -> StepsState:
     if lanes:
         return replace(state, outcome=Outcome.PARKED, reason=Reason.APPROVAL)
     if all(one is Checkpoint.READY for one in state.settled.values()):
+        if state.blockers:
+            return replace(state, outcome=Outcome.COMPLETED_WITH_BLOCKERS, reason=Reason.BLOCKERS)
         return replace(state, outcome=Outcome.COMPLETED, reason=Reason.DONE)
     return replace(state, outcome=Outcome.PARTIAL, reason=Reason.STEPS_OPEN)
 

@@ -21,7 +21,8 @@ class StepEvent(Event, frozen=True, extra="forbid"):
 
     `items` is how many steps each `for_each` over its payload becomes, `areas` what each of these may change where that
     depends on its item. `tree` has the files as a writer left them; of what only reads there is none. `open_seams` are
-    the seams that a role does not say it keeps to; None where the step says nothing of them now.
+    the seams that a role does not say it keeps to; None where the step says nothing of them now. `blockers` are the
+    findings that are on record if its review ends with this.
     """
 
     signal: StepSignal
@@ -29,6 +30,7 @@ class StepEvent(Event, frozen=True, extra="forbid"):
     areas: dict[BareName, tuple[tuple[str, ...], ...]] = Field(default_factory=dict)
     tree: ObjectName | None = None
     open_seams: tuple[str, ...] | None = None
+    blockers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,7 @@ class StepsState(LoopState[StepLane]):
         areas: What each of these may change, where that depends on its item.
         trees: The files as each writer that is over left them, by its name.
         open_seams: The seams that each step that is over does not keep to, by its name.
+        blockers: The findings that the last review of each step that is over leaves open, where it leaves any.
     """
 
     settled: Mapping[str, Checkpoint] = field(default_factory=dict[str, Checkpoint])
@@ -61,6 +64,7 @@ class StepsState(LoopState[StepLane]):
     areas: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict[str, tuple[tuple[str, ...], ...]])
     trees: Mapping[str, str] = field(default_factory=dict[str, str])
     open_seams: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    blockers: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def due(self, at_work: Collection[str]) -> tuple[str, ...]:
         """Return the lanes whose step may begin now; who waits for a person is not asked."""

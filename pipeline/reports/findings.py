@@ -255,9 +255,9 @@ def _on_record(report: CheckReview | SuiteJudgement, ledger: StageFindings, sign
     """Return what the reviewer's last word leaves open (matrix 3).
 
     Whoever comes after a plan or a split reads what its reviews left open, and only what is BLOCK or HIGH is a blocker.
-    Nobody comes after the final review: all that it holds open is one.
+    Nobody comes after the final review, or that of a recipe's step: all that it holds open is one.
     """
-    if ledger.stage is not Stage.FINAL:
+    if ledger.stage not in {Stage.FINAL, Stage.STEP}:
         return () if signal is Signal.ACCEPTABLE else tuple(finding.id for finding in ledger.blockers)
     if report.verdict is not Verdict.ACCEPTABLE:
         return tuple(finding.id for finding in ledger.open)

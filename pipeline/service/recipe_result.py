@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,14 +19,20 @@ from pipeline.runs.facts import driven_s, not_before_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import onto_advised
 from pipeline.runs.spending import spent
+from pipeline.service.document_lines import finding_line
+from pipeline.service.documents import FindingLine
 from pipeline.service.recipe_driving import output_of
 from pipeline.service.recipe_gates import StepGate, open_gates
 from pipeline.service.run_result import RecipeLine
-from pipeline.steps.recipe_outcome import last_decision, summary_of
+from pipeline.steps.recipe_outcome import last_decision, left_open, summary_of
 
 if TYPE_CHECKING:
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.steps.recipe_context import Words
+
+
+WELL: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
+"""The outcomes of a run whose steps are all ready."""
 
 
 class _Document(BaseModel):
@@ -55,6 +61,12 @@ class SeamLine(_Document):
     provider: str
     consumers: tuple[str, ...]
     open: tuple[str, ...]
+
+
+class LeftOpen(FindingLine):
+    """A finding that the last review of a step leaves open at its end."""
+
+    step: str
 
 
 class Note(_Document):
@@ -87,6 +99,7 @@ class RecipeDocument(_Document):
     held: tuple[str, ...]
     needs_orchestrator: tuple[str, ...]
     seam_obligations: tuple[SeamLine, ...]
+    blockers: tuple[LeftOpen, ...]
     notes: tuple[Note, ...]
     gates: tuple[StepGate, ...]
     output: str | None
@@ -129,7 +142,7 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
         outcome=outcome,
         reason=reason,
         exit_code=code,
-        note=decisions[-1].data.note if decisions and outcome is not Outcome.COMPLETED else "",
+        note=decisions[-1].data.note if decisions and outcome not in WELL else "",
         start_commit=run.info.start_commit,
         steps=tuple(
             StepLine(
@@ -155,6 +168,9 @@ def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:
         seam_obligations=tuple(
             SeamLine(name=one.seam, provider=one.provider, consumers=one.consumers, open=one.open)
             for one in obligations(run.machine, state)
+        ),
+        blockers=tuple(
+            LeftOpen(step=name, **dict(finding_line(finding))) for name in names for finding in left_open(ctx, name)
         ),
         notes=tuple(
             Note(step=name, text=ctx.words_of(name).strip())

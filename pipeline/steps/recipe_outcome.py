@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 
@@ -15,6 +16,7 @@ from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import block, one_line
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.runs.events import DispatchStarted, StepSettled, StepStarted
+from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.recipe_dispatch import REVIEW
 from pipeline.steps.recipe_documents import Bundle, LeftFile, PayloadLeft, SeamSaid, StepError, StepOutcome, Verified
 from pipeline.steps.recipe_trees import CollisionError, base_of
@@ -23,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.reports.fields import Report
+    from pipeline.reports.findings import Finding
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.steps.recipe_context import RecipeContext, Words
 
+_REVIEW_RECORD: Final = re.compile(r"/review-\d+\.json$")
 _LINE: Final = 200
 """Characters of a summary."""
 
@@ -136,6 +140,16 @@ def summary_of(ctx: Words, name: str) -> str:
 def last_decision(run: RecipeRun, name: str) -> DecisionMade | None:
     """Return what was decided last about a step, None where it never began."""
     return next((line.data for line in reversed(run.journal.of(DecisionMade)) if line.data.lane == name), None)
+
+
+def left_open(ctx: Words, name: str) -> tuple[Finding, ...]:
+    """Return the findings that are on record of a step: those that its last review leaves open at its end."""
+    ids, last = ctx.run.state.blockers.get(name, ()), last_decision(ctx.run, name)
+    for path in last.evidence if ids and last is not None else ():
+        if _REVIEW_RECORD.search(path):
+            open_ = ReviewRecord.model_validate_json(ctx.run.read(path)).ledger.open
+            return tuple(finding for finding in open_ if finding.id in ids)
+    return ()
 
 
 def error_of(last: DecisionMade | None, checkpoint: Checkpoint) -> StepError | None:

@@ -23,6 +23,7 @@ from pipeline.steps.publication.publisher import since
 from pipeline.steps.publication.rebuilding import refusal_of_files
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_commit import Wanted, put_on_branch
+from pipeline.steps.recipe_outcome import left_open
 from pipeline.steps.recipe_project import has_tests, prepared
 from pipeline.steps.recipe_trees import tree_with
 
@@ -69,7 +70,10 @@ async def _made(ctx: RecipeContext, base: Base) -> Made:
     broken = await _broken(ctx, put.tree, under)
     if broken is not None:
         return broken
-    return Wanted(put.tree, ctx.with_values(ctx.step.publish or ""), "")
+    left = bullets(
+        f"{name}: {one.id} [{one.severity}] {one.headline}" for name in _of_this(ctx) for one in left_open(ctx, name)
+    )
+    return Wanted(put.tree, ctx.with_values(ctx.step.publish or ""), f"Left open by @check:\n\n{left}" if left else "")
 
 
 async def _broken(ctx: RecipeContext, tree: str, under: str) -> StepEvent | None:
@@ -109,6 +113,12 @@ def _after(ctx: RecipeContext) -> str:
     published = [one for one in machine.order if machine.steps[one].kind is Kind.PUBLISH]
     mine = (one for one in published if one == ctx.step.id or state.settled.get(one) is Checkpoint.READY)
     return tree_with(ctx, _writers(ctx, mine))
+
+
+def _of_this(ctx: RecipeContext) -> list[str]:
+    """Return the names of the steps that this one publishes."""
+    machine, state = ctx.run.machine, ctx.run.state
+    return [name for id_ in machine.ancestors(ctx.step.id) for name in machine.names(state, id_)]
 
 
 def _writers(ctx: RecipeContext, publishing: Iterable[str]) -> list[str]:

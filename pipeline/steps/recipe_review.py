@@ -110,7 +110,8 @@ class _Review:
         )
         names += [name for name in self.ctx.run.artifacts if name.startswith(f"{self.folder}/accept-")][-1:]
         evidence = (*names, *(evidence_of(one) for one in (check, simplify) if one is not None))
-        return StepEvent(signal=_signal(outcome, ledger), note=_note(outcome, ledger), evidence=evidence)
+        note, left = _note(outcome, ledger), outcome.on_record
+        return StepEvent(signal=_signal(outcome, ledger), note=note, blockers=left, evidence=evidence)
 
     def _known(self, role: Role, artifacts: Mapping[str, Sequence[Path]]) -> frozenset[Path]:
         """Return what a reviewer need not read again: all but what changed since its last review of this work."""

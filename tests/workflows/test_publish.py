@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import KILLED, die_at, problems
@@ -49,6 +49,28 @@ def project_with(tmp_path: Path, script: list[Entry]) -> Project:
     own.write_text(RECIPE, encoding="utf-8")
     project.use_script(script, LOOSE)
     return project
+
+
+def test_what_the_last_review_of_a_step_leaves_open_is_on_record(tmp_path: Path) -> None:
+    def reviewed(**more: Any) -> Entry:
+        return {**FINE, "report": {"verdict": "NEEDS WORK", **more}}
+
+    def tried(content: str) -> Entry:
+        return {**change("code", "greet.py", content), "when": {"step": "code", "kind": "change"}}
+
+    finding = {"severity": "MEDIUM", "title": "Blanks are taken", "problem": "a name of blanks is none"}
+    open_still = {"id": "step-1-01", "status": "open"}
+    entries = [tried(GREET_DONE), reviewed(findings=[finding]), tried(f"{GREET_DONE}\n"), reviewed(prior=[open_still])]
+    project = project_with(tmp_path, [*entries, *SCRIPT[2:]])
+    document = project.document("run", "tidy", "what=Check names")
+    assert "review/CONVERGED" in project.rows("run-tidy"), document["_stderr"]
+    assert (document["outcome"], document["reason"]) == ("completed_with_blockers", "blockers")
+    assert (document["ok"], document["_code"]) == (False, 3)
+    (left,) = document["blockers"]
+    assert (left["step"], left["id"], left["severity"]) == ("code", "step-1-01", "MEDIUM")
+    shown = project.redfirst("show", "run-tidy").stdout
+    assert "blocker on record: code: step-1-01 [MEDIUM] Blanks are taken" in shown
+    assert "code: step-1-01 [MEDIUM] Blanks are taken" in project.git("log", "-1", "--format=%b", "work")
 
 
 @pytest.mark.broad
