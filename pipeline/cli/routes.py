@@ -116,9 +116,9 @@ def simulate(
     tasks that are worked on side by side reports it. The split needs its tasks:
     {signal: DRAFTED, tasks: [{id: "1"}, {id: "2", depends_on: ["1"]}]}. RESUMED resumes a run that is parked.
 
-    Of a recipe with steps of its own an entry is what a step reports: signal, step, items, areas, open_seams, note.
-    Without `step` it is the first that can report; {step: angles, signal: ANSWERED, items: {look: 2}} makes two of
-    the `for_each` step `look`.
+    Of a recipe with steps of its own an entry is what a step reports: signal, step, items, areas, open_seams, blockers,
+    note. Without `step` it is the first that can report; {step: angles, signal: ANSWERED, items: {look: 2}} makes two
+    of the `for_each` step `look`.
 
     Examples:
       echo '[OK, CLAIMED, DRAFTED, NEEDS_WORK]' | redfirst simulate --signals -
