@@ -34,7 +34,8 @@ class RedFacts(Value):
     """The facts of a RED measurement; the step maps them to a signal in the order of matrix 1.
 
     `only_removed` are the tests that are gone, where that is all that was done and is enough; `only_moved` says the
-    same of tests whose file got another name.
+    same of tests whose file got another name. `varied_before` are those of the unstable ones that another measurement
+    of the same bytes saw differently.
     """
 
     new_ids: tuple[str, ...]
@@ -43,6 +44,7 @@ class RedFacts(Value):
     structural_only: bool = False
     illegal: tuple[Refusal, ...] = ()
     unstable: tuple[str, ...] = ()
+    varied_before: tuple[str, ...] = ()
     changed_old: tuple[str, ...] = ()
     removed_old: tuple[str, ...] = ()
     only_removed: tuple[str, ...] = ()

@@ -12,10 +12,11 @@ from pipeline.evidence.observation import Observation, Reach, RunState, TestReco
 from pipeline.runs.files import write_atomic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 _REACH: Final = TypeAdapter(dict[str, Reach])
+_IDS: Final = TypeAdapter(list[str])
 _RECORDS: Final = TypeAdapter(dict[str, TestRecord])
 
 
@@ -64,10 +65,27 @@ def keep_failures(root: Path, tree: str, records: Mapping[str, TestRecord]) -> N
         write_atomic(_failures(root, tree), _RECORDS.dump_json(failed | known))
 
 
+def seen_varying(root: Path, tree: str) -> frozenset[str]:
+    """Return the new tests on which two runs of a tree disagreed, in any measurement of it."""
+    place = _varying(root, tree)
+    return frozenset(_IDS.validate_json(place.read_bytes())) if place.exists() else frozenset()
+
+
+def keep_varying(root: Path, tree: str, ids: Collection[str]) -> None:
+    """Store on which new tests two runs of a tree disagree.
+
+    Raises:
+        UserError: the disk does not take it.
+    """
+    known = seen_varying(root, tree)
+    if not known.issuperset(ids):
+        write_atomic(_varying(root, tree), _IDS.dump_json(sorted(known.union(ids))))
+
+
 def forget(root: Path, tree: str) -> None:
     """Forget what was measured of a tree, for it was measured in an environment that was at fault."""
-    _failures(root, tree).unlink(missing_ok=True)
-    _observation(root, tree).unlink(missing_ok=True)
+    for place in (_failures(root, tree), _varying(root, tree), _observation(root, tree)):
+        place.unlink(missing_ok=True)
 
 
 def reach(root: Path) -> dict[str, Reach]:
@@ -93,3 +111,7 @@ def _observation(root: Path, tree: str) -> Path:
 
 def _failures(root: Path, tree: str) -> Path:
     return root / "observations" / f"{tree}.failed.json"
+
+
+def _varying(root: Path, tree: str) -> Path:
+    return root / "observations" / f"{tree}.varying.json"

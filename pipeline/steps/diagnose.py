@@ -52,14 +52,20 @@ async def run(ctx: Context) -> Event:
         task = amend_tests(ctx.task(), tests, files_of(ctx, [test.id for test in tests]))
         write_draft(ctx.run, task_file(task.id), task_md(task))
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
-    if signal is Signal.ENVIRONMENT and ctx.lane.in_question is not None:
+    if signal is Signal.ENVIRONMENT:
         # the run parks for a person to mend it: what was seen in that environment says nothing of the bytes
-        kept_runs.forget(ctx.checkout.root, ctx.lane.in_question)
+        for tree in filter(None, (ctx.lane.in_question, _red_tree(ctx))):
+            kept_runs.forget(ctx.checkout.root, tree)
     if signal is Signal.ALREADY_DONE:
         _keep_for_review(ctx, report.notes)
     carried = tuple(ctx.handed_words())
     note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
     return Event(signal=signal, note=note, evidence=(name, *carried))
+
+
+def _red_tree(ctx: Context) -> str:
+    evidence = read_evidence(ctx, ctx.state.task.id)
+    return evidence.red_tree if evidence is not None else ""
 
 
 def _notices(ctx: Context) -> bool:

@@ -187,7 +187,8 @@ def _note(signal: Signal, measured: MeasuredRed, report: ReadyTests, noticing: N
             why = [*(refusal.message for refusal in verdict.illegal[:3]), *_untrue(measured, report)[:3]]
             return "; ".join(why) or "no test was changed"
         case Signal.RED_UNSTABLE:
-            return f"two runs disagree on {', '.join(verdict.unstable[:3])}"
+            before = " of the same bytes, an earlier one included," if verdict.varied_before else ""
+            return f"two runs{before} disagree on {', '.join(verdict.unstable[:3])}"
         case Signal.CHANGED_OLD_TEST:
             return f"changed or removed: {', '.join((*verdict.changed_old, *verdict.removed_old)[:3])}"
         case Signal.DISPUTED:
@@ -241,7 +242,8 @@ def _red_md(
     refused = verdict.illegal if noticing is None else ()  # that they pass is no fault of theirs
     said = [f"refused: {refusal.cls or 'no RED'}: {refusal.message}" for refusal in refused]
     said += [f"refused: {line}" for line in _untrue(measured, report)]
-    said += [f"unstable: {entry}" for entry in verdict.unstable]
+    before = dict.fromkeys(verdict.varied_before, ", in an earlier measurement of the same bytes")
+    said += [f"unstable: {entry}{before.get(entry, '')}" for entry in verdict.unstable]
     said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
     said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]
     said += [f"loosened: {line}" for line in told]

@@ -90,6 +90,24 @@ def test_the_tasks_own_test_that_failed_once_stays_failing_for_the_same_bytes(tm
     assert is_unpublished(project, played.document)
 
 
+def test_new_tests_that_two_runs_saw_differently_are_not_red_for_the_same_bytes(tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    once = TEST_NEW.replace("    with ", "    if first():\n        return\n    with ")
+    once += (
+        f"\n\ndef first():\n    import pathlib\n    mark = pathlib.Path({str(marks)!r})\n"
+        "    new = not mark.exists()\n    mark.touch()\n    return new\n"
+    )
+    varying = {**TESTS, "files": {"tests/test_new.py": once}, "report": {"verdict": "TESTS_READY"}}
+    steady = {**varying, "files": {"tests/test_new.py": TEST_NEW}}
+    played = play(project_of(tmp_path), [*UNTIL_MAKE[:-1], varying, varying, steady, MADE, *AFTER_MAKE], extra=UNBOXED)
+    assert played.rows.count("write-tests/RED_UNSTABLE") == 2, played.rows
+    assert "write-tests/RED" in played.rows, "other bytes are judged by themselves"
+    assert played.document["outcome"] == "completed", played.document["_stderr"]
+    said = played.asked("write-tests", 3).text("findings")
+    assert f"unstable: {NEW}" in said
+    assert "the same bytes" in said
+
+
 @pytest.mark.broad
 def test_what_fails_sometimes_over_the_code_before_as_well_is_flaky_as_ever(tmp_path: Path) -> None:
     project = with_old_test(tmp_path, 1, 2, 4, 6, over="def greet")

@@ -23,6 +23,7 @@ from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, 
 from pipeline.measure.red.import_stubs import with_stand_ins
 from pipeline.measure.red.over_stubs import with_stubs
 from pipeline.measure.red.undeclared_tests import with_undeclared
+from pipeline.measure.red.varying import with_varied
 from pipeline.reports.fields import Evidence
 from pipeline.reports.tasks import adds_tests, taken_away
 from pipeline.reports.work import ReadyTests
@@ -194,6 +195,7 @@ async def _red_over(
         may_only_remove=task.evidence is Evidence.REGRESSION,
         renames=renames,
     )
+    verdict = with_varied(ctx.checkout.root, composed, verdict, merged)
     around = weakened_indirectly(ctx, after.layout, before.records, as_if_renamed(ctx, start, renames), tree)
     more = [e for e in (*around, *fed) if e in after.records and not may_change(before.records[e], allowed)]
     if verdict.only_removed and not _only_deletes(ctx, task, set(paths) - {*renames, *renames.values()}, composed):
