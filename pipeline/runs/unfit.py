@@ -13,9 +13,12 @@ from pipeline.errors import UserError
 from pipeline.git import REFETCH
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.progress import counted
 from pipeline.runs.uncommitted import listed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.git import Repository
 
 _UNDER_WAY: Final = (
@@ -104,6 +107,26 @@ def refuse_hidden(repository: Repository) -> None:
         details={"paths": list(hidden)},
         actions=(shown, "git ls-files -v"),
     )
+
+
+def closed_to_agents(repository: Repository, checkout: Path, tree: str) -> str:
+    """Return in words which files no agent can change, before anybody is paid to plan with one; empty where none is.
+
+    Args:
+        repository: The user's.
+        checkout: Where the attributes of the files are read.
+        tree: The files.
+    """
+    paths = [entry.path for entry in repository.entries(tree)]
+    if not any(path.rpartition("/")[2] == ".gitattributes" for path in paths):
+        return ""
+    found = repository.foreign_filters(checkout, paths)
+    if not found:
+        return ""
+    first, why = next(iter(found.items()))
+    verb = "does" if len(found) == 2 else "do"  # noqa: PLR2004  (one of them is named)
+    more = f", and so {verb} {counted(len(found) - 1, 'other file')}" if len(found) > 1 else ""
+    return f"no agent can change {visible(first)}, which {why}{more}"
 
 
 def refuse_ignored(repository: Repository, path: str) -> None:

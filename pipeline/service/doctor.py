@@ -19,7 +19,7 @@ from pipeline.git import Repository
 from pipeline.progress import counted
 from pipeline.runs.preconditions import base_branch, shown_by_live_runs
 from pipeline.runs.uncommitted import listed, uncommitted
-from pipeline.runs.unfit import refuse_hidden, refuse_ignored, refuse_unusable
+from pipeline.runs.unfit import closed_to_agents, refuse_hidden, refuse_ignored, refuse_unusable
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.doctor_agents import asked_roles, check_agents
 from pipeline.service.doctor_collection import check_collection, check_whole_run, not_run
@@ -72,6 +72,7 @@ async def checkup(
         loaded, configured = _config(repository, environ)
         checks += [*_repository(repository, loaded), _tracker(repository), configured]
         checks += [fault] if (fault := _fault(refuse_hidden, repository)) is not None else []
+        checks += _closed(repository)
     if repository is not None and loaded is not None:
         checks += _conventions(repository, loaded)
     if repository is not None and loaded is not None:
@@ -171,6 +172,11 @@ def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
     except UserError as error:
         found.append(_failed("identity", error))
     return found
+
+
+def _closed(repository: Repository) -> list[Check]:
+    told = closed_to_agents(repository, repository.worktree, "HEAD") if repository.resolve("HEAD") is not None else ""
+    return [_warned("filters", told, "leave such files out of issues, and change them by hand")] if told else []
 
 
 def _conventions(repository: Repository, loaded: Loaded) -> list[Check]:

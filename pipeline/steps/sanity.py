@@ -18,6 +18,7 @@ from pipeline.progress import counted
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.preconditions import examine
+from pipeline.runs.unfit import closed_to_agents
 from pipeline.runs.worktree_include import forget_ignored, include_ignored
 from pipeline.steps.evidence.records import BASELINE
 
@@ -73,22 +74,10 @@ async def run(ctx: Context) -> Event:
     differs = (difference(baseline, alone),) if alone else ()
     if alone is None and failed and ctx.box.maps_paths:
         differs = (untried(baseline, failed),)
-    said = (*not_protected(baseline, limit_of(ctx)), *differs, *_closed(ctx))
+    closed = closed_to_agents(ctx.repository, ctx.checkout.tree, info.start_tree)
+    said = (*not_protected(baseline, limit_of(ctx)), *differs, *filter(None, (closed,)))
     note = "; ".join((counted(len(baseline.records), "test"), *said))
     return Event(signal=Signal.OK, note=note, evidence=evidence)
-
-
-def _closed(ctx: Context) -> tuple[str, ...]:
-    """Return in words which files no agent can change here, before anybody is paid to plan with one of them."""
-    paths = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
-    if not any(path.rpartition("/")[2] == ".gitattributes" for path in paths):
-        return ()
-    found = ctx.repository.foreign_filters(ctx.checkout.tree, paths)
-    if not found:
-        return ()
-    first, why = next(iter(found.items()))
-    more = f", and so do {counted(len(found) - 1, 'other file')}" if len(found) > 1 else ""
-    return (f"no agent can change {first}, which {why}{more}",)
 
 
 def _differing(ctx: Context, why: str) -> Event:

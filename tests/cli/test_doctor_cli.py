@@ -453,6 +453,21 @@ def test_what_tools_made_and_nobody_ignores_is_no_work_to_commit(repository: Rep
     assert check.advice.startswith("commit or stash it; add .venv/")
 
 
+def test_files_behind_a_filter_that_no_agent_can_change_are_named(repository: Repository) -> None:
+    assert "filters" not in ask()
+    git(repository.worktree, "config", "filter.rot.clean", "cat")
+    git(repository.worktree, "config", "filter.rot.smudge", "cat")
+    for name in ("a.secret", "b.secret"):
+        (repository.worktree / name).write_text("x\n")
+    (repository.worktree / ".gitattributes").write_text("*.secret filter=rot\n")
+    git(repository.worktree, "add", ".gitattributes", "a.secret", "b.secret")
+    git(repository.worktree, "commit", "-q", "-m", "secrets")
+    check = ask()["filters"]
+    words = "no agent can change a.secret, which goes through the git filter 'rot'; only lfs is supported"
+    assert (check.status, check.message) == ("warn", f"{words}, and so does 1 other file")
+    assert "by hand" in check.advice
+
+
 def test_one_cause_has_one_line(home: Path, repository: Repository) -> None:
     configure(home, 'sandbox = "none"\n')
     (repository.worktree / "redfirst.toml").write_text('[toolchains.pytest]\nsetup = ["make"]\n')
