@@ -163,6 +163,7 @@ def test_a_test_replaces_no_executable_though_examples_run_as_well(tmp_path: Pat
     assert outcomes(seen) == {"a_half": Ended.PASSED, "b_third": forged(box), "half": Ended.PASSED}, seen.tail
 
 
+@pytest.mark.broad(but_first=1)
 def test_what_is_listed_replaces_no_executable(tmp_path: Path, box: Bubblewrap) -> None:
     seen = measure(write(tmp_path, WHILE_LISTED), box=box)
     assert outcomes(seen) == {"a_half": Ended.PASSED, "b_third": forged(box)}, seen.tail

@@ -79,6 +79,7 @@ def test_tests_that_change_the_repository_are_not_believed(part: str, tmp_path: 
         assert is_planted(project)
 
 
+@pytest.mark.broad
 def test_without_the_watch_nobody_would_have_noticed(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/test_greet.py": planting(project, HOOK) + TEST_GREET})

@@ -50,6 +50,7 @@ def test_a_name_that_is_listed_again_and_again_is_one(tmp_path: Path) -> None:
     assert set(seen.records) == {"greet::lib::0", "greet::lib::1"}
 
 
+@pytest.mark.broad
 def test_a_harness_that_prints_a_lot_is_no_listing(tmp_path: Path) -> None:
     manifest = f'{MANIFEST}[[test]]\nname = "own"\nharness = false\n'
     seen = measure(write(tmp_path, {"Cargo.toml": manifest, "src/lib.rs": "", "tests/own.rs": HARNESS}))

@@ -136,6 +136,7 @@ def answer():
 """
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 @pytest.mark.parametrize("owner", BOXES)
 def test_thousands_of_nested_folders_are_removed_and_no_mode_changes_through_a_link(
@@ -157,6 +158,7 @@ def test_thousands_of_nested_folders_are_removed_and_no_mode_changes_through_a_l
     assert stat.S_IMODE(victim.stat().st_mode) == 0o500
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="rmtree does without recursion from here on")
 def test_control_the_librarys_own_removal_does_not_come_to_the_end_of_them(tmp_path: Path) -> None:
@@ -208,6 +210,7 @@ def answer():
 """
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("owner", BOXES)
 def test_records_cannot_be_read_back_and_forged_with_files_alone(tmp_path: Path, owner: int | None) -> None:
@@ -247,7 +250,7 @@ def test_control_records_in_a_file_can_be(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("owner", BOXES)
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_an_exit_status_that_contradicts_the_records_makes_them_unbelievable(
     tmp_path: Path, code: str, says: str, owner: int | None
 ) -> None:
@@ -271,7 +274,7 @@ def answer():
 
 @pytest.mark.parametrize("owner", BOXES)
 @pytest.mark.slow
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_flood_of_lines_ends_at_the_limit(tmp_path: Path, owner: int | None) -> None:
     write(tmp_path, {"core.py": FLOODS, "test_it.py": PASSES})
     seen = measure(tmp_path, box=Bubblewrap(BWRAP, owner))
@@ -290,7 +293,7 @@ raise SystemExit(0)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pytest.py", "json.py", "redfirst_evidence.py", "start.py", "runpy.py", "ast.py"])
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_a_module_of_the_project_is_not_taken_for_pytest_or_the_recorder(tmp_path: Path, name: str) -> None:
     write(tmp_path, {name: FAKE, "core.py": "def answer(): return 41\n", "test_it.py": PASSES})
     seen = measure(tmp_path, box=Bubblewrap(BWRAP))

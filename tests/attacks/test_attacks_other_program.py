@@ -148,6 +148,7 @@ STAYS: Final = {"wanted": Ended.FAILED, "beside": Ended.FAILED, "fails": Ended.P
 """The process goes on as what it is: nothing passes by it, and who expects the call to fail is right."""
 
 
+@pytest.mark.broad(but_first=1)
 @crates.needs_cargo
 def test_no_other_program_speaks_for_a_rust_test(tmp_path: Path, box: Box) -> None:
     seen = crates.measure(write(tmp_path, RUST), box=box)
@@ -155,6 +156,7 @@ def test_no_other_program_speaks_for_a_rust_test(tmp_path: Path, box: Box) -> No
     assert REPLACED in seen.records["greet::lib::tests::wanted"].reason
 
 
+@pytest.mark.broad(but_first=1)
 @modules.needs_go
 def test_no_other_program_speaks_for_a_go_test(tmp_path: Path, box: Box) -> None:
     seen = modules.measure(write(tmp_path, GO), box=box)

@@ -197,6 +197,7 @@ def test_what_honest_tests_do(tmp_path):
 """
 
 
+@pytest.mark.broad
 def test_tests_that_rename_what_they_made_are_green(tmp_path: Path) -> None:
     project = make_project(tmp_path, {**FILES, "tests/data/in": "x"})
     project.write({"tests/test_rename.py": HONEST_TESTS})

@@ -164,6 +164,7 @@ def written(root: Path) -> dict[str, bytes]:
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("name", ["../../home/.bashrc", "{victim}"], ids=["above", "absolute"])
 def test_the_journal_cannot_name_a_file_to_be_put_back(project: Project, run: Run, victim: Path, name: str) -> None:
     name = name.format(victim=victim)
@@ -204,7 +205,7 @@ def test_the_run_json_cannot_name_another_folder(project: Project, run: Run, vic
         ("started_at", "\x1b]0;owned\x07"),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_what_run_json_names_is_a_name(project: Project, run: Run, key: str, value: str) -> None:
     rewrite(run.folder / "run.json", lambda info: info.update({key: value}))
     for done in some_of_it(project):
@@ -250,7 +251,7 @@ def test_a_dispatch_that_is_somewhere_else_is_damage(project: Project, run: Run)
     ("key", "value"),
     [("session", "--dangerously-skip-permissions"), ("tree", "--output=/tmp/x"), ("dispatch", "../x")],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_what_a_result_names_is_a_name(project: Project, run: Run, key: str, value: str) -> None:
     run.decide(event(Signal.CLAIMED))
     record = start_dispatch(run, Role.ORCHESTRATOR, "plan")
@@ -277,7 +278,7 @@ FILES: Final = (
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_no_file_of_a_run_is_a_link(project: Project, run: Run, victim: Path, name: str) -> None:
     path = run.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -344,6 +345,7 @@ def test_a_fifo_hangs_no_command(project: Project, run: Run, name: str) -> None:
         assert done.returncode in {0, 2}, (done.args, done.stdout, done.stderr)
 
 
+@pytest.mark.broad
 def test_a_fifo_in_the_exchange_of_a_dispatch_hangs_no_command(project: Project, run: Run) -> None:
     folder = run.folder / "dispatches" / "001-PLAN-orchestrator" / "exchange"
     folder.mkdir(parents=True)
@@ -492,6 +494,7 @@ def quoted(path: Path) -> str:
     return '"' + str(path).replace("/", "\\057") + '"'
 
 
+@pytest.mark.broad
 def test_no_name_of_a_file_brings_another_file_into_the_ref(project: Project, run: Run, victim: Path) -> None:
     names = {quoted(victim), "two\nlines", "two\u2028lines", "b\udcff", " ", "dispatches/.git", "..."}
     for name in names:
@@ -511,6 +514,7 @@ def test_no_name_of_a_file_brings_another_file_into_the_ref(project: Project, ru
 # --- what stays as it was --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_what_an_agent_left_in_its_exchange_hides_no_run(project: Project, run: Run, victim: Path) -> None:
     exchange = run.folder / "dispatches" / "001-PLAN-orchestrator" / "exchange"
     exchange.mkdir(parents=True)

@@ -140,6 +140,7 @@ def test_no_file_and_no_terminal_of_ours_is_offered(tmp_path: Path) -> None:
 # --- how a turn ends ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("reason", "fault", "words"),
     [
@@ -160,6 +161,7 @@ def test_a_turn_without_a_word(tmp_path: Path) -> None:
     assert result.fault is Fault.EMPTY
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     ("error", "fault"),
     [
@@ -183,6 +185,7 @@ def test_an_error_instead_of_an_answer(tmp_path: Path, error: dict[str, Any], fa
     assert (result.complaint or "").startswith("The agent could not finish its turn")
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
@@ -202,6 +205,7 @@ def test_usage_is_what_the_agent_says_or_unknown(tmp_path: Path, usage: Any, exp
     assert result.usage == expected
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     ("cost", "expected"),
     [
@@ -234,6 +238,7 @@ def test_an_answer_that_is_no_greeting(tmp_path: Path, hello: dict[str, Any]) ->
     assert result.report_file is None
 
 
+@pytest.mark.broad(but_first=1)
 def test_no_answer_to_the_greeting(box: ProvableBox, tmp_path: Path) -> None:
     result = play(tmp_path, box=box, hello="silence", job={"timeout_s": 1})
     assert result.ended is Ended.TIMED_OUT

@@ -55,7 +55,7 @@ NOISE = [
 
 
 @pytest.mark.parametrize("text", NOISE, ids=range(len(NOISE)))
-@pytest.mark.broad(but_first=5)
+@pytest.mark.broad(but_first=1)
 def test_what_is_no_message_is_passed_over(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
     result = play(tmp_path, ["raw", text], DONE, first=text)
     assert (result.complaint, result.report_file) == (None, REPORT.encode())
@@ -68,6 +68,7 @@ def test_a_message_without_end_breaks_the_wire(tmp_path: Path) -> None:
     assert result.report_file is None
 
 
+@pytest.mark.broad(but_first=1)
 def test_requests_without_end_break_the_wire(box: ProvableBox, tmp_path: Path) -> None:
     result = play(tmp_path, ["flood", 20_000], DONE, box=box, job={"timeout_s": 30})
     assert result.complaint is not None
@@ -90,6 +91,7 @@ def test_a_long_turn_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
     assert [line[0] for line in told].count("left out") == 1
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("act", "ended", "words"),
     [
@@ -125,6 +127,7 @@ def test_at_the_time_limit_it_is_told_to_stop(tmp_path: Path) -> None:
     assert spoken(result) == f"All done.\n{REPORT}"
 
 
+@pytest.mark.broad(but_first=1)
 def test_one_that_does_not_stop_is_stopped(box: ProvableBox, tmp_path: Path) -> None:
     mark = secrets.token_hex(8)
     result = play(tmp_path, ["hang", 60], box=box, job={"timeout_s": 1, "env": {"MARK": mark}})

@@ -55,7 +55,7 @@ def test_a_conversation_with_every_kind_of_tool(play: Play) -> None:
     assert "a = 2\nb = 1" in told(result, "answer")[3]["text"]
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_an_answer_that_did_not_count_is_asked_for_again_in_the_same_conversation(play: Play) -> None:
     script = [
         conversation(Use(edit("app.py", "a = 1", "a = 2")), Report({"result": "DONE"})),
@@ -105,6 +105,7 @@ def test_a_history_that_was_changed_is_not_gone_on_with(play: Play, tmp_path: Pa
     assert told(second, "prompt")[0]["text"] == play.prompt()
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("name", ["../secret", "a" * 64, "", "/etc/passwd"])
 def test_a_name_that_is_none_begins_anew(tmp_path: Path, name: str) -> None:
     play = Play(tmp_path)
@@ -122,7 +123,7 @@ def test_a_name_that_is_none_begins_anew(tmp_path: Path, name: str) -> None:
         pytest.param(Api.GOOGLE, "gemini-3-pro-preview", ("generationConfig",), marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_effort_is_said_in_the_words_of_the_service(tmp_path: Path, api: Api, model: str, said: tuple[str]) -> None:
     play = Play(tmp_path, api)
     with ModelService([conversation(Report(DONE)), conversation(Report(DONE))], secret=SECRET) as service:
@@ -133,6 +134,7 @@ def test_effort_is_said_in_the_words_of_the_service(tmp_path: Path, api: Api, mo
     assert "high" in str([first.get(key) for key in said]).lower()
 
 
+@pytest.mark.broad(but_first=1)
 def test_what_is_asked_goes_through_the_gateway_and_nowhere_else(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, "a-key-of-the-environment")

@@ -77,7 +77,7 @@ def play(tmp_path: Path) -> Play:
         (Garbage(), Fault.UNAVAILABLE, "The model service ours gave no proper answer: "),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_what_is_no_answer_is_told_apart(tmp_path: Path, api: Api, turn: Turn, fault: Fault, sentence: str) -> None:
     play = Play(tmp_path, api)
     result = play.play(conversation(Use(edit("app.py", "a = 1", "a = 2")), turn))
@@ -157,6 +157,7 @@ def test_the_model_reads_why_it_was_refused(play: Play) -> None:
     assert refusal["content"].startswith("Not done: ")
 
 
+@pytest.mark.broad
 def test_who_gives_up_over_a_refusal_is_told_apart(play: Play) -> None:
     result = play.play(conversation(Use(write("other.py", "mine\n")), Say("I may not do that.")))
     assert (result.ended, result.fault, result.report_file) == (Ended.OK, Fault.DENIED, None)

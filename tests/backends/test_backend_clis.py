@@ -62,6 +62,7 @@ def test_a_situation(backend: str, case: Case, tmp_path: Path) -> None:
     assert left(f"MARK={mark}") == []
 
 
+@pytest.mark.broad(but_first=1)
 def test_what_it_says_of_itself(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     result, service = place.ask(conversation(Use(run("true")), Report(COMPLETE)))
@@ -74,6 +75,7 @@ def test_what_it_says_of_itself(backend: str, tmp_path: Path) -> None:
     assert not any(SECRET in json.dumps(request.body) for request in service.work)
 
 
+@pytest.mark.broad
 def test_a_price_is_not_made_up(tmp_path: Path) -> None:
     result, _ = stand("claude", tmp_path).ask(conversation(Report(COMPLETE)), model="glm-9")
     assert result.usage.input_tokens == 100
@@ -98,7 +100,7 @@ def test_asked_again_in_the_same_conversation(backend: str, tmp_path: Path) -> N
         assert results[1].usage.input_tokens is None, "it counts the whole conversation"
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_conversation_that_is_gone_begins_anew(backend: str, tmp_path: Path) -> None:
     gone = "01a200c1-bd5f-46a1-80d0-d468956fa29f"
     result, service = stand(backend, tmp_path).ask(conversation(Report(COMPLETE), reask=False), session=gone)
@@ -106,6 +108,7 @@ def test_a_conversation_that_is_gone_begins_anew(backend: str, tmp_path: Path) -
     assert result.session not in {None, gone}
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_prompt_of_any_length(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     result, service = place.ask(
@@ -115,6 +118,7 @@ def test_a_prompt_of_any_length(backend: str, tmp_path: Path) -> None:
     assert "long long" in json.dumps(service.work[0].body)
 
 
+@pytest.mark.broad(but_first=1)
 def test_how_much_it_thinks(backend: str, tmp_path: Path) -> None:
     result, service = stand(backend, tmp_path).ask(
         conversation(Report(COMPLETE)), model="claude-opus-4-6", effort="low"
@@ -154,6 +158,7 @@ def test_without_a_box(tmp_path: Path) -> None:
     assert place.changes().keys() == {"new.txt", "made.txt"}
 
 
+@pytest.mark.broad(but_first=1)
 def test_without_a_session_nothing_is_kept(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     with ModelService([conversation(Report(COMPLETE))], secret=SECRET) as service:
@@ -163,6 +168,7 @@ def test_without_a_session_nothing_is_kept(backend: str, tmp_path: Path) -> None
     assert list(place.sessions.iterdir()) == []
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_cancelled_dispatch_leaves_no_process(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     mark = secrets.token_hex(8)

@@ -152,6 +152,7 @@ def test_a_signal(bench: Bench) -> None:
     assert result.complaint == "The agent was ended by signal 9 (SIGKILL)."
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_time_out_with_children_left(bench: Bench) -> None:
     result = bench.play(
         {"run": ["sh", "-c", "(setsid sh -c 'sleep 2; echo late > late.txt' &) ; sleep 60"]}, timeout_s=0.8
@@ -161,6 +162,7 @@ def test_a_time_out_with_children_left(bench: Bench) -> None:
     assert bench.changes() == {}
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_daemon_is_dead_when_the_view_is_read(bench: Bench) -> None:
     script = "setsid sh -c 'while :; do date +%N > ticking; done' >/dev/null 2>&1 & while ! test -s ticking; do :; done"
     assert bench.play({"run": ["sh", "-c", script]}).ended is Ended.OK
@@ -169,6 +171,7 @@ def test_a_daemon_is_dead_when_the_view_is_read(bench: Bench) -> None:
     assert bench.view.read("ticking") == before
 
 
+@pytest.mark.broad(but_first=1)
 def test_huge_output_is_cut_and_the_last_line_stays(bench: Bench) -> None:
     result = bench.play(
         {"run": ["sh", "-c", "head -c 9000000 /dev/zero | tr '\\0' x; echo"], "stdout": '{"last": 1}\n'}
@@ -178,6 +181,7 @@ def test_huge_output_is_cut_and_the_last_line_stays(bench: Bench) -> None:
     assert result.stdout.endswith(b'\n{"last": 1}\n')
 
 
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     "script", ['ln -s /etc/passwd "$REDFIRST_REPORT"', 'mkfifo "$REDFIRST_REPORT"', 'mkdir "$REDFIRST_REPORT"']
 )
@@ -187,6 +191,7 @@ def test_a_report_that_is_no_plain_file_is_not_read(bench: Bench, script: str) -
     assert "regular file" in (result.complaint or "")
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_report_without_end_is_read_only_as_far_as_needed(bench: Bench) -> None:
     result = bench.play({"run": ["sh", "-c", 'truncate -s 1G "$REDFIRST_REPORT"']})
     assert 1_000_000 < len(result.report_file or b"") <= 2_000_000

@@ -100,6 +100,7 @@ def test_a_time_of_the_clock_is_the_next_one(now: datetime, hour: int, minute: i
 SENTENCES = st.from_regex(r"(resets|try again) (in|at|after|on)? ?[0-9a-zA-Z:, .()/+|-]{0,30}", fullmatch=True)
 
 
+@pytest.mark.broad
 @given(st.text() | SENTENCES, MOMENTS)
 @example("resets at 9999-12-31T23:59:59-2359", NOW)
 @example("resets at 0001-01-01T00:00:00+2359", NOW)

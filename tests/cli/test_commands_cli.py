@@ -41,6 +41,7 @@ def test_a_line_of_the_help_is_the_first_sentence_of_the_command(lazy: LazyComma
     assert sentence.startswith((lazy.help or "?").removesuffix("."))
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     "argv", [["--version"], ["--help"], ["run", "--help"], ["runs", "--help"], ["doctor", "--help"]]
 )

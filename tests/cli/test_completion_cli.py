@@ -43,7 +43,7 @@ def offered(folder: Path, line: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("line", "words"),
     [

@@ -241,6 +241,7 @@ def test_an_agent_that_nobody_configured_blocks(home: Path, repository: Reposito
     assert (checks["agent-make"].status, checks["agent-make"].message) == ("fail", "as agent-orchestrator")
 
 
+@pytest.mark.broad
 def test_a_role_that_only_recipes_ask_is_looked_at_where_one_does(home: Path, repository: Repository) -> None:
     assert "agent-explore" not in ask()
     configure(home, f'{CONFIG}[agents.explore]\nbackend = "command"\nargv = ["nowhere-to-be-found"]\n')
@@ -331,6 +332,7 @@ def test_a_state_folder_that_cannot_be_made_blocks(repository: Repository, home:
     assert check.message == f"{home / '.local'} cannot be written"
 
 
+@pytest.mark.broad
 def test_what_gone_and_ended_runs_left_is_named(repository: Repository, home: Path) -> None:
     live, ended = begin(repository, "run-GAL-1"), begin(repository, "run-GAL-2")
     ended.decide(event(Signal.PRECONDITION, reason=Reason.DIRTY_TREE))
@@ -354,6 +356,7 @@ def test_what_gone_and_ended_runs_left_is_named(repository: Repository, home: Pa
     assert live.folder.exists()
 
 
+@pytest.mark.broad
 def test_runs_of_another_worktree_are_not_taken_for_leftovers(repository: Repository, tmp_path: Path) -> None:
     repository.add_worktree(tmp_path / "linked", "other", "main")
     linked = Repository.find(tmp_path / "linked")
@@ -409,7 +412,7 @@ def test_on_request_agents_are_started_in_the_box(
 
 
 @pytest.mark.parametrize("name", ["claude", "codex", "opencode", "gemini", "claude-agent-acp", "codex-acp"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_the_real_agents_start_in_the_box(
     home: Path, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -424,6 +427,7 @@ def test_the_real_agents_start_in_the_box(
     assert found["box"].startswith("starts in the box")
 
 
+@pytest.mark.broad
 def test_what_is_wrong_with_several_roles_is_said_once(home: Path, repository: Repository) -> None:
     configure(home, 'sandbox = "none"\n[agents]\nbackend = "codex"\nargv = ["/no/such/codex"]\n')
     checks = ask(exit_code=2)
@@ -436,6 +440,7 @@ def test_a_person_and_a_model_are_named(home: Path, repository: Repository) -> N
     assert ask()["agent-make"].message == "human"
 
 
+@pytest.mark.broad
 def test_what_tools_made_and_nobody_ignores_is_no_work_to_commit(repository: Repository) -> None:
     for name in (".venv", "node_modules", "web/target", "env38"):
         (repository.worktree / name).mkdir(parents=True)

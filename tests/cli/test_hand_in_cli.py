@@ -130,6 +130,7 @@ def next_of_show() -> list[str]:
     return [line.removeprefix("  next").strip() for line in done.stdout[done.stdout.index("  next") :].splitlines()]
 
 
+@pytest.mark.broad
 def test_what_changed_is_said_and_that_nobody_drives_the_run(repository: Repository) -> None:
     desk = lay_out(repository)
     (desk.files / "app.py").unlink()
@@ -158,6 +159,7 @@ def test_at_a_desk_no_run_needs_to_be_named(repository: Repository) -> None:
     assert hand_in("--verdict", "COMPLETE", cwd=desk.files / "lib")["dispatch"] == "003-step-make"
 
 
+@pytest.mark.broad
 def test_a_desk_whose_answer_was_taken_leads_back_to_the_run(repository: Repository) -> None:
     desk = lay_out(repository)
     lay_out(repository, number=4, role=Role.CHECK, kind="review-plan")
@@ -183,6 +185,7 @@ def test_a_desk_that_is_gone_is_named_with_what_brings_it_back(repository: Repos
     assert "Nothing waits for a person" in message("--verdict", "COMPLETE")
 
 
+@pytest.mark.broad
 def test_of_several_desks_one_must_be_named(repository: Repository) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
     lay_out(repository, Role.SIMPLIFY, "review-plan", number=4)
@@ -231,6 +234,7 @@ CRITERIA = (
 )
 
 
+@pytest.mark.broad
 def test_a_review_answers_for_what_it_is_asked_for_and_its_form_has_nothing_else(
     repository: Repository, tmp_path: Path
 ) -> None:
@@ -389,7 +393,7 @@ def test_who_cannot_give_up_is_told_what_to_do(repository: Repository) -> None:
         (Question.TESTS, "acceptable", {"verdict": "ACCEPTABLE"}),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_the_word_that_decides_has_another_key_in_each_kind(
     repository: Repository, question: Question, word: str, report: dict[str, object]
 ) -> None:
@@ -482,7 +486,7 @@ def test_at_a_terminal_an_editor_opens_on_a_form_until_it_counts(repository: Rep
         ("sys.exit(3)", "The editor"),
     ],
 )
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_a_form_that_says_nothing_hands_nothing_in(repository: Repository, tmp_path: Path, edit: str, why: str) -> None:
     desk = lay_out(repository)
     code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, edit))
@@ -561,6 +565,7 @@ def lay_artifact(desk: Desk, name: str, text: str = "# Plan\n") -> None:
     (folder / "plan.md").write_text(text)
 
 
+@pytest.mark.broad
 def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: Repository, tmp_path: Path) -> None:
     drafted(repository, 1, "plan", {**PLAN["report"], "question": "", "risks": ["first"]})
     drafted(repository, 2, "plan", {**PLAN["report"], "question": "", "risks": ["second"]})
@@ -596,6 +601,7 @@ SHOWS: dict[str, Any] = {
 }
 
 
+@pytest.mark.broad
 def test_tests_that_are_written_again_begin_with_the_last_report(repository: Repository, tmp_path: Path) -> None:
     drafted(repository, 1, "write-tests", SHOWS, Role.TEST)
     drafted(repository, 2, "write-tests", {"verdict": "BLOCKED", "problem": "no file"}, Role.TEST)

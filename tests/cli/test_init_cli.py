@@ -101,6 +101,7 @@ def test_a_dry_run_prints_the_file_and_nothing_else(project: Project) -> None:
     assert project.git("status", "--porcelain") == ""
 
 
+@pytest.mark.broad
 def test_a_model_that_must_be_named_is_a_next_step(project: Project) -> None:
     install(project, "codex")
     document = init(project)
@@ -127,6 +128,7 @@ def test_an_agent_that_is_not_installed_is_configured_and_its_install_said(proje
     assert written(project)["agents"]["profile"] == "opencode"
 
 
+@pytest.mark.broad
 def test_a_program_of_one_s_own_is_configured_or_left_to_be_filled_in(project: Project) -> None:
     document = init(project, "--agent", "command", "--argv", "echo 'a b' ü")
     assert written(project)["agents"] == {"backend": "command", "argv": ["echo", "a b", "ü"]}
@@ -143,6 +145,7 @@ def test_a_program_of_one_s_own_is_configured_or_left_to_be_filled_in(project: P
     assert "No closing quotation" in init(project, "--agent", "command", "--argv", "'x", code=2)["error"]["message"]
 
 
+@pytest.mark.broad
 def test_files_that_a_program_is_started_with_are_shown_in_the_box(project: Project) -> None:
     agent = project.home / "agent.py"
     agent.write_text("")
@@ -150,6 +153,7 @@ def test_files_that_a_program_is_started_with_are_shown_in_the_box(project: Proj
     assert written(project)["agents"]["read"] == [str(agent)]
 
 
+@pytest.mark.broad
 def test_a_key_that_is_set_chooses_the_service(project: Project) -> None:
     install(project, "opencode")
     project.env["GEMINI_API_KEY"] = "secret-of-the-user"
@@ -158,6 +162,7 @@ def test_a_key_that_is_set_chooses_the_service(project: Project) -> None:
     assert "secret-of-the-user" not in json.dumps(document)
 
 
+@pytest.mark.broad
 def test_a_login_is_used_where_no_key_is_set(project: Project) -> None:
     install(project, "claude")
     login = project.home / ".claude/.credentials.json"
@@ -168,6 +173,7 @@ def test_a_login_is_used_where_no_key_is_set(project: Project) -> None:
     assert (agents["network"], agents["login"]) == ("open", True)
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -198,6 +204,7 @@ def test_from_a_folder_below_the_file_goes_to_the_top(project: Project) -> None:
     assert written(project)["agents"] == {"backend": "human", "simplify": {"backend": "off"}}
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_the_tracker_is_made_only_where_there_is_none(project: Project) -> None:
     assert init(project, "--agent", "human", "--tracker")["tracker"] is False
@@ -225,6 +232,7 @@ def test_the_command_that_new_prints_commits_what_it_filed_and_nothing_else(proj
     assert project.git("status", "--porcelain") == "M  greet.py"
 
 
+@pytest.mark.broad
 def test_people_need_no_product_and_no_trust(project: Project) -> None:
     bare = project.redfirst("doctor").stdout
     assert bare.count("No agent is configured") == 1, bare
@@ -263,6 +271,7 @@ def test_a_run_without_an_agent_names_what_is_installed(project: Project) -> Non
     assert not (project.root / ".workflow").exists()
 
 
+@pytest.mark.broad
 def test_a_run_without_an_agent_where_none_is_installed_says_what_to_do(project: Project) -> None:
     error = project.document("run", "GAL-1")["error"]
     assert "No agent that redfirst knows is installed here. Install one" in error["message"]
@@ -270,6 +279,7 @@ def test_a_run_without_an_agent_where_none_is_installed_says_what_to_do(project:
     assert all(word in told for word in ("redfirst init", "redfirst demo", "human"))
 
 
+@pytest.mark.broad
 def test_several_projects_of_one_language_are_written(project: Project) -> None:
     assert "toolchains" not in written_by(project, dry_run=True)
     project.write({f"{folder}/pytest.ini": "[pytest]\n" for folder in ("api", "worker")})

@@ -86,7 +86,7 @@ def was_kept(project: Project, *words: str) -> bool:
 
 
 @pytest.mark.parametrize("words", [*ASKED, ("show", "gal-2"), ("issue", "ready", "--json")])
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_an_answer_is_printed_again_and_nothing_else_is_loaded(project: Project, words: tuple[str, ...]) -> None:
     settle()
     first = project.redfirst(*words)
@@ -224,6 +224,7 @@ def test_what_another_user_left_there_is_not_printed(project: Project) -> None:
     assert not was_kept(project, "runs")
 
 
+@pytest.mark.broad
 def test_an_answer_that_was_cut_off_is_made_anew(project: Project) -> None:
     warm(project)
     first = project.redfirst("show")
@@ -233,6 +234,7 @@ def test_an_answer_that_was_cut_off_is_made_anew(project: Project) -> None:
     assert (again.stdout, again.stderr) == (first.stdout, "")
 
 
+@pytest.mark.broad
 def test_answers_are_the_users_own(project: Project) -> None:
     project.env["API_KEY"] = "hunter2"
     warm(project)

@@ -140,7 +140,7 @@ def test_a_visible_text_can_be_printed_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("story", ["retries_used_up", "finished"])
 @pytest.mark.parametrize("words", READING)
-@pytest.mark.broad(but_first=4)
+@pytest.mark.broad(but_first=1)
 def test_nothing_that_an_agent_said_reaches_the_terminal_as_a_control(
     repository: Repository, story: str, words: tuple[str, ...]
 ) -> None:
@@ -272,6 +272,7 @@ app()
 """
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
 def test_colour_is_for_terminals_whose_user_wants_it(repository: Repository, no_color: str, *, coloured: bool) -> None:
     stories.finished(repository)

@@ -296,6 +296,7 @@ def test_a_terminal_shows_what_is_measured_and_since_when(tmp_path: Path, column
     assert "\n  now  " not in project.redfirst("show").stdout
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_a_terminal_shows_how_many_steps_of_a_recipe_are_over_and_who_is_at_work(tmp_path: Path) -> None:
     project, bell = make_project(tmp_path), Bell(tmp_path)

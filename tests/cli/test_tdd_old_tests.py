@@ -167,6 +167,7 @@ def test_an_edit_of_the_configuration_that_is_not_committed_is_said_not_to_count
     assert (checks["config"]["status"], note in checks["config"]["message"]) == ("warn", True)
 
 
+@pytest.mark.broad
 def test_only_our_own_table_of_a_shared_file_counts(tmp_path: Path) -> None:
     shared = BARE_PYTEST + 'pythonpath = ["."]\ntestpaths = ["tests"]\n'
     files = {"greet.py": GREET, "tests/test_greet.py": TEST_GREET, "pyproject.toml": shared}

@@ -405,7 +405,7 @@ def _with_folder(clone: Clone, tree: str, name: str, folder: str) -> str:
 
 
 @pytest.mark.parametrize("where", ["the commit", "its parent"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_commit_whose_tree_has_no_end_is_not_checked(clone: Clone, where: str) -> None:
     tree, parent = clone.git("rev-parse", f"{FIRST}^{{tree}}"), clone.git("rev-parse", f"{FIRST}^")
     endless = _with_folder(clone, tree, "bomb", _bomb(clone))
@@ -419,6 +419,7 @@ def test_a_commit_whose_tree_has_no_end_is_not_checked(clone: Clone, where: str)
     assert "is too large" in check["why"]
 
 
+@pytest.mark.broad
 def test_evidence_beside_which_lies_a_tree_without_an_end_is_read(clone: Clone) -> None:
     ref = clone.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs")
     run = _with_folder(clone, f"{ref}:run", "bomb", _bomb(clone))
@@ -429,6 +430,7 @@ def test_evidence_beside_which_lies_a_tree_without_an_end_is_read(clone: Clone) 
     assert "run-GAL-1 has no task 9" in check["why"]
 
 
+@pytest.mark.broad
 def test_a_commit_that_git_itself_cannot_check_out_is_not_checked(clone: Clone) -> None:
     tree = clone.git("rev-parse", f"{FIRST}^{{tree}}")
     endless = _with_folder(clone, tree, "x" * 300, clone.git("rev-parse", f"{FIRST}:tests"))

@@ -116,6 +116,7 @@ def test_the_matrix_fits_on_a_terminal() -> None:
     assert max(map(columns, routes_text(WIDTH).splitlines())) <= WIDTH
 
 
+@pytest.mark.broad
 def test_the_program_wraps_what_it_shows(repository: Repository) -> None:
     stories.out_of_budget(repository)
     for words in (("show", "-v"), ("explain", "GAL-39"), ("routes",)):

@@ -144,6 +144,7 @@ def test_the_text_of_a_form_is_that_of_the_packet_it_counts_for(played: Played, 
     assert browser.hidden(PLAN)["seen"] == shown.digest
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("added", "why"),
     [
@@ -179,6 +180,7 @@ def two_tasks() -> list[Entry]:
     return script
 
 
+@pytest.mark.broad
 def test_a_task_is_edited_at_gate_split_and_a_problem_names_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +232,7 @@ def test_an_approval_leaves_no_words_behind(played: Played, browser: Browser) ->
         assert browser.json(RUN)["outcome"] == "parked"
 
 
+@pytest.mark.broad
 def test_a_run_that_was_given_up_is_over(mine: tuple[Played, Browser]) -> None:
     played, browser = mine
     assert "It waits" in browser.get(RUN).text

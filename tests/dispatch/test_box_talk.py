@@ -111,7 +111,7 @@ def test_a_word_to_a_command_that_is_dead_is_an_error_of_the_talk(box: ProvableB
 
 
 @pytest.mark.slow  # a grace is used up
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_talk_that_does_not_notice_the_end_is_not_waited_for_long(box: ProvableBox) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await anyio.sleep_forever()

@@ -46,6 +46,7 @@ def test_a_file_is_not_read_again_while_its_stamp_is_the_same(place: Place) -> N
     assert {path for path, entry in survey.after.items() if entry is not survey.base[path]} == {"src/a.py", "src/b.py"}
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "script",
     [
@@ -158,6 +159,7 @@ def test_a_measurement_that_broke_off_leaves_nothing_to_the_next(place: Place) -
     assert not (place.checkout.pool("measured") / "1").exists()
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("fault", ["no decoy", "no space"])
 def test_a_copy_that_cannot_be_made_leaves_nothing(place: Place, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     copies = Copies(place.checkout, "measured", place.views.box)

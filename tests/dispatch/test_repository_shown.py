@@ -77,6 +77,7 @@ def test_moves():
 """
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("box", BOXES, ids=lambda box: f"{box.name}-{box.owner}")
 def test_a_test_that_asks_git_passes_as_at_a_desk(tmp_path: Path, box: ProvableBox) -> None:
     project = repository(tmp_path, {"pyproject.toml": PYPROJECT, "shop.py": "A = 1\n"}, {"tests/test_git.py": ASKS})
@@ -146,6 +147,7 @@ def test_describe_says_what_it_says_at_home_when_the_commit_has_the_tag(
         assert set(git(files, "tag", "--points-at", "HEAD").split()) == {name for name, _ in tags}
 
 
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -99,6 +99,7 @@ def tree(bench: Workbench) -> list[str]:
     return sorted(str(path.relative_to(bench.view.source)) for path in bench.view.source.rglob("*") if path.is_file())
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_listed_command_runs_and_tells_how_it_ended(bench: Workbench) -> None:
     answer = run(bench, "pytest -q -p x tests/test_core.py")
     assert (answer.rule, answer.exit_code) == ("option-not-listed", None)
@@ -108,10 +109,12 @@ def test_a_listed_command_runs_and_tells_how_it_ended(bench: Workbench) -> None:
     assert answer.text.endswith("[exit code 1]")
 
 
+@pytest.mark.broad(but_first=1)
 def test_paths_are_told_as_the_model_writes_them(bench: Workbench) -> None:
     assert "\ncore.py\n" in run_tests(bench, "tests/test_world.py::test_where").text
 
 
+@pytest.mark.broad(but_first=1)
 def test_tests_run_by_their_ids_with_the_projects_own_command(bench: Workbench) -> None:
     answer = run_tests(bench, "tests/test_core.py::test_called")
     assert (answer.exit_code, answer.rule) == (0, None)
@@ -143,6 +146,7 @@ def test_no_shell_reads_the_words(bench: Workbench) -> None:
     assert tree(bench) == before
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_command_sees_a_fixed_environment_and_its_output_commands_no_terminal(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,16 +175,19 @@ def test_a_command_reaches_no_network(tmp_path: Path) -> None:
     assert "ConnectionRefusedError" in answer.text or "OSError" in answer.text
 
 
+@pytest.mark.broad(but_first=1)
 def test_what_does_not_end_is_stopped(bench: Workbench) -> None:
     answer = run_tests(replace(bench, timeout_s=0.5), "tests/test_world.py::test_waits")
     assert answer.exit_code is None
     assert answer.text.endswith("[stopped after 0.5 seconds]")
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_signal_is_named(bench: Workbench) -> None:
     assert run_tests(bench, "tests/test_world.py::test_dies").text.endswith("[ended by SIGKILL]")
 
 
+@pytest.mark.broad(but_first=1)
 def test_output_is_cut_in_the_middle(bench: Workbench) -> None:
     answer = run_tests(replace(bench, output_limit=5000), "tests/test_world.py::test_talks")
     assert len(answer.text) < 20_000
@@ -244,6 +251,7 @@ def test_a_search_that_cannot_be_made_says_why(bench: Workbench) -> None:
         assert (answer.rule, bool(answer.text)) == (rule, True), (pattern, path)
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_search_follows_no_link_and_reads_text_only(bench: Workbench, tmp_path: Path) -> None:
     outside = write(tmp_path / "outside", {"secret.txt": "answer: secret\n"})
     tree = bench.view.source
@@ -266,6 +274,7 @@ def test_many_matches_and_long_lines_are_cut(bench: Workbench) -> None:
     assert len(lines[0]) < 400
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_pattern_without_end_is_given_up(bench: Workbench) -> None:
     (bench.view.source / "trap.txt").write_text("a" * 60 + "\n")
     answer = search(replace(bench, search_s=1.0), "(a+)+$b")
@@ -294,6 +303,7 @@ def test_what_was_changed_is_shown(tmp_path: Path, box: Box) -> None:
     view.close()
 
 
+@pytest.mark.broad(but_first=1)
 def test_the_bench_of_a_dispatch_finds_the_projects_programs(tmp_path: Path, box: Box) -> None:
     bench = workbench(tmp_path, box)
     env = environment()

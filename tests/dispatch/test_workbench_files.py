@@ -174,6 +174,7 @@ def test_hidden_characters_large_and_binary_files_are_told(bench: Workbench, top
     assert bench.read("d").text == "caf\ufffd"
 
 
+@pytest.mark.broad(but_first=4)
 @pytest.mark.parametrize("path", ["", "..", "src/../../outside/app.py", "/etc/passwd", "src/app.py\0", "\udcff", "~"])
 def test_a_text_that_is_no_path_inside_is_not_read(bench: Workbench, path: str) -> None:
     answer = bench.read(path)
@@ -211,6 +212,7 @@ def test_a_write_that_fails_leaves_nothing(top: Path) -> None:
     assert list(top.glob(".redfirst*")) == []
 
 
+@pytest.mark.broad(but_first=1)
 def test_what_is_written_is_what_the_gate_admits(bench: Workbench, view: View, top: Path) -> None:
     for path in ("src/app.py", "src/new.py", "src/deep/er/new.py", "src/to.py", "run.sh"):
         assert bench.write(path, f"new {path} ü\n").rule is None, path
@@ -230,6 +232,7 @@ def test_what_is_written_is_what_the_gate_admits(bench: Workbench, view: View, t
     }
 
 
+@pytest.mark.broad(but_first=4)
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
@@ -305,6 +308,7 @@ def test_test_writes_its_tests_and_test_regions(view: View) -> None:
     assert bench.write("src/app.py", "mine\n").rule == "outside-task"
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR, Role.PM])
 def test_a_role_that_only_answers_reads_and_changes_nothing(view: View, role: Role) -> None:
     bench = workbench(view.mount, role)

@@ -51,6 +51,7 @@ def test_the_agent_has_what_it_has_in_a_run(tmp_path: Path) -> None:
     assert ran.endswith("\npassed\n")
 
 
+@pytest.mark.broad
 def test_what_counts_as_a_test_is_known_as_in_a_run(tmp_path: Path) -> None:
     document = tried(tmp_path, {**MAKE, "files": {"greet.py": GREET_DONE, "tests/test_greet.py": TEST_GREET + "\n"}})
     told = document.document(*TRY, "--write", "tests/test_greet.py")

@@ -71,6 +71,7 @@ def in_namespace(project: Project, script: str) -> list[dict[str, Any]]:
     return [{**document, **code} for document, code in zip(found[0::2], found[1::2], strict=True)]
 
 
+@pytest.mark.broad
 def test_a_read_only_disk_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     project = ready(tmp_path)
     before = footprint(project)

@@ -133,7 +133,7 @@ REPOSITORY: dict[str, tuple[Callable[[Project], None], str, str]] = {
 
 
 @pytest.mark.parametrize("case", REPOSITORY)
-@pytest.mark.broad(but_first=9)
+@pytest.mark.broad(but_first=2)
 def test_a_repository_that_cannot_be_run_is_refused(tmp_path: Path, case: str) -> None:
     prepare, kind, says = REPOSITORY[case]
     project = ready(tmp_path)
@@ -154,6 +154,7 @@ def test_places_without_a_worktree_or_a_commit_are_refused(tmp_path: Path) -> No
     refused(project, kind="usage", says="git init", cwd=nowhere)
 
 
+@pytest.mark.broad
 def test_a_folder_that_is_gone_is_told_so(tmp_path: Path) -> None:
     project = ready(tmp_path)
     (tmp_path / "gone").mkdir()
@@ -268,6 +269,7 @@ def path_with(tmp_path: Path, *programs: str) -> str:
     return str(folder)
 
 
+@pytest.mark.broad
 def test_a_machine_without_git_is_told_so(tmp_path: Path) -> None:
     project = ready(tmp_path)
     path = path_with(tmp_path, "sh")

@@ -156,6 +156,7 @@ def published(at_commit: Played) -> Played:
     return go_on(at_commit, "approve")
 
 
+@pytest.mark.broad
 def test_a_gate_is_named_wherever_the_run_is_shown(at_plan: Played, told_at_plan: dict[str, Any]) -> None:
     place = "gate plan (1 of 3)"
     assert (at_plan.document["gate"], at_plan.document["at_gate"]["place"]) == ("plan", place)
@@ -172,6 +173,7 @@ def test_a_gate_says_what_to_read_from_where_one_stands(at_plan: Played, told_at
     assert re.search(r"read +\.\./\.workflow/run-GAL-1/reviews/plan-1\.md\n", told_at_plan["below"])
 
 
+@pytest.mark.broad
 def test_a_gate_says_what_each_answer_does_there(at_plan: Played, at_split: Played, at_commit: Played) -> None:
     found = {
         played.document["gate"]: {one["command"]: one["does"] for one in played.document["at_gate"]["answers"]}

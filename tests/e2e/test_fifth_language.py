@@ -65,6 +65,7 @@ def test_an_issue_becomes_commits(tmp_path: Path) -> None:
     assert project.git("show", "HEAD~1:greet.sum") == "greet n = n * 2"
 
 
+@pytest.mark.broad
 def test_a_new_function_is_scaffolded_first(tmp_path: Path) -> None:
     project = make(tmp_path)
     tests, code = {"greet.check": f"{OLD}three: triple 2 = 6\n"}, {"greet.sum": f"{GREET}triple n = n * 3\n"}

@@ -88,6 +88,7 @@ def shown(played: Played, name: str) -> str:
     return played.project.git("show", f"work:TODO/{name}")
 
 
+@pytest.mark.broad
 def test_an_issue_in_progress_shows_in_its_parent_at_once(before: dict[str, str]) -> None:
     assert "status: In Progress" in before["GAL-1.md"]
     assert "- [~] [GAL-1](GAL-1.md) Reject empty names" in before["EPIC-1.md"]

@@ -202,6 +202,7 @@ def test_an_edited_plan_counts_and_is_journalled_with_its_hash(at_split: Played)
     assert answered(at_split)[1] == said
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -220,6 +221,7 @@ def test_a_broken_task_file_is_refused_and_the_run_stays_parked(
     assert at_split.name in document["error"]["message"]
 
 
+@pytest.mark.broad
 def test_a_rejected_split_is_drafted_again_under_the_same_ids(resplit: Played) -> None:
     assert "Name the test file." in resplit.asked("split", 2).text("feedback")
     assert resplit.tasks() == {"1": "waiting"}

@@ -82,6 +82,7 @@ def played_by(project: Project, program: str, tmp_path: Path, lines: str, *, top
     project.configure(f'{top}\n[agents]\nargv = {argv}\nread = ["{folder}"]\n{lines}\n')
 
 
+@pytest.mark.broad
 def test_an_outage_gives_nobody_a_second_share_of_the_budget(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     with service() as url:

@@ -129,7 +129,7 @@ def test_ctrl_c_in_sanity_stops_the_tests_at_once_and_they_are_measured_again(tm
 
 
 @pytest.mark.parametrize("command", [("run", "GAL-1"), ("doctor",)])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_ctrl_c_while_an_interpreter_is_asked_is_no_broken_interpreter(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
@@ -255,6 +255,7 @@ def test_a_terminal_that_closes_stops_the_run_which_goes_on_elsewhere(tmp_path: 
     assert left_by(project) == []
 
 
+@pytest.mark.broad
 def test_one_ctrl_c_leaves_a_desk_as_it_is_and_says_so(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script(HONEST)

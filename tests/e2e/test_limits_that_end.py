@@ -107,6 +107,7 @@ def test_where_no_header_says_it_the_words_of_the_product_do(tmp_path: Path) -> 
     assert timedelta(hours=2.2) < moment(document["not_before"]) - before < timedelta(hours=2.4)
 
 
+@pytest.mark.broad
 def test_a_wait_is_over_at_once_when_the_run_is_stopped(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     with planned_by(project, limited(3600, times=1)):

@@ -239,6 +239,7 @@ def resplit(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return play(make_project(tmp_path_factory.mktemp("resplit")), entries, "--approve", "split", extra=FAST)
 
 
+@pytest.mark.broad
 def test_the_split_loops_end_at_the_gate_with_every_row_in_order(resplit: Played) -> None:
     assert resplit.rows[4:] == [
         "any/MALFORMED",

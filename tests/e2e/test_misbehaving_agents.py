@@ -305,6 +305,7 @@ print("I think that this plan is ACCEPTABLE.")
     it.assert_nothing_arrived()
 
 
+@pytest.mark.broad
 def test_the_same_bytes_refused_the_same_way_park_the_run_with_the_refusal_and_what_to_do(tmp_path: Path) -> None:
     it = scene(tmp_path)
     grasping = entry("implement", run=shell(f"{LEGAL_PART}echo POISON > other.py"), report=COMPLETE)

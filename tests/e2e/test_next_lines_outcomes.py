@@ -140,7 +140,7 @@ def cases(names: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", cases(STORIES))
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad
 def test_each_way_to_stand(begun: dict[str, Scene], name: str) -> None:
     instant, events = STORIES[name]
     there = begun[instant]
@@ -200,7 +200,7 @@ DAMAGES: Final[dict[str, tuple[str, Callable[[Project], object], list[str]]]] = 
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_where_a_run_cannot_be_gone_on_with(begun: dict[str, Scene], name: str) -> None:
     instant, damage, words = DAMAGES[name]
     there = begun[instant]

@@ -101,7 +101,7 @@ REFUSALS: dict[str, tuple[Callable[[Project], None], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-@pytest.mark.broad(but_first=4)
+@pytest.mark.broad(but_first=1)
 def test_where_a_command_is_refused(scene: Scene, name: str) -> None:
     prepare, words = REFUSALS[name]
     prepare(scene.project)

@@ -42,6 +42,7 @@ def project_with(tmp_path: Path, number: int, extra: str) -> tuple[Project, Path
     return project, mark
 
 
+@pytest.mark.broad
 def test_a_few_that_differ_are_named_with_the_first_error(tmp_path: Path) -> None:
     project, mark = project_with(tmp_path, 2, "[toolchains]\noutside = true\n")
     done = project.run()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("name", [".workflow", ".workflow/.gitignore", ".workflow/run-GAL-1/journal.jsonl"])
 def test_nothing_is_written_through_a_link_of_the_repository(name: str, tmp_path: Path) -> None:
     victim = tmp_path / "victim"

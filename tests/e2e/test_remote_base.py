@@ -34,6 +34,7 @@ def cloned(tmp_path: Path) -> tuple[Project, Path]:
     return project, hub
 
 
+@pytest.mark.broad
 def test_origins_own_branch_is_the_base_and_land_says_what_to_push(tmp_path: Path) -> None:
     project, hub = cloned(tmp_path)
     branch = project.git("branch", "--show-current").strip()

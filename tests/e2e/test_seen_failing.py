@@ -116,6 +116,7 @@ def test_what_fails_sometimes_over_the_code_before_as_well_is_flaky_as_ever(tmp_
     assert unstable(played) == 0
 
 
+@pytest.mark.broad
 def test_verify_refutes_a_commit_that_it_sees_failing_where_its_parent_never_does(tmp_path: Path) -> None:
     project = with_old_test(tmp_path, 50)
     played = play(project, [*UNTIL_MAKE, MADE, *AFTER_MAKE], extra=UNBOXED)

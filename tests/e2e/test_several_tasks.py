@@ -83,6 +83,7 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return play(make_project(tmp_path_factory.mktemp("ordered")), entries, extra=FAST)
 
 
+@pytest.mark.broad
 def test_two_split_reviews_with_new_findings_each_go_on_with_the_blocker(ordered: Played) -> None:
     assert ordered.document["_code"] == 3, ordered.document["_stderr"]
     assert ("review-split/NEEDS_WORK", "split_review") in ordered.exhausted()

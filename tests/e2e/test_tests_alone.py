@@ -108,6 +108,7 @@ def test_they_are_written_measured_and_committed_and_nobody_is_asked_for_code(tm
     assert landed["_code"] == 0, landed
 
 
+@pytest.mark.broad
 def test_those_that_notice_nothing_come_back_and_one_among_others_is_shown_to_check(tmp_path: Path) -> None:
     judged: Entry = {"when": {"kind": "judge", "question": "tests"}, "report": {"verdict": "ACCEPTABLE"}}
     script = (written(HEAD + BLIND), written(HEAD + GOOD + BLIND), judged)
@@ -127,6 +128,7 @@ def test_those_that_notice_nothing_come_back_and_one_among_others_is_shown_to_ch
     committed(done, NEW_FILE, "test_it_runs")
 
 
+@pytest.mark.broad
 def test_an_old_file_that_is_added_to_beside_a_task_with_code_in_lanes(tmp_path: Path) -> None:
     other = module_task(2)
     tasks = (other, only_tests(OLD_FILE, "modify"))
@@ -137,6 +139,7 @@ def test_an_old_file_that_is_added_to_beside_a_task_with_code_in_lanes(tmp_path:
     committed(done, OLD_FILE, "test_members_get_ten_off")
 
 
+@pytest.mark.broad
 def test_where_code_was_to_change_and_need_not_they_are_kept_on_the_word_of_check(tmp_path: Path) -> None:
     task = only_tests(files=[{"path": "shop.py", "action": "modify"}], evidence="red")
     guard = {"id": f"{NEW_FILE}::test_members_get_ten_off", "expected": "GUARD"}
@@ -149,6 +152,7 @@ def test_where_code_was_to_change_and_need_not_they_are_kept_on_the_word_of_chec
     committed(done, NEW_FILE, "test_members_get_ten_off")
 
 
+@pytest.mark.broad
 def test_what_is_dropped_all_the_same_is_named_at_the_end(tmp_path: Path) -> None:
     task = only_tests(files=[{"path": "shop.py", "action": "modify"}], evidence="red")
     done = played(tmp_path, written(HEAD + BLIND), diagnoses(1, "already_done", "it is there"), tasks=(task,))
@@ -162,6 +166,7 @@ def test_what_is_dropped_all_the_same_is_named_at_the_end(tmp_path: Path) -> Non
     assert "already-1.md" in done.project.redfirst("show", done.name).stdout
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("evidence", ["red", "regression"])
 def test_a_fix_of_tests_alone_after_the_final_review(tmp_path: Path, evidence: str) -> None:
     missing = finding("What members pay is untested", concern="test")

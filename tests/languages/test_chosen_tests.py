@@ -111,6 +111,7 @@ def test_every_selection_has_commands_of_that_runner(runner: dict[str, Any], cho
     assert all(command[:1] == runner["argv"][:1] for command in found)
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 @crates.needs_cargo
 def test_the_commands_run_exactly_what_is_named(tmp_path: Path) -> None:

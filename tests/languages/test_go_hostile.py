@@ -119,6 +119,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Observation:
     return measure(write(tmp_path_factory.mktemp("hostile"), {"go.mod": MANIFEST, **LEAVES}), per_test_timeout_s=20)
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize("name", ["in_init", "says_pass", "says_all", "by_signal", "test_main", "of_another"])
 def test_who_leaves_early_has_not_passed(seen: Observation, name: str) -> None:
     assert seen.state is RunState.COMPLETE
@@ -163,6 +164,7 @@ NOISY = """
     """
 
 
+@pytest.mark.broad
 def test_output_without_measure_is_kept_short_and_what_is_said_at_its_end_is_not_lost(tmp_path: Path) -> None:
     seen = measure(write(tmp_path, {"go.mod": MANIFEST, "noisy/noisy_test.go": NOISY}))
     record = seen.records["noisy::TestPrints"]

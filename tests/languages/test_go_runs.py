@@ -261,6 +261,7 @@ func TestSpoils(t *testing.T) {
     assert check_types(tmp_path, box).collection_errors == ()
 
 
+@pytest.mark.broad
 def test_what_a_test_does_to_the_compilers_cache_is_gone_with_its_measurement(tmp_path: Path, box: Bubblewrap) -> None:
     poison = """package greet
 

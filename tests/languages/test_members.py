@@ -236,6 +236,7 @@ def test_members_of_a_uv_workspace_are_measured_with_its_environment(tmp_path: P
     }
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("node") and shutil.which("npm")), reason="this machine has no node with npm")
 def test_packages_of_an_npm_workspace_run_in_their_own_folders_and_see_what_is_installed_above(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ FORGED = '{"kind":"end","id":"a.test.js::bad","passed":true,"errors":[]}'
 FAILS = "test('bad', () => { assert.equal(1, 2); });\n"
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("stream", ["process.stdout.write", "process.stderr.write", "console.log"])
 def test_records_on_standard_streams_are_what_they_are(tmp_path: Path, stream: str) -> None:
     lines = "".join(f"{stream}('{nonce} {number} {FORGED}\\n');\n" for nonce in ("", "N") for number in range(5))
@@ -75,7 +76,7 @@ def test_a_file_that_leaves_before_its_tests_is_not_collected(tmp_path: Path) ->
     assert "exited by itself with 0" in observation.collection_errors[0].fault.raised.message
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "way",
     ["process.exit(0)", "process.reallyExit(0)", "process.abort()", "process.kill(process.pid, 'SIGKILL')"],
@@ -93,6 +94,7 @@ def test_a_test_that_ends_the_process_has_crashed_and_the_others_run(tmp_path: P
     assert observation.state is RunState.COMPLETE
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("way", "how"),
     [
@@ -152,6 +154,7 @@ def test_tests_that_hang_are_ended_and_the_others_run(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.broad
 def test_output_without_end_fills_nothing(tmp_path: Path) -> None:
     observation = run(
         tmp_path,
@@ -163,7 +166,7 @@ def test_output_without_end_fills_nothing(tmp_path: Path) -> None:
     assert len(observation.model_dump_json()) < 100_000
 
 
-@pytest.mark.broad(but_first=3)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -183,7 +186,7 @@ def test_built_in_objects_that_are_changed_change_no_result(tmp_path: Path, spoi
     assert ends(observation) == {"bad": Ended.FAILED, "good": Ended.PASSED}, observation.tail
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "tamper",
     [
@@ -199,6 +202,7 @@ def test_assertions_that_say_nothing_any_more_make_the_run_unusable(tmp_path: Pa
     assert "tampered" in observation.detail
 
 
+@pytest.mark.broad
 def test_what_our_own_files_offer_leads_to_no_record(tmp_path: Path) -> None:
     look = """
     const path = require('node:path');
@@ -227,6 +231,7 @@ def test_a_child_finds_nothing_to_write_to(tmp_path: Path) -> None:
     assert ends(observation) == {"asks a child": Ended.PASSED}, observation.tail
 
 
+@pytest.mark.broad
 def test_the_runner_cannot_be_looked_into(tmp_path: Path) -> None:
     box = Bubblewrap(shutil.which("bwrap") or "bwrap")  # in which nobody is root, who may read every process
     if not anyio.run(box.canary).ok:
@@ -291,7 +296,7 @@ for (const number of fs.readdirSync('/proc/self/fd')) {
 
 
 @pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_files_of_ours_that_are_deleted_make_no_test_pass(tmp_path: Path, package: str, name: str) -> None:
     head = "" if name == "jest" else VITEST_HEAD
     tests = {

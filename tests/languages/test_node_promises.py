@@ -68,6 +68,7 @@ def judged(lane: tuple[Path, Observation], name: str, *, stubbed: bool) -> Class
     return classify(seen.records[f"test/greet.test.js::{name}"], context)
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     "name", ["stub", "stub awaited", "stub that must not reject", "stub by class", "stub by object"]
 )

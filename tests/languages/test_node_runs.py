@@ -164,6 +164,7 @@ def test_all_that_node_s_own_runner_has(tmp_path: Path) -> None:
     assert parts.raised.is_a("AssertionError")
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("name", ["vitest", "jest"])
 def test_tables_of_parameters_share_a_function(tmp_path: Path, name: str) -> None:
     package, _ = TWO[name]
@@ -243,6 +244,7 @@ def test_the_time_for_all_tests_ends_the_run_and_says_so(tmp_path: Path, name: s
     assert ends(seen).get("spins", Ended.TIMED_OUT) is Ended.TIMED_OUT
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("package", "name", "files"),
     [
@@ -328,6 +330,7 @@ WORKSPACE = {
 }
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("boxed", [True, False])
 def test_packages_of_a_workspace_are_those_of_the_view(tmp_path: Path, boxed: bool) -> None:
     checkout = write(tmp_path / "checkout", WORKSPACE)
@@ -390,7 +393,7 @@ LANES = {
 }
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("name", LANES)
 def test_places_in_typescript_are_those_of_the_source(tmp_path: Path, name: str) -> None:
     package, head = LANES[name]

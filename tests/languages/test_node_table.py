@@ -294,13 +294,14 @@ def judged(seen: tuple[Lane, Path, Observation]) -> Context:
     return context_of(observation, existing, symbols=SYMBOLS, task_files=frozenset({"src/greet.mjs", "src/bye.mjs"}))
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_failed_comparison_is_told_with_its_values(seen: tuple[Lane, Path, Observation]) -> None:
     lane, _, observation = seen
     failed = [classify(record, judged(seen)).message for record in observation.records.values() if record.fault]
     assert any("Hello, a!" in message for message in failed), (lane, failed)
 
 
+@pytest.mark.broad(but_first=1)
 def test_every_test_has_an_id_a_file_and_an_end(seen: tuple[Lane, Path, Observation]) -> None:
     lane, _, observation = seen
     assert observation.state is RunState.COMPLETE, (observation.detail, observation.tail)
@@ -415,6 +416,7 @@ def test_files_that_cannot_be_loaded(uncollected: tuple[Lane, Path, Observation]
     assert observation.records["test/fine.test.mjs::is there"].outcome is Ended.PASSED
 
 
+@pytest.mark.broad(but_first=1)
 def test_an_old_file_that_imports_what_is_missing_hides_its_tests(uncollected: tuple[Lane, Path, Observation]) -> None:
     lane, root, observation = uncollected
     path = "test/missing-module.test.mjs"

@@ -26,6 +26,7 @@ def wrong(seen: Observation) -> dict[str, str]:
     return {error.path: error.fault.raised.kind for error in seen.collection_errors}
 
 
+@pytest.mark.broad
 def test_typescript_is_compiled_with_its_tests(tmp_path: Path) -> None:
     files = {
         "package.json": VITEST,

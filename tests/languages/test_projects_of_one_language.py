@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from languages import direct
 from languages.direct import write
 
@@ -82,6 +83,7 @@ def ran(seen: Observation) -> dict[str, Ended | None]:
     return {entry: record.outcome for entry, record in seen.records.items()}
 
 
+@pytest.mark.broad
 def test_a_list_of_folders_is_a_project_each_with_its_own_settings(tmp_path: Path) -> None:
     toolchain = chosen(write(tmp_path, FILES), pytest={"folder": ["packages/a", "packages/b"]})
     assert [(one.key, one.folder) for one in toolchain.projects] == [
@@ -115,6 +117,7 @@ def test_what_a_nested_project_has_counts_once_and_is_the_nearest_ones(tmp_path:
     assert toolchain.for_files(["x.py"]) == (top,)
 
 
+@pytest.mark.broad
 def test_a_setting_of_the_outer_one_that_names_a_nested_test_runs_it_once(tmp_path: Path) -> None:
     both = BARE + 'testpaths = ["tests", "packages/a/tests/test_core.py"]\n'
     counted = "import pathlib\n\n\ndef test_name():\n    pathlib.Path(__file__).with_name('ran').open('a').write('x')\n"
@@ -135,6 +138,7 @@ def test_one_that_is_missing_is_told_from_the_other_of_its_language(tmp_path: Pa
     assert missing_for(toolchain, env, ["packages/a/src/core.py"]) is None
 
 
+@pytest.mark.broad
 def test_an_agent_runs_each_test_in_the_nearest_project(tmp_path: Path) -> None:
     write(tmp_path, {**FILES, **TOP})
     python = LANGUAGES["pytest"].toolchain

@@ -101,6 +101,7 @@ def test_decorators_of_classes_count_and_what_fixtures_and_hooks_make_is_not_wri
     }
 
 
+@pytest.mark.broad
 def test_the_place_of_the_project_is_no_part_of_a_value(tmp_path: Path) -> None:
     test = "@pytest.mark.parametrize('a', [__file__], ids=['here'])\ndef test_a(a): pass\n"
     assert cases_of(tmp_path / "one", test) == cases_of(tmp_path / "two", test)

@@ -65,6 +65,7 @@ def test_an_environment_without_pytest_is_passed_over_and_named(tmp_path: Path) 
     assert str(tmp_path / "tree" / ".venv") in answer.sentence
 
 
+@pytest.mark.broad
 def test_python_on_the_search_path_is_the_last_resort(tmp_path: Path) -> None:
     venv(tmp_path / "other", SITE)
     tree = write(tmp_path / "tree", {"x.py": ""})
@@ -213,6 +214,7 @@ def hostile(tmp_path: Path) -> Path:
     return tree
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "command",
     [
@@ -280,6 +282,7 @@ def test_a_pytest_whose_text_does_not_name_its_interpreter_is_told_so(tmp_path: 
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.broad
 def test_an_environment_that_shows_what_is_installed_around_it(tmp_path: Path) -> None:
     tree = write(tmp_path / "tree", {"x.py": ""})
     venv(tree / ".venv")
@@ -294,7 +297,7 @@ def test_an_environment_that_shows_what_is_installed_around_it(tmp_path: Path) -
 OTHERS = [path for name in ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14") if (path := shutil.which(f"python{name}"))]
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("python", [*OTHERS, "/usr/bin/python3"])
 def test_interpreters_of_other_versions_answer(tmp_path: Path, python: str) -> None:
     facts = ask(Path(python), tmp_path, {"PATH": os.environ["PATH"]})
@@ -319,6 +322,7 @@ def test_a_version_that_is_no_plain_name_is_not_passed_on(project: Path, name: s
     assert "PYENV_VERSION" not in chosen_versions("python", project / "inner")
 
 
+@pytest.mark.broad
 def test_the_script_of_a_version_manager_is_told_the_version_and_not_where_the_project_is(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +354,7 @@ def test_a_folder_src_is_imported_from_where_nothing_is_installed_from_it(tmp_pa
     assert found(find(root)).source_folders == (), "an editable install does it"
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("name", ["src/__init__.py", "src/notes/readme.md", "other/shop/__init__.py"])
 def test_a_folder_src_that_is_no_root_of_imports_is_left_alone(name: str, tmp_path: Path) -> None:
     root = write(tmp_path / "tree", {name: "x = 1\n"})

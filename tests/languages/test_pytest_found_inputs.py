@@ -63,6 +63,7 @@ def outcomes(seen: Observation) -> set[Ended | None]:
     return {record.outcome for record in seen.records.values()}
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("boxed", [False, True], ids=["no box", "in the box"])
 def test_a_counterexample_stays_found(tmp_path: Path, *, boxed: bool) -> None:
     box: Box = NoBox()

@@ -70,7 +70,7 @@ BY_NAME = ["test_by_name[first]", "test_by_name[second]"]
     ],
     ids=["as-it-was", "dropped", "replaced", "one-more", "one-more-that-fails"],
 )
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_the_cases_of_red_are_those_of_green(
     red: Red, tmp_path: Path, old: str, new: str, missing: list[str], not_green: list[str], added: list[str]
 ) -> None:

@@ -46,6 +46,6 @@ def observe(folder: Path, options: str) -> list[Ended | None]:
         pytest.param("--disable-plugin-autoload -p xdist.plugin -n 2", id="one loaded by its module"),
     ],
 )
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_every_choice_of_plugins_can_be_measured(tmp_path: Path, options: str) -> None:
     assert observe(tmp_path, options) == [Ended.PASSED, Ended.PASSED]

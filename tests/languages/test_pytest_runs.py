@@ -114,7 +114,7 @@ def test_a_run_that_reaches_its_limit_names_the_test_that_was_running(tmp_path: 
     assert _outcomes(observation) == {"test_hangs": Ended.TIMED_OUT, "test_after": None}
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "production",
     [
@@ -153,6 +153,7 @@ def test_a_conftest_that_rewrites_reports_does_not_turn_a_failure_into_a_pass(tm
     assert _outcomes(measure(tmp_path)) == {"test_fails": Ended.FAILED}
 
 
+@pytest.mark.broad
 def test_a_runner_that_reports_every_check_as_passed_is_noticed(tmp_path: Path) -> None:
     forged = """
         from _pytest.reports import TestReport
@@ -194,6 +195,7 @@ def test_records_that_the_plugin_did_not_write_are_refused(tmp_path: Path, line:
     assert observation.environment_problem is not None
 
 
+@pytest.mark.broad
 def test_a_forked_child_that_returns_into_pytest_adds_no_records(tmp_path: Path) -> None:
     forking = "import os\n\ndef test_forks():\n    pid = os.fork()\n    if pid:\n        os.waitpid(pid, 0)\n"
     write(tmp_path, {"test_it.py": forking})
@@ -229,6 +231,7 @@ def test_a_project_module_loaded_from_elsewhere_breaks_the_environment(tmp_path:
     assert "core" in (observation.environment_problem or "")
 
 
+@pytest.mark.broad
 def test_a_data_folder_or_script_named_like_a_library_is_no_foreign_module(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -256,6 +259,7 @@ def test_an_interpreter_without_pytest_makes_the_run_unusable(tmp_path: Path) ->
     assert "no pytest here" in (observation.environment_problem or "")
 
 
+@pytest.mark.broad
 def test_a_project_without_a_terminal_reporter_is_measured_alike(tmp_path: Path) -> None:
     write(tmp_path, {"pytest.ini": "[pytest]\naddopts = -p no:terminal\n", "test_it.py": "def test_it(): pass\n"})
     assert _outcomes(measure(tmp_path)) == {"test_it": Ended.PASSED}
@@ -303,6 +307,7 @@ def test_a_region_changes_with_the_test_and_its_decorators_and_nothing_else(tmp_
     assert after["test_a[1]"] != before["test_a[1]"]
 
 
+@pytest.mark.broad
 def test_doctests_and_inherited_tests_have_a_region_too(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -318,6 +323,7 @@ def test_doctests_and_inherited_tests_have_a_region_too(tmp_path: Path) -> None:
     assert all(record.region_sha256 for record in observation.records.values())
 
 
+@pytest.mark.broad
 def test_messages_hold_no_addresses_and_no_places_of_this_machine(tmp_path: Path) -> None:
     failing = "def test_it(tmp_path):\n    raise ValueError(f'{object()} {tmp_path} {__file__}')\n"
     write(tmp_path, {"test_it.py": failing})
@@ -328,6 +334,7 @@ def test_messages_hold_no_addresses_and_no_places_of_this_machine(tmp_path: Path
     assert message.endswith(" ./test_it.py")
 
 
+@pytest.mark.broad
 def test_ids_stay_distinct_and_messages_valid_whatever_characters_they_hold(tmp_path: Path) -> None:
     odd = """
         import pytest

@@ -69,6 +69,7 @@ def test_with_testpaths_nothing_outside_of_them_is_a_test(tmp_path: Path) -> Non
     }
 
 
+@pytest.mark.broad
 def test_without_testpaths_a_name_alone_makes_no_test(tmp_path: Path) -> None:
     """Tests right at the top: "beside" is then the whole tree."""
     files = {"app.py": CODE, "src/pkg/mod.py": CODE, "test_app.py": TEST, "tests/unit/test_mod.py": TEST}
@@ -95,6 +96,7 @@ def test_without_testpaths_a_name_alone_makes_no_test(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.broad
 def test_tests_beside_the_code_go_by_their_names(tmp_path: Path) -> None:
     """`testpaths` names the package: a helper there is a module of it, whatever code this task is about."""
     files = {

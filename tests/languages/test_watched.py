@@ -113,18 +113,21 @@ def ran(code: str, *, watched: bool = True) -> tuple[int, str, Watch]:
     return process.returncode, said.decode(), watch
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_process_becomes_another_program(way: str) -> None:
     code, said, watch = ran(WAYS[way])
     assert (code, said, watch.replaced, watch.off) == (1, "", True, "")
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("way", WAYS)
 def test_unwatched_each_of_them_does(way: str) -> None:
     code, said, watch = ran(WAYS[way], watched=False)
     assert (code, said, watch.replaced) == (0, "forged\n", False)
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize("way", STARTS)
 @pytest.mark.slow
 def test_a_process_starts_what_it_likes(way: str) -> None:

@@ -178,6 +178,7 @@ def test_the_packet_at_gate_commit_has_red_and_green_and_the_diff(tmp_path: Path
     assert "evidence/task-1.json cannot be read" in refused["error"]["message"]
 
 
+@pytest.mark.broad
 def test_gates_of_a_recipe_are_answered_one_after_the_other_and_then_driven(tmp_path: Path) -> None:
     project = make_recipe(
         tmp_path,

@@ -99,6 +99,7 @@ def test_by_default_nothing_is_asked_and_nothing_said_of_it(tmp_path: Path) -> N
     assert played.rows[2:4] == ["plan/QUESTION", "plan/DRAFTED"]
 
 
+@pytest.mark.broad
 def test_points_are_told_and_not_waited_for(tmp_path: Path) -> None:
     played = begun(tmp_path, SCRIPT, "--approve", "split,commit", more='points = ["plan", "split"]\n')
     assert played.document["gate"] == "split", played.document["_stderr"]

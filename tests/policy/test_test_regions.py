@@ -224,6 +224,7 @@ def test_sources_beyond_the_limits_are_refused_without_being_parsed() -> None:
     assert "deeper" in (judged(BASE, deep) or "")
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_a_large_file_of_tiny_regions_is_judged_in_good_time() -> None:
     many = "#[cfg(test)]mod a{}" * 4_000

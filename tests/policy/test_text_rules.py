@@ -161,7 +161,7 @@ LONG = {
 
 @pytest.mark.parametrize("case", LONG)
 @pytest.mark.slow
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_megabyte_is_rendered_in_linear_time(case: str) -> None:
     text = LONG[case]
     assert len(block(text)) + len(one_line(text)) + len(bullets([text])) + len(fenced(text)) > 0
@@ -184,7 +184,7 @@ def test_what_is_an_issue_id_is_a_ref_and_a_file_name(text: str) -> None:
         assert not text.startswith(("-", "."))
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("line", ["x: y\n", "- [a]: b\n", "\r", "--- \n"[1:], "a" * 100 + "\n", '"' * 50 + "\n"])
 @pytest.mark.slow
 def test_megabytes_of_front_matter_are_refused_quickly(line: str) -> None:

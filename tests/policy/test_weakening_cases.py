@@ -297,6 +297,7 @@ def test_any_two_files_are_answered_and_the_same_loosens_nothing(old: list[str],
     assert weakenings("test_it.py", before, before + b"\nZ = 1\n") == ()
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_many_cases_take_bounded_time() -> None:
     rows = ", ".join(f"({n}, {n})" for n in range(3_000))

@@ -181,6 +181,7 @@ def test_any_two_texts_are_answered(before: str, after: bytes) -> None:
     assert isinstance(weakenings("a.rs", BASE.encode(), BASE.replace("6", before).encode()), tuple)
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_much_text_takes_little_time() -> None:
     calls = "".join(f"    h{n % 50}(1);\n" for n in range(300))

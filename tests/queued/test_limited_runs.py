@@ -47,6 +47,7 @@ def by_hand(queued: Queued) -> str:
     return str(document["not_before"])
 
 
+@pytest.mark.broad
 def test_a_run_that_another_worker_parked_goes_on_when_its_limit_ends(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)
     with planned_by(queued, limited(1, times=1)) as model:

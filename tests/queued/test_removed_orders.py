@@ -62,6 +62,7 @@ def remove(folder: Path, keep: int) -> set[str]:
     return gone
 
 
+@pytest.mark.broad
 @given(DEEDS, DEEDS, st.integers(0, 2))
 def test_the_rest_folds_as_before_and_a_reader_hears_each_line_once(
     first: list[tuple[str, str]], then: list[tuple[str, str]], keep: int

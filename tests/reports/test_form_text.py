@@ -282,6 +282,7 @@ def values(blank: Blank) -> st.SearchStrategy[Any]:
             return TEXT
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("blank", [blank for _, blank in REDRAFTED], ids=[kind for kind, _ in REDRAFTED])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())

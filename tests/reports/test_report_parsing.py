@@ -419,6 +419,7 @@ def test_the_last_of_several_objects_is_found_however_each_is_written(
     assert extract_report(None, "\nlog\n".join(texts).encode(), lambda _: False) == objects[-1]
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.slow
 @pytest.mark.timeout(60)  # two seconds where nothing is read twice, minutes where an error counts all lines before it
 @pytest.mark.parametrize(
@@ -489,6 +490,7 @@ def test_what_is_no_report_or_the_same_one_makes_nothing_ambiguous(log: bytes) -
     assert extract_report(None, log + b'{"verdict": "BLOCK"}\n', review) == {"verdict": "BLOCK"}
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_a_megabyte_of_json_lines_is_looked_through_quickly() -> None:
     log = b"".join(b'{"n": %d}\n' % number for number in range(80_000))

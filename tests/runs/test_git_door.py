@@ -691,6 +691,7 @@ def test_blobs_that_are_too_large_together_are_refused(repository: Repository) -
         repository.blobs(oids, 9_000)
 
 
+@pytest.mark.broad
 def test_the_blobs_of_many_thousand_files_come_without_waiting_for_each_other(repository: Repository) -> None:
     oids = repository.write_files((str(number), f"{number}\n".encode() * 20) for number in range(5_000))
     assert len(repository.blobs(oids.values())) == 5_000

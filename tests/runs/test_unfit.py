@@ -59,6 +59,7 @@ def _filtered(project: Project) -> None:
     (project.root / ".git/info/attributes").write_text("greet.py filter=lfs\n")
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -108,6 +109,7 @@ def test_a_partial_clone_whose_remote_is_gone_says_how_the_rest_is_fetched(tmp_p
     assert REFETCH not in project.redfirst("run", "GAL-1", "--base", "work", "--dry-run").stdout
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "files", [{"Makefile": "test:\n\ttrue\n", "main.c": "int main;\n"}, {"notes.md": "none yet\n"}]
 )
@@ -132,6 +134,7 @@ def test_sources_without_a_test_are_a_beginning(tmp_path: Path) -> None:
     assert "It would not begin" not in project.redfirst("run", "GAL-1", "--dry-run").stdout
 
 
+@pytest.mark.broad
 def test_an_object_format_with_longer_names_is_as_good(tmp_path: Path) -> None:
     root, home = tmp_path / "project", tmp_path / "home"
     root.mkdir()
@@ -148,6 +151,7 @@ def test_an_object_format_with_longer_names_is_as_good(tmp_path: Path) -> None:
     assert project.redfirst("verify", "GAL-1").returncode == 0
 
 
+@pytest.mark.broad
 def test_a_private_file_where_a_plan_writes_is_told_with_the_draft(tmp_path: Path) -> None:
     project = _project(tmp_path)
     (project.root / ".git/info/exclude").write_text("names.py\n")
@@ -164,6 +168,7 @@ def test_a_private_file_where_a_plan_writes_is_told_with_the_draft(tmp_path: Pat
     assert (project.root / "names.py").read_text() == "SECRET = 1\n"
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("path", "told"),
     [
@@ -187,6 +192,7 @@ def test_a_place_that_nobody_could_write_is_told_with_the_draft(path: str, told:
     assert refused.startswith(told)
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("kind", ["ignored", "a file", "with files of other tools"])
 def test_what_is_wrong_with_the_tracker_is_told_by_all_three(tmp_path: Path, kind: str) -> None:
     project = _project(tmp_path)

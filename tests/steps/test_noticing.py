@@ -69,6 +69,7 @@ def test_each_test_is_held_to_faults_in_what_it_enters(tmp_path: Path) -> None:
     assert all(survivor.path == "shop.py" for survivor in found.survivors)
 
 
+@pytest.mark.broad
 def test_what_asserts_nothing_notices_nothing_though_a_fault_makes_the_code_throw(tmp_path: Path) -> None:
     found = noticed(tmp_path, ASSERTS_NOTHING)
     assert found.unfit > 0, "a fault that makes rate() throw was tried"

@@ -223,6 +223,7 @@ pub fn price(total: u32, member: bool) -> u32 {
 IMP = "pub fn handle(total: u32) -> u32 {\n    if total > 2 {\n        return total - 10;\n    }\n    total + 1\n}\n"
 
 
+@pytest.mark.broad
 @needs_cargo
 def test_what_the_build_leaves_out_is_not_called_unnoticed(tmp_path: Path) -> None:
     """A feature that is off, and a module of another platform: neither is seen in the file that the fault is in."""

@@ -141,6 +141,7 @@ def test_what_only_came_with_the_tests_own_helper_is_not_red(tmp_path: Path) -> 
     assert f"`{TEST_ID}`: was ASSERTION_MISMATCH" in probes_md("1", found)
 
 
+@pytest.mark.broad
 def test_an_id_that_came_with_the_candidate_and_passes_before_is_told(tmp_path: Path) -> None:
     cases = (
         "import json, pathlib, pytest\n\nfrom shop import price\n\n"

@@ -141,6 +141,7 @@ def test_a_status_change_keeps_every_byte_but_the_word(issue: Written, status: S
     assert dict(edits) == ({} if status is issue.status else {"GAL-1.md": issue.with_status(status)})
 
 
+@pytest.mark.broad
 @given(written_issues(), st.sampled_from(list(Status)))
 def test_a_status_change_and_back_gives_the_original_bytes(issue: Written, status: Status) -> None:
     tracker = tracker_of(issue.content)
@@ -170,6 +171,7 @@ SIMPLE_LINES = st.sampled_from(
 )
 
 
+@pytest.mark.broad
 @given(written_issues(body=SIMPLE_LINES), WORDS, WORDS)
 def test_comments_follow_each_other_in_one_section(issue: Written, one: str, two: str) -> None:
     assume(one != two)

@@ -122,7 +122,7 @@ def test_every_pattern_is_timed() -> None:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_a_pattern_takes_long_for_no_text(name: str) -> None:
     method, samples = PATTERNS[name]
     ask = getattr(patterns_of_the_library()[name], method)

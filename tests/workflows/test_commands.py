@@ -42,6 +42,7 @@ def test_check_04_problems_are_told_to_people_and_programs(tmp_path: Path) -> No
     assert not (project.root / ".workflow").exists()
 
 
+@pytest.mark.broad
 def test_of_one_name_the_repositorys_counts_once_it_is_committed(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     own = project.home / "config" / "redfirst" / "recipes"

@@ -91,6 +91,7 @@ def test_what_was_found_is_filed_once_whenever_the_driver_dies(tmp_path: Path) -
     assert project.git("rev-list", "--count", "main..work") == "1"
 
 
+@pytest.mark.broad
 def test_what_is_in_the_way_of_filing_is_told_at_the_start_or_parks(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     project.write({"TODO/README.md": FILES["TODO/README.md"] + "\nMine.\n"})

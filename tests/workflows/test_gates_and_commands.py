@@ -75,6 +75,7 @@ def test_a_command_that_reaches_the_repository_ends_the_run(tmp_path: Path) -> N
     assert "hooks/post-commit" in document["note"]
 
 
+@pytest.mark.broad
 def test_check_34_no_failing_test_leaves_nothing_to_do(tmp_path: Path) -> None:
     project = make(
         tmp_path,

@@ -173,6 +173,7 @@ def test_what_breaks_a_test_is_not_published_and_refusals_come_before_anybody_is
     assert project.untouched_since(start)
 
 
+@pytest.mark.broad
 def test_a_run_publishes_several_times_each_on_what_it_published_before(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     text = """name: tidy

@@ -116,6 +116,7 @@ def assert_the_simulation_decides_alike(project: Project) -> None:
     assert (document["outcome"], document["dispatches"]["at_most"]) == ("completed", 4)
 
 
+@pytest.mark.broad
 def test_quick_drafts_several_tasks_at_once_and_measures_each(tmp_path: Path) -> None:
     tasks = (summed("greet"), summed("more", depends_on=[1]))
     empty: Entry = {"when": {"kind": "plan-and-tasks"}, "report": {**PLAN["report"], "tasks": []}}
@@ -128,6 +129,7 @@ def test_quick_drafts_several_tasks_at_once_and_measures_each(tmp_path: Path) ->
     assert "Your tasks get the ids 1, 2, 3" in played.asked("plan").document["prompt"]
 
 
+@pytest.mark.broad
 def test_what_quick_was_told_to_mend_is_split_and_mended(tmp_path: Path) -> None:
     fix = {
         "when": {"kind": "review-result"},
@@ -213,6 +215,7 @@ def test_check_28_a_recipe_of_the_repository_is_trusted_as_it_is(tmp_path: Path)
     assert project.run()["error"]["kind"] == "untrusted", "one byte that matters more, and it is asked for again"
 
 
+@pytest.mark.broad
 def test_check_28_who_builds_on_a_recipe_of_the_repository_trusts_that_one(tmp_path: Path) -> None:
     project = sums(tmp_path)
     again = "name: again\nextends: ours\nedits: [{change: plan, set: {review: []}}]\n"

@@ -75,6 +75,7 @@ def test_a_question_becomes_a_brief(tmp_path: Path) -> None:
     assert "step look.2: ready" in project.redfirst("show", "--log", "run-research").stdout
 
 
+@pytest.mark.broad
 def test_check_15_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_resume(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     wrong = {"when": {"step": "look.2"}, "report": {"result": "ANSWERED"}}
@@ -97,6 +98,7 @@ def test_check_15_a_researcher_that_fails_leaves_a_brief_and_is_asked_alone_on_r
     assert (again["outcome"], done.returncode, again["dispatches"]) == ("completed", 0, 7)
 
 
+@pytest.mark.broad
 def test_checks_16_and_17_a_payload_of_another_form_needs_a_person_and_holds_who_depends_on_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     bad = answer("angles", "Two.", payload={"angles": 2})

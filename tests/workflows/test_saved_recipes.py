@@ -120,6 +120,7 @@ Look at $ARGUMENTS in {{the}} code.
 """
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_a_recipe_to_begin_with_is_sound_and_so_is_one_of_a_skill(tmp_path: Path) -> None:
     project = make_project(tmp_path)

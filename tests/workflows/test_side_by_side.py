@@ -156,6 +156,7 @@ def test_what_is_redone_in_vain_is_diagnosed(tmp_path: Path) -> None:
     verified(project)
 
 
+@pytest.mark.broad
 def test_24_red_that_is_gone_is_diagnosed(tmp_path: Path) -> None:
     project = shared(tmp_path)
     entries = [
@@ -177,6 +178,7 @@ def test_24_red_that_is_gone_is_diagnosed(tmp_path: Path) -> None:
     assert played.tasks() == {"1": "done", "2": "already_done"}
 
 
+@pytest.mark.broad
 def test_25_the_same_new_helper_is_a_conflict_and_redone(tmp_path: Path) -> None:
     """Both tasks are granted a file that neither of them names."""
     project = make(tmp_path, 2)
@@ -304,7 +306,7 @@ def test_26_lanes_together_may_spend_no_more_than_the_budget(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("number", range(20))
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_27_parallel_dispatches_are_no_escape(number: int, tmp_path: Path) -> None:
     """Fifty dispatches in ten lanes, twenty times; the rest of check 27 is in `tests/dispatch`."""
     project = wide(tmp_path, 22)

@@ -93,6 +93,7 @@ def test_checks_13_and_14_a_write_outside_of_the_area_is_refused_and_a_pattern_o
     assert "`docs/a.md`" in (project.run_folder("run-r") / "steps/w/w.md").read_text()
 
 
+@pytest.mark.broad
 def test_check_12_a_reader_beside_a_writer_sees_the_start_and_one_behind_it_what_it_wrote(tmp_path: Path) -> None:
     """And acceptance check 10: writers whose areas meet never overlap; others do, and their work comes together."""
     make = {"agent": "make"}
