@@ -128,10 +128,16 @@ class Case(Value):
     """The argument values of a parametrised test case, where they are plain data.
 
     `written` says that they stand in the test's own file and that nothing which it imports has a part in them.
+    `around` is the hash of all that the test is but its table; "" where the table may be more than values.
     """
 
     sha256: str
     written: bool
+    around: str = ""
+
+    def is_as(self, other: Case) -> bool:
+        """Return whether both are known to do the same with the same values, whatever else stands in the table."""
+        return bool(self.around) and (self.around, self.sha256) == (other.around, other.sha256)
 
 
 class TestRecord(Value):

@@ -51,6 +51,13 @@ def import_test(number: int, claim: str) -> str:
     return f"from m{number} import double_{number}\n\n\ndef test_double_{number}():\n    assert {claim}\n"
 
 
+def table_test(*numbers: int) -> str:
+    """Return a table of modules and their values: the tasks 1 and 12 each bring a line."""
+    head = "from importlib import import_module\n\nimport pytest\n\n\n"
+    body = "def test_values(n):\n    assert getattr(import_module(f'm{n}'), f'value_{n}')() == n\n"
+    return f"{head}@pytest.mark.parametrize('n', {[*numbers]})\n{body}"
+
+
 def symbol(number: int) -> list[dict[str, str]]:
     return [{"name": f"double_{number}", "path": f"m{number}.py"}]
 
@@ -76,13 +83,14 @@ LANES: list[Entry] = [
         module_task(9),
         module_task(10, test_files=[], evidence="regression"),
         existing(11),
+        module_task(12, test_files=[{"path": "tests/test_m1.py", "action": "modify"}]),
     ),
     # 1: disputed and refused, disputed and accepted
     writes(1, escalate_to_check=True, escalation_reason="is 1 the right value?"),
     judged(1, "NEEDS WORK", finding("The zero case is missing", concern="test")),
     writes(
         1,
-        module_test(1, more="\n\ndef test_is_not_zero():\n    assert value_1() != 0\n"),
+        table_test(1),
         escalate_to_check=True,
         escalation_reason="is that all?",
     ),
@@ -138,13 +146,16 @@ LANES: list[Entry] = [
     writes(11, IN_COMPANY),
     writes(11, ALONE),
     makes(11),
+    # 12: a case for the table that task 1 wrote
+    {**writes(12), "files": {"tests/test_m1.py": table_test(1, 12)}},
+    makes(12),
     *AFTER_MAKE,
 ]
 
 
 @pytest.fixture(scope="module")
 def lanes(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    """Return a finished run of eleven tasks, each with tests that take another lane."""
+    """Return a finished run of twelve tasks, each with tests that take another lane."""
     more = {
         "tests/test_m2.py": OLD_2,
         "tests/test_m3.py": module_test(3, 0),
@@ -152,13 +163,13 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Played:
         "m8.py": HANGING,
         "tests/test_m11.py": SEEN,
     }
-    project = modules_project(tmp_path_factory.mktemp("lanes"), range(1, 12), more=more)
+    project = modules_project(tmp_path_factory.mktemp("lanes"), range(1, 13), more=more)
     return play(project, LANES, extra=FAST + "[toolchains.pytest]\ntest_timeout_s = 2\n")
 
 
 def test_the_run_of_all_lanes_is_completed(lanes: Played) -> None:
     assert lanes.document.get("outcome") == "completed", lanes.document["_stderr"]
-    assert lanes.tasks() == {str(n): "already_done" if n == 5 else "done" for n in range(1, 12)}
+    assert lanes.tasks() == {str(n): "already_done" if n == 5 else "done" for n in range(1, 13)}
 
 
 def test_disputed_tests_are_written_again_until_check_accepts_them(lanes: Played) -> None:
@@ -187,6 +198,10 @@ def test_changed_and_removed_old_tests_are_judged_and_the_removed_are_gone_for_g
     assert "removed without leave: tests/test_m2.py::test_is_zero" in told
     assert "test `tests/test_m2.py::test_is_zero` may change: agreed by @check" in lanes.artifact("task-2.md")
     assert "test_is_zero" not in lanes.project.git("show", "work:tests/test_m2.py")
+
+
+def test_a_case_for_the_table_of_an_earlier_task_changes_no_old_test(lanes: Played) -> None:
+    assert lanes.rows_of("12") == ["write-tests/RED", "implement/GREEN"]
 
 
 def test_an_old_test_that_the_task_lists_may_change(lanes: Played) -> None:
@@ -269,7 +284,7 @@ def test_red_that_two_runs_see_differently_is_rewritten(lanes: Played) -> None:
 
 def test_each_task_but_the_one_that_was_done_is_a_commit_of_its_own(lanes: Played) -> None:
     kinds = {10: "refactor"}  # proven by regression only
-    wanted = [f"{kinds.get(n, 'feat')}: let value {n} be right" for n in range(1, 12) if n != 5]
+    wanted = [f"{kinds.get(n, 'feat')}: let value {n} be right" for n in range(1, 13) if n != 5]
     assert lanes.subjects() == [*wanted, "chore(todo): close GAL-1"]
 
 

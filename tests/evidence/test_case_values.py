@@ -66,3 +66,36 @@ def test_a_ledger_without_values_has_the_digest_that_it_always_had_and_one_with_
     assert RedTests.model_validate_json(bare.model_dump_json()).digest() == bare.digest()
     assert "cases" not in bare.model_dump(mode="json", exclude_defaults=True)["frozen"]
     assert len({bare.digest(), red(ONE).digest(), red(OTHER).digest(), red(MADE).digest()}) == 4
+
+
+TABLE = Case(sha256="1", written=True, around="body")
+ADDED = "tests/test_a.py::test_new[added]"
+
+
+def changed(now: Case | None, before: Case | None = TABLE) -> tuple[str, ...]:
+    """Return the old tests that count as changed when the lines of one are others, and a case is added to it."""
+    first = observed({TEST: record(TEST, Ended.PASSED, region="old").model_copy(update={"case": before})})
+    kept = record(TEST, Ended.PASSED, region="new").model_copy(update={"case": now})
+    after = observed({TEST: kept, ADDED: record(ADDED, Ended.FAILED, region="new")})
+    return judge_red(first, after, None, context(), task="1", tree="abc").changed_old
+
+
+def test_a_case_that_is_added_changes_no_old_one() -> None:
+    assert changed(TABLE) == ()
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        None,
+        TABLE.model_copy(update={"sha256": "2"}),
+        TABLE.model_copy(update={"around": "another body"}),
+        TABLE.model_copy(update={"around": ""}),
+    ],
+)
+def test_an_old_case_with_other_values_or_another_body_is_changed(now: Case | None) -> None:
+    assert changed(now) == (TEST,)
+
+
+def test_what_nothing_is_known_of_is_changed() -> None:
+    assert changed(ONE, ONE) == (TEST,)

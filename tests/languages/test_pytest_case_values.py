@@ -154,3 +154,37 @@ def test_cases_that_production_computes_may_change_and_are_told(tmp_path: Path) 
     verdict = judged(tmp_path, test, "RATE = 3\n", "RATE = 4\n")
     assert verdict.green
     assert verdict.other_cases == ("test_shop.py::test_rate[rate]",)
+
+
+TABLE = (
+    "@pytest.mark.parametrize(('key', 'want'), [(0, 1), (1, 2)])\ndef test_a(key, want):\n    assert key + 1 == want\n"
+)
+
+
+@pytest.mark.broad(but_first=1)
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ("(1, 2)]", "(1, 2),\n    (2, 3),  # more\n]", True),
+        ("(1, 2)]", "(1, 2), pytest.param(2, 3, id='third')]", True),
+        ("(1, 2)])", "(1, 2), (2, 3)], ids=['0-1', '1-2', '2-3'])", True),
+        ("assert key + 1 == want", "assert key + 1 >= want", False),
+        ("(1, 2)]", "pytest.param(1, 2, marks=pytest.mark.skip)]", False),
+        ("(1, 2)])", "(1, 2)], indirect=['key'])", False),
+        ("@pytest", "@pytest.mark.skipif(f(0) == 1, reason='')\n@pytest", False),
+        ("def test_a(key, want):", "def test_a(key, want, tmp_path):", False),
+        ("[(0, 1), (1, 2)]", "CASES", False),
+    ],
+)
+def test_what_is_around_the_table_of_a_test_is_known_by_its_bytes(
+    tmp_path: Path, old: str, new: str, *, is_same: bool
+) -> None:
+    head = "CASES = [(0, 1), pytest.param(1, 2, marks=pytest.mark.skip)]\n"
+    assert TABLE.count(old) == 1
+    before, after = (
+        cases_of(tmp_path / name, head + test) for name, test in [("before", TABLE), ("after", TABLE.replace(old, new))]
+    )
+    around = {case.around for case in before.values() if case is not None}
+    assert len(around) == 1
+    assert "" not in around
+    assert all((case is not None and case.around in around) == is_same for case in after.values())

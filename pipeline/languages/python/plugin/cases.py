@@ -49,6 +49,7 @@ class Cases:
         return {
             "sha256": digest,
             "written": bool(parts) and self._names_written(parts) >= set(values),
+            "around": _around(parts),
         }
 
     def _plain(self, value: Any, budget: list[int]) -> Iterator[str]:
@@ -93,6 +94,42 @@ def _kind(value: object) -> Any:
 
 class _NotPlainError(Exception):
     """A value is no plain data, or too large."""
+
+
+def _around(parts: list[Part]) -> str:
+    """Return the hash of all that a test is but its table; "" where that may say more than values and ids.
+
+    Its syntax is compared, since the table stands on lines of the test's own.
+    """
+    if not parts or any(inherits for _, _, inherits in parts):
+        return ""
+    digest = hashlib.sha256()
+    for path, node, _ in parts:
+        fixed: list[Any] = [] if node is not parts[-1][1] else [getattr(node, "args", None), *node.body]
+        for each in node.decorator_list:
+            cases = _given(each)[1]
+            if cases is not None and not _is_table(cases):
+                return ""
+            fixed += [each] if cases is None else _without_cases(each)
+        said = (path, type(node).__name__, node.name, *(ast.dump(part) for part in fixed if part is not None))
+        digest.update(repr(said).encode("utf-8", "backslashreplace") + b"\0")
+    return digest.hexdigest()
+
+
+def _is_table(cases: ast.expr) -> bool:
+    """Return whether an expression is values written out, with ids at the most; a mark changes what a case does."""
+    parts = list(ast.walk(cases))
+    return (
+        all(part.id == "pytest" for part in parts if isinstance(part, ast.Name))
+        and all(part.attr == "param" for part in parts if isinstance(part, ast.Attribute))
+        and all(part.arg == "id" for part in parts if isinstance(part, ast.keyword))
+    )
+
+
+def _without_cases(decorator: ast.Call) -> list[ast.AST]:
+    """Return the parts of a `parametrize` decorator that say what is done with the values."""
+    more = [keyword for keyword in decorator.keywords if keyword.arg not in ("argvalues", "ids")]
+    return [decorator.func, *decorator.args[:1], *decorator.args[2:], *more]
 
 
 def _given(decorator: Any) -> tuple[list[str], Any]:
