@@ -257,7 +257,9 @@ def _judge_tests(change: Change, scope: TestScope) -> Ruling:
     if change.kind is not ChangeKind.ADDED or is_control(change.path):
         return _refuse_unnamed(change, scope.files, _TEST_NEEDS)
     if scope.is_beside(change.path) and scope.takes(change.path):
-        return Ruling(allowed=True, rule="beside-tests", why=f"{change.path!r} is new, beside the task's test files")
+        why = f"{change.path!r} is new, beside the task's test files"
+        note = f"{change.path} is new beside the tests, and the task does not name it"
+        return Ruling(allowed=True, rule="beside-tests", why=why, note=note)
     return _refuse_unnamed(change, scope.files, _TEST_NEEDS)
 
 

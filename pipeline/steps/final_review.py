@@ -111,7 +111,7 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     asked = (*(f"task-{task.id}.md" for task in done), *map(own_steps.request_name, own))
     artifacts["tasks"] = list(map(ctx.path, asked))
     found = [evidence for task in done if (evidence := read_evidence(ctx, task.id)) is not None]
-    shown = [ctx.path(ctx.write(f"evidence/task-{e.task}.md", evidence_md(e))) for e in found]
+    shown = [ctx.path(ctx.write(f"evidence/task-{e.task}.md", evidence_md(e, ctx.task(e.task)))) for e in found]
     already = [ctx.path(already_name(task.id)) for task in done]
     artifacts["evidence"] = [*shown, *(path for path in already if path.exists())]
     patch = ctx.write(f"reviews/final-{review.ordinal}.patch", ctx.repository.patch(ctx.state.start, ctx.state.head))

@@ -72,8 +72,14 @@ def test_what_a_finding_says_needs_no_second_question_and_differences_are_shown(
 def test_a_split_that_leaves_the_plans_list_says_so_to_who_looks_at_it(tmp_path: Path) -> None:
     split = copy.deepcopy(SPLIT)
     split["report"]["tasks"][0]["files"].append({"path": "pyproject.toml", "action": "modify"})
-    project = make_project(tmp_path)
-    project.use_script([PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, split, SPLIT_ACCEPTED])
-    parked = project.run("--approve", "split")
-    assert parked["reason"] == "approval", parked
-    assert "1 task; not in the plan: pyproject.toml" in parked["_stderr"]
+    split["report"]["tasks"][0]["test_files"].append({"path": "tests/test_more.py", "action": "create"})
+    tests = {"path": "tests/test_greet.py", "action": "modify", "why": "the tests stand there"}
+    plan = {**PLAN, "report": {**PLAN["report"], "files": [*PLAN["report"]["files"], tests]}}
+    played = play(
+        make_project(tmp_path), [plan, PLAN_ACCEPTED, PLAN_SIMPLE, split, SPLIT_ACCEPTED], "--approve", "split"
+    )
+    assert played.document["reason"] == "approval", played.document
+    assert "1 task; not in the plan: pyproject.toml, tests/test_more.py" in played.document["_stderr"]
+    assert "task 1 changes `tests/test_more.py`, which the plan does not name" in played.asked("review-split").text(
+        "differences"
+    )

@@ -109,7 +109,9 @@ def test_a_control_file_needs_its_name_and_leaves_a_note(path: str) -> None:
 
 def test_test_may_write_its_file_and_new_ones_beside_it() -> None:
     assert by_test(Change("tests/test_app.py", ADDED)).rule == "test-file"
-    assert by_test(Change("tests/helpers.py", ADDED)).rule == "beside-tests"
+    beside = by_test(Change("tests/helpers.py", ADDED))
+    assert beside.rule == "beside-tests"
+    assert beside.note == "tests/helpers.py is new beside the tests, and the task does not name it"
     assert by_test(Change("tests/data/case.json", ADDED)).rule == "beside-tests"
 
 

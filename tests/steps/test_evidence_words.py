@@ -5,7 +5,18 @@ from __future__ import annotations
 from pipeline.evidence.red_classes import RedClass
 from pipeline.evidence.red_tests import RedEntry, RedTests
 from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.policy.scope import Action
+from pipeline.reports.fields import FileChange, OldTest
+from pipeline.reports.tasks import Task
 from pipeline.steps.asking.words import evidence_md
+
+TASK = Task(
+    id="1",
+    title="Reject empty names",
+    files=(FileChange(path="greet.py", action=Action.MODIFY),),
+    test_files=(FileChange(path="tests/test_greet.py", action=Action.MODIFY),),
+    tests_to_change=(OldTest(id="tests/test_old.py::test_a", reason="its name"),),
+)
 
 
 def red(function: str, message: str, cls: RedClass = RedClass.ASSERTION_MISMATCH) -> RedEntry:
@@ -15,7 +26,7 @@ def red(function: str, message: str, cls: RedClass = RedClass.ASSERTION_MISMATCH
 def words(entries: dict[str, RedEntry]) -> list[str]:
     ledger = RedTests(task="1", tree="t", red=entries, guards={})
     evidence = TaskEvidence(task="1", tests_tree="t", production="p", test_paths=(), command=(), ledger=ledger)
-    return evidence_md(evidence).partition("## RED\n\n")[2].strip().splitlines()
+    return evidence_md(evidence, TASK).partition("## RED\n\n")[2].strip().splitlines()
 
 
 def test_what_twelve_tests_say_with_other_values_stands_there_once_with_each_id() -> None:
@@ -50,3 +61,10 @@ def test_two_tests_and_what_is_not_alike_keep_their_own_lines() -> None:
 def test_cases_of_one_function_are_named_by_it() -> None:
     cases = {f"t.py::test_cents[{n}]": red("t.py::test_cents", f"{n} is not 0") for n in range(4)}
     assert words(cases) == ["- 4 tests fail alike: t.py::test_cents: ASSERTION_MISMATCH, such as 0 is not 0"]
+
+
+def test_test_files_that_the_task_does_not_name_are_told() -> None:
+    paths = ("greet.py", "tests/helpers.py", "tests/test_greet.py", "tests/test_old.py")
+    evidence = TaskEvidence(task="1", tests_tree="t", production="p", test_paths=paths, command=())
+    told = evidence_md(evidence, TASK).partition("## Test Files That the Task Does Not Name\n\n")[2]
+    assert told.strip() == "- `tests/helpers.py`"

@@ -12,6 +12,7 @@ from pipeline.reports.reviews import SplitReview
 from pipeline.routing.vocabulary import Role, Step
 from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.task_drafts import CUT, WITH_PLAN
+from pipeline.steps.evidence.records import baseline_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def task_artifacts(ctx: Context, review: Review, tasks: Mapping[str, Task]) -> dict[str, list[Path]]:
-    """Return the task files, and which production files only they name, or only the plan."""
+    """Return the task files, and which files only they name, or only the plan."""
     artifacts = {"tasks": [ctx.path(f"task-{name}.md") for name in tasks]}
     differences = _differences(ctx, tasks)
     if differences:
@@ -40,7 +41,7 @@ def review_of_tasks(ctx: Context) -> Step:
 
 
 def _differences(ctx: Context, tasks: Mapping[str, Task]) -> tuple[str, ...]:
-    """Return one sentence for each production file that only the tasks name, or only the plan."""
+    """Return one sentence for each file that only the tasks name, or only the plan."""
     of_plan = _of_plan(ctx)
     named = {path for task in tasks.values() for file in task.files for path in (file.path, file.origin) if path}
     tests = {file.path for task in tasks.values() for file in task.test_files}
@@ -52,9 +53,18 @@ def _differences(ctx: Context, tasks: Mapping[str, Task]) -> tuple[str, ...]:
 
 
 def outside_plan(ctx: Context, tasks: Iterable[Task]) -> list[tuple[str, str]]:
-    """Return each production file of a task that the plan does not name, with the task's id before it."""
+    """Return each file of a task that the plan does not name, with the task's id before it.
+
+    A plan that names no file of tests leaves these to its tasks.
+    """
     of_plan = _of_plan(ctx)
-    return [(task.id, file.path) for task in tasks for file in task.files if file.path not in of_plan]
+    names_tests = any(map(baseline_of(ctx).layout.is_test_side, of_plan))
+    return [
+        (task.id, file.path)
+        for task in tasks
+        for file in (*task.files, *(task.test_files if names_tests else ()))
+        if file.path not in of_plan
+    ]
 
 
 def _of_plan(ctx: Context) -> frozenset[str]:

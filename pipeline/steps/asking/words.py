@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import TestRecord
     from pipeline.evidence.red_tests import RedEntry, RedTests
     from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
+    from pipeline.reports.tasks import Task
     from pipeline.reports.work import ShownCriterion
     from pipeline.steps.context import Context
 
@@ -77,15 +78,21 @@ def red_md(ledger: RedTests, command: Iterable[str], notes: Iterable[str] = ()) 
     )
 
 
-def evidence_md(evidence: TaskEvidence) -> str:
+def evidence_md(evidence: TaskEvidence, task: Task) -> str:
     """Return the evidence of one task for who reviews the result."""
     ledger = evidence.ledger
+    named = {path for file in (*task.files, *task.test_files) for path in (file.path, file.origin)}
+    named |= {test.id.partition("::")[0] for test in task.tests_to_change}
     why = evidence.not_testable or {}
     return f"# Evidence of task {evidence.task}\n" + sections(
         ("RED", _red(evidence) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
         ("Guards", bullets(folded(ledger.guards, {})) if ledger is not None else ""),
         ("GREEN", bullets(_green(evidence.green)) if evidence.green is not None else ""),
         ("Criteria", bullets(_shown(one) for one in evidence.criteria)),
+        (
+            "Test Files That the Task Does Not Name",
+            bullets(f"`{path}`" for path in evidence.test_paths if path not in named),
+        ),
         ("Old Tests That Changed", bullets(evidence.changed_old)),
         ("Tests That Notice Less", bullets(f"loosened: {line}" for line in evidence.loosened)),
         ("Tests of This Run", bullets(f"rewritten on order: {line}" for line in evidence.reworked)),
