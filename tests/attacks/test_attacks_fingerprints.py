@@ -90,6 +90,7 @@ def test_without_the_watch_nobody_would_have_noticed(tmp_path: Path) -> None:
         assert is_planted(project)
 
 
+@pytest.mark.broad
 def test_a_change_that_was_there_before_is_nobodys(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.write({"tests/test_greet.py": TEST_GREET})
@@ -121,6 +122,7 @@ def _plants_and_breaks(project: Project) -> None:
     raise BoxError("the box broke")
 
 
+@pytest.mark.broad
 def test_what_type_checks_is_watched_too(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     plant = planting(project, HOOK)

@@ -49,6 +49,6 @@ def test_the_last_of_several_counts() -> None:
         '{"k":' * 900 + "[" + "1," * 500_000 + "1]" + "}" * 900 + " x}",
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_hopeless_text_is_given_up(text: str) -> None:
     assert report_in(text) is None

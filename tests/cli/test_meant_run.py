@@ -65,6 +65,7 @@ def test_a_driver_that_died_at_an_answer_leaves_the_gate_open(repository: Reposi
     assert "No run of this worktree waits at a gate" in refused("approve", repository)
 
 
+@pytest.mark.broad
 def test_on_the_command_line_it_is_said_which_one_was_taken(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     assert "No run of this worktree is unfinished" in project.redfirst("abandon").stderr

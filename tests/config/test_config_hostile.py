@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _QUICK_S: Final = 8.0
 
 
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     "text",
     [

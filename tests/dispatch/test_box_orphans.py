@@ -238,6 +238,7 @@ def test_two_dispatches_side_by_side_have_a_record_each(tmp_path: Path) -> None:
     assert json.loads(said["a"])["pid"] != json.loads(said["b"])["pid"]
 
 
+@pytest.mark.broad
 def test_a_dispatch_that_outlived_driver_and_supervisor_is_ended_before_anything_else(
     word: str, tmp_path: Path
 ) -> None:
@@ -256,6 +257,7 @@ def test_a_dispatch_that_outlived_driver_and_supervisor_is_ended_before_anything
     assert not path.exists()
 
 
+@pytest.mark.broad
 def test_a_supervisor_that_is_still_there_ends_all_of_it(word: str, tmp_path: Path) -> None:
     path = tmp_path / "process.json"
     killed = driver(f"{hidden(word)}; sleep 60", path)
@@ -283,6 +285,7 @@ def test_a_process_that_got_the_number_of_ours_is_left_alone(sleeper: subprocess
     assert sleeper.wait() == -signal.SIGTERM
 
 
+@pytest.mark.broad
 def test_a_process_that_ignores_the_order_to_end_is_killed(tmp_path: Path) -> None:
     code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as stubborn:

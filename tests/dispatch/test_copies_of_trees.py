@@ -184,6 +184,7 @@ def over(place: Place) -> Place:
     return place
 
 
+@pytest.mark.broad
 def test_a_checkout_below_is_moved_from_tree_to_tree(over: Place) -> None:
     for tree in (*over.trees, over.trees[1], over.trees[0]):
         view = over.views.open(tree, writable=True)

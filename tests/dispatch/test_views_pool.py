@@ -173,6 +173,7 @@ def test_what_the_attributes_make_of_a_file_follows_the_tree(place: Place) -> No
         use(view, "rm -r src; echo x >> app.py")
 
 
+@pytest.mark.broad
 def test_submodules_are_put_back_and_followed(place: Place, tmp_path: Path) -> None:
     inner = make_repository(tmp_path / "inner", {"lib.c": "1\n"}).worktree
     top = place.repository.worktree

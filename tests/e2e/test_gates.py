@@ -246,6 +246,7 @@ def test_a_rejected_result_becomes_fix_tasks_from_the_feedback(fixed: Played) ->
     assert fixed.document["_code"] == 4
 
 
+@pytest.mark.broad
 def test_an_approved_result_is_published_as_the_edited_task_says(published: Played) -> None:
     assert (published.document.get("outcome"), published.document["_code"]) == ("completed", 0), published.document
     assert published.subjects() == ["fix: refuse no name", "fix: say which name", "chore(todo): close GAL-1"]
@@ -320,5 +321,6 @@ def test_worktree_makes_a_branch_beside_the_checkout_and_lands_there(tmp_path: P
     assert "GAL-1 is done already: run-GAL-1" in again["error"]["message"]
 
 
+@pytest.mark.broad
 def test_each_dispatch_is_given_what_its_prompt_names_and_nothing_else(fixed: Played) -> None:
     assert fixed.assert_artifact_rule() > 3

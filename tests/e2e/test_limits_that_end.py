@@ -72,6 +72,7 @@ def test_a_driver_waits_until_the_limit_ends_and_says_until_when(tmp_path: Path)
     assert len(results(project)[0]["tries"]) == 1
 
 
+@pytest.mark.broad
 def test_what_is_longer_than_the_wait_parks_at_once_with_when_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

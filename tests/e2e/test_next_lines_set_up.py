@@ -95,6 +95,7 @@ def doctor(scene: Scene) -> str:
     return " ".join(check["advice"] or "" for check in scene.project.document("doctor")["checks"])
 
 
+@pytest.mark.broad
 def test_issues_recipes_and_commits(scene: Scene) -> None:
     project = scene.project
     new = project.redfirst("issue", "new", "--title", "A title")

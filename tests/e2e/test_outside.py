@@ -56,6 +56,7 @@ def test_a_few_that_differ_are_named_with_the_first_error(tmp_path: Path) -> Non
     assert project.git("status", "--porcelain") == ""
 
 
+@pytest.mark.broad
 def test_more_than_a_few_park_the_run_before_anybody_is_paid_and_resume_measures_again(tmp_path: Path) -> None:
     outside = "[toolchains]\noutside = true\n"
     project, _ = project_with(tmp_path, 4, outside)

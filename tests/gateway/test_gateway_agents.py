@@ -67,7 +67,7 @@ async def drive(name: str, agent: Box, place: Path) -> subprocess.CompletedProce
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 async def test_all_that_a_real_agent_takes_is_counted(name: str, tmp_path: Path) -> None:
     script = [conversation(*WORK, kind="implement", role="make", task="1")]
     async with (

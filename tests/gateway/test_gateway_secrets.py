@@ -203,7 +203,7 @@ async def test_an_agent_cannot_forge_lines_of_the_log(log: Path) -> None:
 CREDENTIALS = st.text([chr(code) for code in range(0x21, 0x7F)], min_size=8, max_size=60)
 
 
-@pytest.mark.broad(but_first=10)
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(CREDENTIALS, st.lists(st.integers(0, 200), max_size=4))
 @pytest.mark.slow

@@ -99,6 +99,7 @@ def test_a_list_of_folders_is_a_project_each_with_its_own_settings(tmp_path: Pat
     assert len(list(cache.folder.iterdir())) == 2, "each has a cache of its own"
 
 
+@pytest.mark.broad
 def test_what_a_selection_touches_is_run_in_its_project_only(tmp_path: Path) -> None:
     toolchain = chosen(write(tmp_path, FILES), pytest={"folder": ["packages/a", "packages/b"]})
     assert ran(measure(toolchain, tmp_path, Selection(ids=frozenset({IN_B})))) == {IN_A: None, IN_B: Ended.PASSED}

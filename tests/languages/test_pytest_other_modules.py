@@ -39,6 +39,7 @@ def test_a_planted_module_is_no_file_of_tests(named: str, mode: str, tmp_path: P
     assert "was loaded in its place" in seen.collection_errors[0].fault.raised.message
 
 
+@pytest.mark.broad
 def test_honest_modules_are_in_their_own_place(tmp_path: Path) -> None:
     passes = "def test_it():\n    '''\n    >>> 1\n    1\n    '''\n"
     files = {

@@ -81,6 +81,7 @@ if hasattr(sys, "monitoring"):
 """
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("taken", [False, True], ids=["alone", "beside another profiler"])
 def test_a_test_reaches_what_it_enters_and_no_more(tmp_path: Path, taken: bool) -> None:

@@ -58,6 +58,7 @@ def test_variables_reach_a_test_of_python(tmp_path: Path) -> None:
     assert outcomes(direct.measure(tmp_path, env=theirs)) == {Ended.PASSED}
 
 
+@pytest.mark.broad
 def test_variables_reach_a_test_of_node(tmp_path: Path) -> None:
     test = (
         'require("node:test").test("it", () => require("node:assert").deepEqual('
@@ -68,6 +69,7 @@ def test_variables_reach_a_test_of_node(tmp_path: Path) -> None:
     assert outcomes(nodes.measure(tmp_path, env=found("node", tmp_path, SET))) == {Ended.PASSED}
 
 
+@pytest.mark.broad
 @needs_go
 def test_variables_reach_a_test_of_go(tmp_path: Path) -> None:
     test = """
@@ -88,6 +90,7 @@ def test_variables_reach_a_test_of_go(tmp_path: Path) -> None:
     assert outcomes(modules.measure(tmp_path, env=found("go", tmp_path, SET))) == {Ended.PASSED}
 
 
+@pytest.mark.broad
 @needs_cargo
 def test_variables_reach_a_test_of_rust(tmp_path: Path) -> None:
     test = '#[test]\nfn it() { assert_eq!(std::env::var("APP_ENV").unwrap(), "test"); }\n'

@@ -43,6 +43,7 @@ def kinds(played: Played) -> list[str]:
     return [line["kind"] for line in played.project.journal(played.name)]
 
 
+@pytest.mark.broad
 def test_an_answered_run_stands_queued_and_goes_on_to_the_same_commits(at_plan: Played) -> None:
     project = at_plan.project
     before = len(kinds(at_plan))

@@ -67,6 +67,7 @@ def test_a_run_that_another_worker_parked_goes_on_when_its_limit_ends(tmp_path: 
     assert queued.branches() == ["gal-1-double-m1"]
 
 
+@pytest.mark.broad
 def test_a_worker_that_finds_a_limited_run_says_which_and_until_when_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,6 +90,7 @@ def test_a_file_that_is_marked_and_not_changed_is_no_fault(tmp_path: Path) -> No
     assert "git hides" not in project.redfirst("run", "GAL-1", "--dry-run").stdout
 
 
+@pytest.mark.broad
 def test_a_partial_clone_whose_remote_is_gone_says_how_the_rest_is_fetched(tmp_path: Path) -> None:
     project = _project(tmp_path)
     project.git("config", "uploadpack.allowFilter", "true")

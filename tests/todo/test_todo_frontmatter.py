@@ -72,6 +72,7 @@ def front_matters(draw: st.DrawFn) -> str:
     return "".join(draw(COMMENTS) + f"{key}: {draw(VALUES)}\n" for key in keys)
 
 
+@pytest.mark.broad
 @given(front_matters())
 def test_two_yaml_libraries_read_the_same_strings(front: str) -> None:
     assert data(read_mapping(front, "GAL-1.md")) == by_ruamel(front)

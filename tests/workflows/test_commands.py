@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 ASKS = "name: {0}\ndescription: {1}\nsteps: [{{id: a, agent: check, prompt: p}}]\n"
 
 
+@pytest.mark.broad
 def test_check_04_problems_are_told_to_people_and_programs(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(EXAMPLES[1], encoding="utf-8")

@@ -140,7 +140,7 @@ def test_what_cannot_stand_there_is_refused_before_anything_is_written(step: str
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_run_that_is_killed_in_such_a_step_asks_nobody_twice(seed: int, tmp_path: Path) -> None:
     project, chance = sums(tmp_path), random.Random(seed)  # noqa: S311  (a schedule, no secret)
     script = [planned(summed("greet")), *worked("greet", "1"), logs(sleep_s=0.2), RESULT_ACCEPTED]

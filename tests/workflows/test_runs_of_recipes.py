@@ -137,6 +137,7 @@ def test_what_cannot_be_run_yet_is_refused_before_anything(tmp_path: Path) -> No
     assert not (project.root / ".workflow").exists()
 
 
+@pytest.mark.broad
 def test_a_run_is_given_up(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     bad = answer("angles", "Two.", payload={"angles": 2})
@@ -158,6 +159,7 @@ steps:
 """
 
 
+@pytest.mark.broad
 def test_check_18_an_open_contract_holds_who_requires_it_and_is_told(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     (tmp_path / "site.yaml").write_text(SEAMS)
