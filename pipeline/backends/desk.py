@@ -73,6 +73,12 @@ class Asked(BaseModel):
         return exchange
 
     @property
+    def request(self) -> str:
+        """Return in few words what is asked."""
+        question = f" ({self.question})" if self.question else ""
+        return f"{self.kind}{question}{f', task {self.task}' if self.task else ''}"
+
+    @property
     def named(self) -> frozenset[str]:
         """Return the paths that the request names."""
         return frozenset(grant.rpartition(" (")[0] for grant in self.write)
@@ -134,6 +140,11 @@ class Desk:
         return self.folder / "form.txt"
 
     @property
+    def shown(self) -> Path:
+        """Return the path of the token of the request that the person was last shown here."""
+        return self.folder / "shown"
+
+    @property
     def rules(self) -> Path:
         """Return the path of the gate's rules for this desk; it exists if files may be changed."""
         return self.folder / "rules.json"
@@ -161,6 +172,15 @@ class Desk:
     def ask(self, asked: Asked) -> None:
         """Write the request; from now on the folder is a desk."""
         self.put(self.folder / "asked.json", asked.model_dump_json(by_alias=True, indent=2))
+
+    def is_shown(self, asked: Asked) -> bool:
+        """Return whether a request was shown to the person; whoever stands here has seen what is asked here first."""
+        if asked.reask is None and Path.cwd().is_relative_to(self.files.resolve()):
+            return True
+        try:
+            return _read(self.shown).decode() == asked.token
+        except (OSError, ValueError):
+            return False
 
     def put(self, path: Path, text: str) -> None:
         """Write a file of the folder atomically."""

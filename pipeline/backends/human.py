@@ -186,7 +186,7 @@ def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
     for mount, here in ((job.view, desk.files), *((mount, desk.artifacts) for mount in job.artifacts)):
         text = text.replace(str(job.box.inside(mount.source, mount.target)), here.name)
     return f"""\
-# To the person who plays @{asked.role}: {_request(asked)}
+# To the person who plays @{asked.role}: {asked.request}
 
 Work in `desk` beside this file, a copy of the code; `{_command("desk", asked)}` goes there. Paths below are from here.
 {_may_change(asked)}
@@ -202,7 +202,7 @@ need not hand in as it says.
 
 
 def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
-    job.say(f"{asked.dispatch}: it is your turn, as @{asked.role}: {_request(asked)}")
+    job.say(f"{asked.dispatch}: it is your turn, as @{asked.role}: {asked.request}")
     if asked.reask:
         job.say(f"  your last answer did not count: {asked.reask}")
         job.say("  at your desk all is as you left it")
@@ -213,11 +213,6 @@ def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
     job.say(f"  hand in: {_command('hand-in', asked)}")
     if _is_run(asked):
         job.say("  Ctrl-C stops waiting; the desk stays, and resume goes on with it")
-
-
-def _request(asked: Asked) -> str:
-    question = f" ({asked.question})" if asked.question else ""
-    return f"{asked.kind}{question}{f', task {asked.task}' if asked.task else ''}"
 
 
 def _may_change(asked: Asked) -> str:

@@ -50,6 +50,7 @@ def desk(
       cd "$(redfirst desk --print)"
     """
     found, asked = human_answer.waiting_desk(run, role, "desk")
+    found.put(found.shown, asked.token)
     if only_print:
         typer.echo(str(found.files))
         return

@@ -76,7 +76,7 @@ def hand_in(
 
     The report is checked first, and what is wrong with it is said; then nothing is handed in. What you changed is
     judged by the run, as an agent's work is; what it would refuse is said before. Without an option your editor
-    ($VISUAL, $EDITOR) opens on a form at the terminal.
+    ($VISUAL, $EDITOR) opens on a form at the terminal. An option answers only what redfirst desk has shown you.
 
     Examples:
       redfirst hand-in
@@ -94,6 +94,8 @@ def hand_in(
     if wanted.is_nothing and asking:
         content = at_the_terminal(desk, asked, schema)
     else:
+        if not wanted.is_nothing:
+            human_answer.refuse_unseen(desk, asked)
         content = with_exact_words(schema, written(wanted, schema, desk, asked))
     if verdict is not None and asked.role is Role.CHECK:
         content = human_report.accepted(asked, content, prior=True)

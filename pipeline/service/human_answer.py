@@ -178,6 +178,23 @@ def _flowing(text: str) -> str:
     return "\n".join(lines)
 
 
+def refuse_unseen(desk: Desk, asked: Asked) -> None:
+    """Return when the person was shown what is asked: what they answer is never another question.
+
+    Raises:
+        UserError: they were not; it says what is asked.
+    """
+    if desk.is_shown(asked):
+        return
+    again = ", again, since the last answer did not count" if asked.reask is not None else ""
+    raise UserError(
+        f"Nothing was handed in: what is asked now was not shown to you yet. It is {asked.dispatch}: "
+        f"{asked.request}{again}. Look at it, then hand in.",
+        Reason.USAGE,
+        actions=(f"redfirst desk {asked.run_id} --role {asked.role}" if asked.run_id else "redfirst desk",),
+    )
+
+
 def hand_in(desk: Desk, asked: Asked, content: dict[str, Any]) -> dict[str, Any]:
     """Put a report into a desk, and return what was handed in, as `hand-in --json` prints it.
 

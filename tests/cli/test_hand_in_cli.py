@@ -94,6 +94,7 @@ def lay_out(
         to_answer=to_answer,
     )
     desk.ask(asked)
+    desk.put(desk.shown, asked.token)
     (exchange / POINTER).write_text(str(desk.folder))
     return desk
 
@@ -141,6 +142,40 @@ def test_what_changed_is_said_and_that_nobody_drives_the_run(repository: Reposit
     assert told["changes"] == [{"path": "new.py", "kind": "changed"}, {"path": "app.py", "kind": "removed"}]
     assert (told["ok"], told["waiting"], told["dispatch"]) == (True, False, "003-step-make")
     assert json.loads(desk.report.read_text()) == {"result": "COMPLETE"}
+
+
+def ask_anew(desk: Desk, **changed: str | None) -> None:
+    """Ask something else at a desk, as a run does that asks again."""
+    asked = desk.asked()
+    assert asked is not None
+    desk.ask(asked.model_copy(update={"token": "another", **changed}))
+
+
+@pytest.mark.parametrize("how", [(), ("--print",)])
+def test_another_question_than_was_shown_is_not_answered(repository: Repository, how: tuple[str, ...]) -> None:
+    desk = lay_out(repository, Role.CHECK, "judge", question=Question.TESTS)
+    desk.put(desk.prompt, "# What is asked: judge\n\nLook.\n")
+    ask_anew(desk, task="2")
+    document = hand_in("--role", "check", "--verdict", "ACCEPTABLE", code=2)
+    assert not desk.report.exists()
+    assert document["error"]["message"] == (
+        "Nothing was handed in: what is asked now was not shown to you yet. It is 003-step-check: judge (tests), "
+        "task 2. Look at it, then hand in."
+    )
+    assert document["error"]["safe_next_actions"] == ["redfirst desk run-GAL-1 --role check"]
+    assert redfirst("desk", "run-GAL-1", "--role", "check", *how).returncode == 0
+    assert hand_in("--role", "check", "--verdict", "ACCEPTABLE")["dispatch"] == "003-step-check"
+
+
+def test_who_stands_at_a_desk_has_seen_what_is_asked_there_until_it_is_asked_again(repository: Repository) -> None:
+    desk = lay_out(repository)
+    ask_anew(desk, reask="the report lacks a field")
+    refused = hand_in("--verdict", "COMPLETE", cwd=desk.files, code=2)
+    assert "implement, again, since the last answer did not count" in refused["error"]["message"]
+    desk.shown.unlink()
+    (desk.files / "app.py").write_text("a = 2\n")
+    ask_anew(desk, reask=None)
+    assert hand_in("--verdict", "COMPLETE", cwd=desk.files)["dispatch"] == "003-step-make"
 
 
 @pytest.mark.broad

@@ -76,6 +76,8 @@ def turns(project: Project, driver: subprocess.Popen[str], *, within_s: float = 
 
 
 def hand_in(project: Project, asked: Asked, *argv: str) -> dict[str, Any]:
+    shown = project.redfirst("desk", asked.run_id, "--role", asked.role)
+    assert asked.dispatch in shown.stdout, shown
     return project.document("hand-in", asked.run_id, "--role", asked.role, *argv)
 
 
@@ -149,7 +151,9 @@ def test_when_the_driver_goes_the_desk_is_offered_again(tmp_path: Path, how: sig
         assert (stopped["outcome"], stopped["note"]) == ("cancelled", f"the desk of {asked.dispatch} stays as it is")
     else:
         driver.communicate(timeout=60)
-    told = project.document("hand-in", "--verdict", "COMPLETE")
+    unseen = project.document("hand-in", "--verdict", "COMPLETE")
+    assert "was not shown to you yet" in unseen["error"]["message"]
+    told = hand_in(project, asked, "--verdict", "COMPLETE")
     assert (told["dispatch"], told["waiting"]) == (asked.dispatch, False)
     document = project.document("resume", "GAL-1")
     assert document.get("outcome") == "completed", document

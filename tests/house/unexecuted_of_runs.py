@@ -187,6 +187,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     "service/human_answer.py": {
         "cd {} && redfirst desk {}": "tests/cli/test_hand_in_cli.py types it in a shell",
         "git checkout -- {}": DESK,
+        "redfirst desk": DESK,
         "redfirst resume {}": DESK,
         "{}   # {}: {}": SENTENCE,
     },
