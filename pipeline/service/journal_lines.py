@@ -24,6 +24,7 @@ from pipeline.engine.events import (
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
+from pipeline.routing.vocabulary import Loop
 from pipeline.runs.drafts import edit_words
 from pipeline.runs.events import (
     ChangeAdmitted,
@@ -166,7 +167,7 @@ def _again(said: RunResumed) -> str:
 def _dispatch_started(said: DispatchStarted) -> str:
     task = f", task {said.task}" if said.task else ""
     question = f" ({said.question})" if said.question else ""
-    again = f"; asked again: {said.reask}" if said.reask else ""
+    again = "; asked again" if said.reask else ""
     return f"{said.dispatch}: @{said.role} to {said.kind}{question}{task}, attempt {said.attempt}{again}"
 
 
@@ -178,7 +179,10 @@ def _decision(made: DecisionMade) -> str:
     words += f" ({', '.join(map(str, action.values()))})" if action else ""
     paid = "".join(f", {key.replace('@', ' of ')}: {count}" for key, count in made.counters.items())
     empty = "".join(f", {loop} exhausted" for loop in made.exhausted)
-    return f"{made.step}{task}: {made.signal} -> {words}{paid}{empty}" + (f": {made.note}" if made.note else "")
+    # an answer that does not count says why where it came in; its decision has more to say only where no other follows
+    is_said = made.event.get("role") is not None and Loop.UNUSABLE not in made.exhausted
+    note = f": {made.note}" if made.note and not is_said else ""
+    return f"{made.step}{task}: {made.signal} -> {words}{paid}{empty}{note}"
 
 
 def _tests(ran: MeasuredTests) -> str:

@@ -46,6 +46,7 @@ from pipeline.git import Repository
 from pipeline.policy.characters import visible
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Role, Signal
+from pipeline.runs.events import DispatchFinished
 from pipeline.runs.files import to_json
 from pipeline.runs.info import Usage
 from pipeline.runs.lease import FileLease
@@ -408,6 +409,10 @@ def test_the_log_has_one_readable_line_an_event(repository: Repository) -> None:
     assert "2026-11-20 14:00:03  decision           sanity: OK -> issue: 3 tests" in lines
     assert any("change_rejected" in line and "(not-a-test): @test may write test files only" in line for line in lines)
     assert any("reask of visit 9 test 0: 1" in line for line in lines)
+    refused = [line.data.complaint for line in run.journal.of(DispatchFinished) if line.data.complaint]
+    assert refused
+    for complaint in refused:
+        assert [line.split()[2] for line in lines if complaint in line] == ["dispatch_finished"], "it stands there once"
     assert ask_json("show", "--log")["lines"][0]["kind"] == "run_started"
 
 
