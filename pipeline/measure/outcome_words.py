@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Ended
+from pipeline.progress import counted
 from pipeline.reports.untrusted_text import one_line
 
 if TYPE_CHECKING:
@@ -31,6 +33,13 @@ def seen(record: TestRecord | None) -> str:
     words = "was collected but not run" if record.outcome is None else _SAID[record.outcome]
     why = record.fault.raised.message if record.fault is not None else record.reason
     return f"{words}: {one_line(why)}" if why else words
+
+
+def in_sum(outcomes: Iterable[Ended | None]) -> str:
+    """Return how many tests there are and how they ended, the most first; the parts are the whole."""
+    counts = Counter("did not run" if outcome is None else str(outcome).replace("_", " ") for outcome in outcomes)
+    parts = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    return f"{counted(counts.total(), 'test')}{f': {parts}' if parts else ''}"
 
 
 def named(ids: Iterable[str], observation: Observation) -> str:

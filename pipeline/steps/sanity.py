@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.evidence.compare import failing
 from pipeline.evidence.freeze import canonical
+from pipeline.evidence.observation import Ended
 from pipeline.measure import kept_runs, project_checks, setup
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.regression import flaky
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
+from pipeline.measure.outcome_words import in_sum
 from pipeline.measure.outside import MEND, difference, passing_outside, untried
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
@@ -76,7 +78,9 @@ async def run(ctx: Context) -> Event:
         differs = (untried(baseline, failed),)
     closed = closed_to_agents(ctx.repository, ctx.checkout.tree, info.start_tree)
     said = (*not_protected(baseline, limit_of(ctx)), *differs, *filter(None, (closed,)))
-    note = "; ".join((counted(len(baseline.records), "test"), *said))
+    ended = [record.outcome for record in baseline.records.values()]
+    all_pass = all(outcome is Ended.PASSED for outcome in ended)
+    note = "; ".join((counted(len(ended), "test") if all_pass else in_sum(ended), *said))
     return Event(signal=Signal.OK, note=note, evidence=evidence)
 
 

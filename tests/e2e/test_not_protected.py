@@ -35,6 +35,8 @@ def test_the_summary_and_the_console_name_them_with_the_limit(tmp_path: Path) ->
     for sentence in (red, late):
         assert f"* {sentence}" in summary or f"- {sentence}" in summary
         assert sentence in line
+    assert "7 tests: 5 failed, " in line
+    assert "7 tests: 5 failed, " in (project.run_folder() / "evidence/baseline.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.broad

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.written_ids import forms
 from pipeline.languages.projects.combined import projects_in
+from pipeline.measure.outcome_words import in_sum
 from pipeline.measure.probes.words import noticed_lines
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
@@ -53,12 +53,11 @@ def functions_of(records: Mapping[str, TestRecord]) -> dict[str, str]:
 def baseline_md(ctx: Context) -> str:
     """Return how the tests stood before the run."""
     known = json.loads(ctx.read(BASELINE))
-    functions = functions_of(baseline_of(ctx).records)
+    records = baseline_of(ctx).records
+    functions = functions_of(records)
     projects = [one.place.marks for one in projects_in(ctx.toolchain) if one.folder]
-    counts = Counter("did not run" if outcome == "None" else outcome for outcome in known["outcomes"].values())
-    said = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()) or "there is none"
     return "# The tests before the run\n" + sections(
-        ("Outcomes", f"{said}. Command: `{' '.join(known['command'])}`"),
+        ("Outcomes", f"{in_sum(one.outcome for one in records.values())}. Command: `{' '.join(known['command'])}`"),
         (
             "Ids Look Like",
             bullets(f"`{entry}`" for entry in forms(known["outcomes"], projects)[: max(_FORMS, len(projects))]),
