@@ -21,6 +21,7 @@ from kit import (
     REDFIRST,
     SPLIT,
     TEST_GREET,
+    TEST_GREET_NEW,
     TESTS,
     make_project,
 )
@@ -224,3 +225,26 @@ def test_a_trial_of_a_person_is_handed_in_at_the_desk(tmp_path: Path) -> None:
     document = result(driver)
     assert (document["gate"], document["report"]) == ("admitted", {"result": "COMPLETE"})
     assert [change["path"] for change in document["changes"]] == ["greet.py"]
+
+
+@pytest.mark.broad
+def test_a_second_hand_in_of_tests_says_what_changed_since_the_first(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    judge = {"when": {"kind": "judge", "question": "tests"}}
+    found = {"severity": "HIGH", "problem": "ada is not greeted", "evidence": "one name", "concern": "test"}
+    refused = {**judge, "report": {"verdict": "NEEDS WORK", "findings": [found]}}
+    accepted = {**judge, "report": {"verdict": "ACCEPTABLE"}}
+    others = [entry for entry in HONEST if entry["when"]["kind"] != "write-tests"]
+    project.use_script([*others, refused, accepted])
+    driver = begin(project, "run", "GAL-1", "--agent", "test=human")
+    told: list[list[dict[str, str]]] = []
+    asks = {"verdict": "TESTS_READY", "escalate_to_check": True, "escalation_reason": "is that all?"}
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps(asks))
+    for desk, asked in turns(project, driver):
+        test = desk.files / "tests/test_greet.py"
+        test.write_text(TEST_GREET_NEW if not told else test.read_text() + "\n\n# and no more\n")
+        document = hand_in(project, asked, "--report", str(report))
+        told.append(document["changes"])
+    assert result(driver)["outcome"] == "completed"
+    assert told == [[{"path": "tests/test_greet.py", "kind": "changed"}]] * 2
