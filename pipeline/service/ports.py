@@ -9,6 +9,7 @@ from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
+from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import choose, looked_for
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.outcomes import Reason
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.git import Repository
+    from pipeline.languages.protocol import Toolchain
     from pipeline.runs.run import KeptRun, Run
 
     AnyRun = KeptRun[Any, Any, Any]
@@ -45,7 +47,9 @@ def build_context(
 ) -> Context:
     """Return the ports of one driver."""
     checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
-    dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=run.issue or None)
+    toolchain = toolchain_of(repository, config, run.info.start_commit)
+    issue = run.issue or None
+    dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=issue, toolchain=toolchain)
     return Context(
         run=run,
         repository=repository,
@@ -53,7 +57,7 @@ def build_context(
         config=config,
         box=box,
         dispatcher=dispatcher,
-        toolchain=toolchain_of(repository, config, run.info.start_commit),
+        toolchain=toolchain,
         search_path=dispatcher.search_path,
         environ=environ,
         say=say,
@@ -72,16 +76,18 @@ def dispatcher_of(
     say: Callable[[str], None],
     *,
     issue: str | None,
+    toolchain: Toolchain,
 ) -> Dispatcher:
     """Return what asks the agents of a run, whatever drives it."""
+    runners = frozenset(one.name for one in projects_in(toolchain))
     return Dispatcher(
         run_folder=run.folder,
         repository=repository,
         checkout=checkout,
         config=config,
         box=box,
-        roles=load_roles(),
-        templates=load_templates(),
+        roles=load_roles(runners),
+        templates=load_templates(runners),
         search_path=environ.get("PATH", os.defpath),
         run_id=run.info.run_id,
         issue=issue,

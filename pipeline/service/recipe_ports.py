@@ -72,7 +72,7 @@ def context_of(
 ) -> RecipeContext:
     """Return the ports of one driver."""
     checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
-    dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=None)
     toolchain = toolchain_of(repository, config, run.info.start_commit)
+    dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=None, toolchain=toolchain)
     path = dispatcher.search_path
     return RecipeContext(run, repository, checkout, config, box, dispatcher, toolchain, path, environ, say)

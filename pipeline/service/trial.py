@@ -16,6 +16,7 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
+from pipeline.languages.projects.combined import projects_in
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.project_tools import tools_for
@@ -111,6 +112,7 @@ async def try_role(
             request = await _request(lent, trial, tree, issue)
         except UnmeasurableError as error:
             raise UserError(f"A run could not begin here: {error}.", Reason.BASELINE_IMPOSSIBLE) from error
+        runners = frozenset(one.name for one in projects_in(lent.toolchain))
         dispatcher = Dispatcher(
             run_id=f"run-{options.issue}",
             issue=options.issue,
@@ -120,8 +122,8 @@ async def try_role(
             # nobody waits at a terminal for hours
             config=config.model_copy(update={"outage": config.outage.model_copy(update={"wait_s": 0})}),
             box=box,
-            roles=load_roles(),
-            templates=load_templates(),
+            roles=load_roles(runners),
+            templates=load_templates(runners),
             search_path=lent.search_path,
             environ=options.environ,
             say=say,

@@ -20,6 +20,7 @@ from pipeline.dispatch.prompt import (
     request_part,
 )
 from pipeline.dispatch.roles import data_folder, load_roles, load_templates, prompts_hash, read_workflow
+from pipeline.languages.table import LANGUAGES
 from pipeline.policy.roles import KINDS_OF, ContractError, Writes
 from pipeline.policy.scope import Action
 from pipeline.reports.decode import Malformed
@@ -416,3 +417,40 @@ def test_the_part_of_one_request_is_for_a_person(kind: str) -> None:
     assert "did not count: not yours: a.py\n\nWorkspace: `/view/tree`" in part
     assert f"# This request: {kind}" in part
     assert "Your report (" not in part
+
+
+OF_LANGUAGES = {
+    "pytest": ("Python", "pytest", "conftest", "parametrize", "__len__", "NotImplementedError"),
+    "cargo": ("Rust", "Cargo", "cfg(test)", "todo!()"),
+}
+
+
+@pytest.mark.parametrize("runner", [*LANGUAGES, "sums"])
+def test_a_prompt_holds_no_rule_of_a_language_that_the_project_does_not_have(runner: str) -> None:
+    runners = frozenset({runner})
+    roles, templates = load_roles(runners), load_templates(runners)
+    texts = [spec.prompt for spec in roles.values()] + [
+        template.asked_of(role) for template in templates.values() for role in template.roles
+    ]
+    prose = FENCED.sub("", "\n".join(texts))
+    foreign = [word for name, words in OF_LANGUAGES.items() if name != runner for word in words if word in prose]
+    assert foreign == []
+    own = OF_LANGUAGES.get(runner, ())
+    assert any(word in prose for word in own) == bool(own)
+    assert "<!--" not in prose
+
+
+def test_each_language_has_its_rules_where_there_are_several_and_the_marks_name_runners() -> None:
+    several = load_roles(frozenset({"pytest", "cargo"}))
+    assert several == load_roles()
+    text = several[Role.TEST].prompt
+    assert "cfg(test)" in text
+    assert "__len__" in text
+    marks = [
+        name
+        for folder in ("agents", "commands")
+        for entry in data_folder(folder).iterdir()
+        for mark in re.findall(r"<!-- (.*?) -->", entry.read_text(encoding="utf-8"))
+        for name in mark.split(", ")
+    ]
+    assert set(marks) <= set(LANGUAGES)
