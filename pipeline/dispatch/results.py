@@ -103,7 +103,11 @@ def _refusal(
     answer = remains.answer
     said = to_json(report, pretty=False).encode() if report else answer.report_file or answer.stdout
     # the tree and not the changes: an agent goes on from the legal part of what it did, so that this comes only once
-    parts = (signal, complaint, hashlib.sha256(said).hexdigest(), tree, remains.gate.refused)
+    return refusal_of(signal, complaint, hashlib.sha256(said).hexdigest(), tree, remains.gate.refused)
+
+
+def refusal_of(*parts: object) -> str:
+    """Return the digest of a refusal: of what was handed in and of what is said of it. The same twice ends a loop."""
     return hashlib.sha256(ascii(parts).encode()).hexdigest()
 
 

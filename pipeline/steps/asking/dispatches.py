@@ -6,7 +6,6 @@ is read from disk, so that a crash after it costs nothing.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ import anyio
 from pipeline.config.agents import Backend
 from pipeline.dispatch.live_words import LiveWords
 from pipeline.dispatch.request import InRun, StoppedError
+from pipeline.dispatch.results import refusal_of
 from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
@@ -297,11 +297,10 @@ async def _verified(ctx: Context, slot: Request, result: DispatchResult) -> Disp
     refused = await slot.verify(_report(slot, result), result.tree or slot.base)
     if refused is None:
         return result
-    same = ascii((Signal.MALFORMED, refused.sentence, result.report_sha256, result.tree)).encode()
     update = {
         "signal": Signal.MALFORMED,
         "complaint": visible(refused.sentence),
-        "refusal": hashlib.sha256(same).hexdigest(),
+        "refusal": refusal_of(Signal.MALFORMED, refused.sentence, result.report_sha256, result.tree),
         "checkpoint": "partial" if result.changes else "failed",
     }
     result = result.model_copy(update=update)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Final
 
+from pipeline.dispatch.results import refusal_of
 from pipeline.reports.markdown import bullets
 from pipeline.routing.refusals import told_why, why_unusable
 from pipeline.routing.state import Event
@@ -56,7 +56,7 @@ def hygiene_evidence(
     text = f"# Dispatch hygiene: this {what} cannot be handed to anybody yet\n\n{lines}\n"
     name = ctx.write(f"reviews/hygiene-{what}-{number}.md", text)
     first = next((p for p in problems if p.severity == "error"), problems[0])
-    refusal = hashlib.sha256(f"{report_sha256} {text}".encode()).hexdigest() if report_sha256 is not None else None
+    refusal = refusal_of(report_sha256, text) if report_sha256 is not None else None
     why = why_unusable(ctx.state, None, Signal.HYGIENE, refusal)
     note = told_why(why, f"{first.rule}: {first.message}", Signal.HYGIENE)
     return Event(signal=Signal.HYGIENE, note=note, evidence=(name, *drafts), refusal=refusal)
