@@ -20,7 +20,7 @@ from pipeline.routing.vocabulary import MEASURED_GREEN, Role, Signal
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.handover import handed_on
-from pipeline.steps.asking.words import folded, functions_of, red_md
+from pipeline.steps.asking.words import counted_cases, functions_of, red_md
 from pipeline.steps.asking.work_notes import notes_of_tests
 from pipeline.steps.evidence.green import Measured, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
@@ -101,10 +101,10 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
     if evidence is not None and evidence.ledger is not None and state.testable:
         words = red_md(evidence.ledger, evidence.command, notes_of_tests(ctx, task.id))
         artifacts["red"] = [ctx.path(ctx.write(f"evidence/red-{task.id}.md", words))]
-    impacted = impacted_tests(ctx, task, base)[:HANDED]
+    impacted = impacted_tests(ctx, task, base)
     if impacted:
         functions = functions_of({**baseline_of(ctx).records, **kept_tests(ctx)})
-        words = bullets(folded(impacted, functions)) + "\n"
+        words = bullets(counted_cases(impacted, functions, HANDED)) + "\n"
         artifacts["impacted_tests"] = [ctx.path(ctx.write(f"evidence/impacted-{task.id}.md", words))]
     came_back = ctx.handed_words() if ctx.lane.via else []
     if ready is not None:  # the workspace was measured as it is: what was measured of it before is out of date

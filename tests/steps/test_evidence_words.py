@@ -8,7 +8,7 @@ from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.policy.scope import Action
 from pipeline.reports.fields import FileChange, OldTest
 from pipeline.reports.tasks import Task
-from pipeline.steps.asking.words import evidence_md
+from pipeline.steps.asking.words import counted_cases, evidence_md
 
 TASK = Task(
     id="1",
@@ -68,3 +68,14 @@ def test_test_files_that_the_task_does_not_name_are_told() -> None:
     evidence = TaskEvidence(task="1", tests_tree="t", production="p", test_paths=paths, command=())
     told = evidence_md(evidence, TASK).partition("## Test Files That the Task Does Not Name\n\n")[2]
     assert told.strip() == "- `tests/helpers.py`"
+
+
+def test_the_most_that_is_named_are_functions_and_cases_are_a_number() -> None:
+    many = {f"t.py::test_words[{n}]": "t.py::test_words" for n in range(90)}
+    nearest = {f"t.py::test_ordinal[{n}]": "t.py::test_ordinal" for n in range(61)}
+    functions = {**many, **nearest, "t.py::test_one[a]": "t.py::test_one", "t.py::test_last": "t.py::test_last"}
+    assert counted_cases(functions, functions, 3) == [
+        "t.py::test_words (90 cases)",
+        "t.py::test_ordinal (61 cases)",
+        "t.py::test_one[a]",
+    ]

@@ -39,10 +39,22 @@ _FORMS: Final = 8
 
 def folded(ids: Iterable[str], functions: Mapping[str, str]) -> list[str]:
     """Return ids with the cases of one function as one entry, which a runner takes as it takes an id."""
+    return [entries[0] if len(entries) == 1 else function for function, entries in _by_function(ids, functions)]
+
+
+def counted_cases(ids: Iterable[str], functions: Mapping[str, str], most: int) -> list[str]:
+    """Return the first test functions of ids, at most so many, each with the number of its cases where it has some."""
+    return [
+        entries[0] if len(entries) == 1 else f"{function} ({len(entries)} cases)"
+        for function, entries in [*_by_function(ids, functions)][:most]
+    ]
+
+
+def _by_function(ids: Iterable[str], functions: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
     found: dict[str, list[str]] = {}
     for entry in ids:
         found.setdefault(functions.get(entry, entry), []).append(entry)
-    return [entries[0] if len(entries) == 1 else function for function, entries in found.items()]
+    return found.items()
 
 
 def functions_of(records: Mapping[str, TestRecord]) -> dict[str, str]:
@@ -126,10 +138,7 @@ def _alike(red: Mapping[str, RedEntry]) -> Iterator[str]:
 
 
 def _failed(red: Mapping[str, RedEntry]) -> Iterator[str]:
-    functions: dict[str, list[str]] = {}
-    for entry, one in red.items():
-        functions.setdefault(one.function, []).append(entry)
-    for function, entries in functions.items():
+    for function, entries in _by_function(red, {entry: one.function for entry, one in red.items()}):
         faults = list(dict.fromkeys(f"{red[entry].cls}: {one_line(red[entry].message)}" for entry in entries))
         more = len(faults) - _MOST_FAULTS
         said = "; ".join(faults[:_MOST_FAULTS]) + (f"; and {more} more" if more > 0 else "")

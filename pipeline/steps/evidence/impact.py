@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 HANDED: Final = 40
-"""So many of them, the nearest, are for @make to run: a list that nobody reads helps nobody. Probes run all."""
+"""So many test functions, the nearest, are for @make to run: a list that nobody reads helps nobody. Probes run all."""
 _LIMIT: Final = 8 << 20
 """Of more code than this, in bytes, the imports are not read: a megabyte takes about half a second."""
 _CODE: Final = re.compile(r"`([^`\n]+)`|\b(\w+(?=\()|\w*[^\W_]_[^\W_]\w*|[^\W\d_]*[a-z][A-Z]\w*)")
@@ -114,6 +114,7 @@ def worth_repeating(
     left = ctx.config.probes.seconds
     found: list[str] = []
     files: set[str] = set()
+    functions: set[str] = set()
     for entry in impacted:
         record = now.records.get(entry)
         steady = record is not None and entry in kept and passed(kept[entry]) and passed(record)
@@ -122,7 +123,8 @@ def worth_repeating(
         if record.path not in files:
             left -= seconds.get(record.path, 0.0)
             files.add(record.path)
-        if left < 0 or len(found) == HANDED:
+        functions.add(record.function)
+        if left < 0 or len(functions) > HANDED:
             break
         found.append(entry)
     return tuple(found)
