@@ -35,6 +35,7 @@ INSTANTS = (
 """The sub-steps of a publication, in their order."""
 TRACKER = {"TODO/GAL-1.md", "TODO/README.md"}
 BETWEEN_FILES_AND_BRANCH = "after git read-tree -m"
+A_FEW = ("after journal publish_intended", BETWEEN_FILES_AND_BRANCH, "after journal published")
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +76,13 @@ def check_branch_is_not_ahead(project: Project) -> None:
         assert project.git("rev-parse", "work") == result_of(project)
 
 
-def test_death_at_each_sub_step_ends_in_the_same_commits(tmp_path: Path, undisturbed: Result) -> None:
-    project = died(tmp_path, INSTANTS[0])
-    for instant in INSTANTS[1:]:
+@pytest.mark.broad(but_first=1)
+@pytest.mark.parametrize("instants", [A_FEW, INSTANTS], ids=["a few", "each"])
+def test_death_at_each_sub_step_ends_in_the_same_commits(
+    instants: tuple[str, ...], tmp_path: Path, undisturbed: Result
+) -> None:
+    project = died(tmp_path, instants[0])
+    for instant in instants[1:]:
         assert die_at(project, instant, 1, "resume", "GAL-1") == KILLED, instant
         check_branch_is_not_ahead(project)
     document = project.document("resume", "GAL-1")

@@ -47,11 +47,11 @@ class Row:
         return self.backend, self.profile
 
 
-def tokens(document: Path) -> Iterator[Token]:
-    """Yield every token, those within a line of text included."""
-    for token in _MARKDOWN.parse(document.read_text(encoding="utf-8")):
-        yield token
-        yield from token.children or ()
+@cache
+def tokens(document: Path) -> tuple[Token, ...]:
+    """Return every token, those within a line of text included."""
+    parsed = _MARKDOWN.parse(document.read_text(encoding="utf-8"))
+    return tuple(one for token in parsed for one in (token, *(token.children or ())))
 
 
 def tomls(document: Path) -> list[str]:
