@@ -283,6 +283,7 @@ def test_what_cannot_be_read_is_no_bug_of_ours(forger: Forger, name: str, conten
     assert commit["status"] in {"refuted", "unchecked"}, (code, commit)
 
 
+@pytest.mark.broad
 def test_a_blob_without_end_is_not_read(forger: Forger) -> None:
     code, commit = forger.clone.check(forger.forge(put={EVIDENCE: b" " * (80 * 1024 * 1024)}))
     assert (code, commit["status"]) == (2, "unchecked"), commit

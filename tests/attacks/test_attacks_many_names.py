@@ -38,7 +38,7 @@ def listed(folder: Path, counted: str, width: int) -> Observation:
 
 
 @pytest.mark.parametrize(("count", "width"), [(50_001, 0), (1_000, 10_000), (90, 90_000)])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_more_names_than_are_taken_are_told(tmp_path: Path, count: int, width: int) -> None:
     seen = listed(tmp_path, f"0..{count}u32", width)
     assert (seen.state, len(seen.records)) == (RunState.UNUSABLE, 0)

@@ -320,6 +320,7 @@ def test_the_ignore_file_is_not_written_through_a_link(project: Project, run: Ru
     assert victim.read_text() == SECRET
 
 
+@pytest.mark.broad
 def test_a_tracker_that_became_a_link_is_not_written_through(project: Project, run: Run, victim: Path) -> None:
     run.write_artifact("tracker/.bashrc".replace(".b", "b"), b"owned")
     (victim.parent / "bashrc").write_text(SECRET)
@@ -354,6 +355,7 @@ def test_a_fifo_in_the_exchange_of_a_dispatch_hangs_no_command(project: Project,
     assert (done.returncode, "Nothing waits for a person here" in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.broad
 def test_an_exchange_cannot_send_a_hand_in_elsewhere(project: Project, run: Run, tmp_path: Path) -> None:
     """An agent may write there: the folder that it names becomes the place where a person's report is written."""
     elsewhere = tmp_path / "elsewhere"

@@ -82,6 +82,7 @@ def test_a_long_message_is_bounded_and_its_end_counts(tmp_path: Path) -> None:
     assert len(result.stdout) < 100_000
 
 
+@pytest.mark.broad
 def test_a_long_turn_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
     result = play(tmp_path, ["say", "first"], *[["call", "read", "x" * 10_000]] * 400, DONE)
     assert result.truncated

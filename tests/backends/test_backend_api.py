@@ -194,6 +194,7 @@ def test_others_do_not_reach_the_socket(tmp_path: Path) -> None:
     assert (tmp_path / "exchange-1" / "model").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.broad
 def test_tests_run_in_the_box(tmp_path: Path) -> None:
     bwrap = shutil.which("bwrap") or ""
     box = Bubblewrap(bwrap)

@@ -110,6 +110,7 @@ def test_what_is_over_in_a_moment_is_not_noticed(tmp_path: Path, api: Api) -> No
     assert (result.fault, report(result)) == (None, DONE)
 
 
+@pytest.mark.broad
 def test_a_conversation_that_grew_too_long_is_not_gone_on_with(play: Play) -> None:
     said = {"message": "Too long.", "type": "invalid_request_error", "code": "context_length_exceeded"}
     result = play.play(
@@ -164,6 +165,7 @@ def test_who_gives_up_over_a_refusal_is_told_apart(play: Play) -> None:
     assert result.complaint == "There was no report after a refused call (write other.py: outside-task)."
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("role", "kind", "tools"),
     [
@@ -229,6 +231,7 @@ def test_what_a_dispatch_may_take(play: Play, allowed: Allowance, caps: dict[str
     assert (result.complaint or "").startswith("redfirst: ")
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_the_time_limit_holds_while_the_model_is_silent(play: Play) -> None:
     result = play.play(conversation(Use(edit("app.py", "a = 1", "a = 2")), Hang()), timeout_s=5)
@@ -255,6 +258,7 @@ def test_a_cancelled_dispatch_leaves_nothing(play: Play) -> None:
     assert len(os.listdir("/proc/self/fd")) <= descriptors  # noqa: PTH208
 
 
+@pytest.mark.broad
 def test_a_huge_answer_is_bounded(play: Play) -> None:
     result = play.play(conversation(Huge(characters=3_000_000)))
     assert len(result.stdout) < 100_000

@@ -82,7 +82,7 @@ def test_a_price_is_not_made_up(tmp_path: Path) -> None:
     assert result.usage.cost_usd is None
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_asked_again_in_the_same_conversation(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     first, second = (
@@ -127,6 +127,7 @@ def test_how_much_it_thinks(backend: str, tmp_path: Path) -> None:
     assert [request.asked.effort for request in service.work if request.asked] == ["low"]
 
 
+@pytest.mark.broad
 def test_the_users_login(tmp_path: Path) -> None:
     """The product's own file, read-only, and its own connection: here to the service, by the user's variable."""
     place = stand("claude", tmp_path)
@@ -146,6 +147,7 @@ def test_the_users_login(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == {"claudeAiOauth": login}
 
 
+@pytest.mark.broad
 def test_without_a_box(tmp_path: Path) -> None:
     place = Stand(tmp_path, "claude", cli("claude"), NoBox())
     script = conversation(Use(write("new.txt", "x\n")), Use(run("echo x > made.txt")), Report(COMPLETE))

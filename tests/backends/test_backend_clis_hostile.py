@@ -113,7 +113,7 @@ def heard(service: ModelService) -> set[str]:
     return set(WORD.findall(json.dumps(service.work[0].body)))
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_nothing_of_the_repository_runs_or_is_told(backend: str, tmp_path: Path) -> None:
     place = Stand(tmp_path, backend, cli(backend), boxed(), files=REPOSITORY)
     script = conversation(Use(run('true; test -z "$HOSTILE" || touch RAN-env')), Report(COMPLETE))

@@ -92,6 +92,7 @@ def test_a_group_without_a_command_shows_its_help_and_nothing_else() -> None:
     assert "- redfirst issue --help" not in done.stderr
 
 
+@pytest.mark.broad
 def test_the_shell_completes_commands_that_are_loaded_later() -> None:
     env = {"PATH": os.environ["PATH"], "_REDFIRST_COMPLETE": "complete_bash", "COMP_CWORD": "2"}
     words = {**env, "COMP_WORDS": "redfirst agents tr"}

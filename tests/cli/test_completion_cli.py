@@ -88,6 +88,7 @@ def test_a_completion_loads_nothing_heavy(project: Project) -> None:
     assert not set(done.stderr.split()) & HEAVY
 
 
+@pytest.mark.broad
 def test_worktrees_that_git_links_by_relative_paths_are_known(tmp_path: Path) -> None:
     made = make_project(tmp_path)
     linked = tmp_path / "linked"

@@ -288,6 +288,7 @@ def test_a_box_that_does_not_hold_is_not_used(
     assert "Agents cannot be isolated here: bubblewrap ended with 0" in check.message
 
 
+@pytest.mark.broad
 def test_an_old_git_blocks_and_the_reason_is_said(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +327,7 @@ def test_nothing_is_fetched_to_find_out_how_tests_are_run(
     assert not (tmp_path / "fetched").exists()
 
 
+@pytest.mark.broad
 def test_a_state_folder_that_cannot_be_made_blocks(repository: Repository, home: Path) -> None:
     (home / ".local").touch()
     check = ask(exit_code=2)["state"]

@@ -145,6 +145,7 @@ def _environment_without_runner(place: Place) -> Path:
     return there
 
 
+@pytest.mark.broad
 def test_an_environment_of_the_project_without_the_runner_is_named(place: Place) -> None:
     place.has(PYTHON)
     there = _environment_without_runner(place)
@@ -165,6 +166,7 @@ def test_where_no_interpreter_has_the_runner_the_advice_is_for_the_project_s_own
     assert check.advice.startswith(f"{there}/bin/python -m pip install pytest")
 
 
+@pytest.mark.broad
 def test_an_environment_that_lacks_what_its_lock_has_is_named(place: Place) -> None:
     place.has({**PYTHON, "uv.lock": ""})
     _environment_without_runner(place)

@@ -540,6 +540,7 @@ def test_a_form_in_another_encoding_is_opened_again_and_kept(repository: Reposit
     assert [path.read_bytes() for path in desk.folder.glob("form.old-*")] == [theirs]
 
 
+@pytest.mark.broad
 def test_open_findings_stand_in_the_form_and_files_are_judged_before(repository: Repository, tmp_path: Path) -> None:
     desk = lay_out(repository, Role.CHECK, "review-plan")
     asked = desk.asked()
@@ -689,7 +690,7 @@ def test_without_an_editor_what_must_be_said_is_asked_for(repository: Repository
 
 
 @pytest.mark.parametrize("word", ["NEEDS_WORK", "needs-work", "Needs work"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_the_word_of_the_log_is_a_verdict(repository: Repository, tmp_path: Path, word: str) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
     assert "NEEDS WORK without a finding" in message("--verdict", word)

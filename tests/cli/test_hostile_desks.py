@@ -25,6 +25,7 @@ ASKED = {
 }
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("said", [{}, {"kind": "nonsense"}, {"exchange": "\0"}], ids=["whole", "no-kind", "no-path"])
 def test_a_folder_that_only_looks_like_a_desk_is_none(said: dict[str, str], tmp_path: Path) -> None:
     project = make_project(tmp_path)

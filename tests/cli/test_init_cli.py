@@ -62,6 +62,7 @@ def written(project: Project) -> dict[str, Any]:
 NEW_ISSUE = "redfirst issue new --title TITLE --edit"
 
 
+@pytest.mark.broad
 def test_the_best_agent_that_is_here_is_chosen_and_the_file_counts(project: Project) -> None:
     install(project, "gemini", "claude")
     document = init(project)
@@ -198,6 +199,7 @@ def test_a_wrong_name_is_refused_first_and_never_advised(project: Project) -> No
     assert "redfirst init --agent codx" not in done.stderr
 
 
+@pytest.mark.broad
 def test_from_a_folder_below_the_file_goes_to_the_top(project: Project) -> None:
     done = project.redfirst("init", "--agent", "human", cwd=project.root / "tests")
     assert done.returncode == 0, done.stderr

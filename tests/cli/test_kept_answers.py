@@ -86,7 +86,7 @@ def was_kept(project: Project, *words: str) -> bool:
 
 
 @pytest.mark.parametrize("words", [*ASKED, ("show", "gal-2"), ("issue", "ready", "--json")])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_an_answer_is_printed_again_and_nothing_else_is_loaded(project: Project, words: tuple[str, ...]) -> None:
     settle()
     first = project.redfirst(*words)

@@ -78,6 +78,7 @@ def test_a_page_is_of_its_files_and_of_where_it_is_read(project: Project) -> Non
     assert "git log" in shown(project)
 
 
+@pytest.mark.broad
 def test_a_run_that_is_driven_is_never_shown_as_it_was(project: Project) -> None:
     folder = settled(stories.interrupted(Repository.find(project.root)))
     assert "interrupted" in project.redfirst("show").stdout

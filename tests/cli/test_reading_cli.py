@@ -253,6 +253,7 @@ def test_a_run_that_is_driven_beside_the_shown_one_is_named(repository: Reposito
     lease.release()
 
 
+@pytest.mark.broad
 def test_a_damaged_run_costs_only_its_own_line(repository: Repository) -> None:
     stories.finished(repository)
     (begin(repository, "run-GAL-40").folder / "journal.jsonl").write_text("gossip\n")
@@ -273,7 +274,7 @@ app()
 """
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
 def test_colour_is_for_terminals_whose_user_wants_it(repository: Repository, no_color: str, *, coloured: bool) -> None:
     stories.finished(repository)

@@ -321,6 +321,7 @@ def test_a_terminal_shows_how_many_steps_of_a_recipe_are_over_and_who_is_at_work
     assert not [line for line in Screen(80).feed(program.text).lines if " | " in line]
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_a_pipe_gets_lines_and_a_document_stays_one(tmp_path: Path) -> None:
     project, fifo = waiting(tmp_path)

@@ -121,6 +121,7 @@ def test_where_nothing_changed_nothing_is_measured(project: Project) -> None:
     assert (code, failures(red)) == (7, " no test was added or changed")
 
 
+@pytest.mark.broad
 def test_tests_that_cannot_be_run_are_not_judged(project: Project) -> None:
     project.write({"tests/test_greet.py": "import nobody_has_this\n" + TEST_GREET_NEW})
     code, error = check(project, "red")

@@ -156,6 +156,7 @@ def test_the_folder_of_the_run_is_evidence_too_and_people_are_told_in_words(done
     assert "test_an_empty_name_is_refused: ASSERTION_MISMATCH; now passes" in said.stdout
 
 
+@pytest.mark.broad
 def test_without_the_run_nothing_can_be_said(clone: Clone) -> None:
     for line in clone.git("for-each-ref", "--format=%(refname)", "refs/redfirst").splitlines():
         clone.git("update-ref", "-d", line)
@@ -224,7 +225,7 @@ def test_a_task_file_that_was_changed_is_not_what_the_trailer_names(clone: Clone
         ("Task: 1", "Task: 1\nRed-Base: 1234567", 2, "not in the history"),
     ],
 )
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_wrong_trailers(clone: Clone, old: str, new: str, code: int, said: str) -> None:
     bent = clone.rewrite(FIRST, {}, message=clone.message(FIRST).replace(old, new))
     found, commit = clone.check(bent)

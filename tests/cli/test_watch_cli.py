@@ -76,6 +76,7 @@ def test_ctrl_c_ends_the_watching_and_not_the_run(project: Project) -> None:
     lease.release()
 
 
+@pytest.mark.broad
 def test_in_a_pipe_it_is_what_happened_line_by_line(project: Project) -> None:
     begin(Repository.find(project.root), "run-GAL-1").decide(event(Signal.OK))
     done = project.redfirst("watch")

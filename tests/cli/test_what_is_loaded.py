@@ -44,7 +44,7 @@ def whole(project: Project, *words: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("words", [("runs",), ("runs", "--json"), ("issue", "ready"), ("issue", "ready", "--json")])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_list_loads_neither_the_command_line_nor_what_reads_journals(
     project: Project, words: tuple[str, ...]
 ) -> None:

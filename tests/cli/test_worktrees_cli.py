@@ -219,6 +219,7 @@ def test_what_was_printed_before_something_failed_is_not_printed_again(project: 
     assert asked.stdout.count("GAL-2") == 1
 
 
+@pytest.mark.broad
 def test_a_worktree_of_a_run_that_is_refused_is_taken_back(tmp_path: Path) -> None:
     made = make_project(tmp_path)
     made.use_script(HONEST)

@@ -60,6 +60,7 @@ def test_no_word_is_lost_or_broken_and_no_line_is_too_wide(line: str, width: int
     assert wrapped(line, None) == [line]
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_an_error_fits_on_the_terminal_and_is_one_line_in_a_pipe(tmp_path: Path) -> None:
     project = make_project(tmp_path)

@@ -107,6 +107,7 @@ def test_an_edit_is_checked_written_and_counts(mine: tuple[Played, Browser]) -> 
     assert told in " ".join(played.project.redfirst("explain", "GAL-1", "-v").stdout.split())
 
 
+@pytest.mark.broad
 def test_an_edit_of_what_has_changed_is_refused_and_kept_on_the_page(played: Played, browser: Browser) -> None:
     file = played.project.run_folder() / "plan.md"
     before, said = file.read_text(), browser.hidden(PLAN)

@@ -187,6 +187,7 @@ def test_a_cancelled_talk_leaves_nothing(box: ProvableBox) -> None:
     assert alive("41735") == []
 
 
+@pytest.mark.broad(but_first=1)
 def test_megabytes_go_both_ways_at_once(box: ProvableBox) -> None:
     size, piece = 8_000_000, b"x" * 100_000
     received: list[int] = []

@@ -120,6 +120,7 @@ for script in sys.argv[2:]:
 """
 
 
+@pytest.mark.broad
 def test_permissions_that_an_ordinary_user_took_away_are_given_back() -> None:
     scripts = (
         "rm src/a.py; echo x >> src/deep/b.py; chmod 555 src src/deep .",
@@ -200,6 +201,7 @@ def test_a_checkout_below_is_moved_from_tree_to_tree(over: Place) -> None:
     assert len(over.copies()) == 1
 
 
+@pytest.mark.broad
 def test_a_checkout_below_stays_while_a_view_lies_on_it(over: Place) -> None:
     first, same = (over.views.open(over.trees[0], writable=True) for _ in range(2))
     other = over.views.open(over.trees[1], writable=True)

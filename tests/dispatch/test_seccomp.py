@@ -262,6 +262,7 @@ def test_honest_tools_work(boxed: Bubblewrap, argv: tuple[str, ...], tmp_path: P
     assert ended.exit_code == 0, ended.stderr.decode()
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_a_rust_project_is_built_and_tested(boxed: Bubblewrap, tmp_path: Path) -> None:
     rustup = Path(os.environ.get("RUSTUP_HOME", Path.home() / ".rustup")) / "toolchains"

@@ -50,6 +50,7 @@ print(reap(child) >> 8)
 """
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     ("script", "said"),
     [

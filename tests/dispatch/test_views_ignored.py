@@ -84,6 +84,7 @@ def test_they_are_there_and_what_becomes_of_them_is_no_change(place: Place, harm
         view.close()
 
 
+@pytest.mark.broad(but_first=1)
 def test_what_is_put_beside_them_is_judged(place: Place) -> None:
     view = place.views.open(place.repository.tree_of("HEAD"), writable=True)
     sh(view, f"echo x > deep/er/other; ln {MADE} src/second.py; rm {MADE}; mkdir {MADE}; echo x > {MADE}/inner")
@@ -91,6 +92,7 @@ def test_what_is_put_beside_them_is_judged(place: Place) -> None:
     view.close()
 
 
+@pytest.mark.broad(but_first=1)
 def test_another_tree_gets_them_as_well(place: Place) -> None:
     for tree in (place.repository.tree_of("HEAD"), *place.trees[:3]):
         view = place.views.open(tree, writable=False)
@@ -99,6 +101,7 @@ def test_another_tree_gets_them_as_well(place: Place) -> None:
         view.close()
 
 
+@pytest.mark.broad(but_first=1)
 def test_measured_copies_have_them_and_do_not_tell_of_them(place: Place) -> None:
     copies = Copies(place.checkout, "measured", NoBox())
     told: list[Traces] = []

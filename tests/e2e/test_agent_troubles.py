@@ -126,6 +126,7 @@ def test_the_wrong_report_is_asked_for_again_in_the_same_conversation(agent: Age
     assert '"none"' in str(again[0].body).replace("'", '"').replace("\\", "")
 
 
+@pytest.mark.broad
 def test_twice_the_wrong_report_parks(agent: Agent, tmp_path: Path) -> None:
     document, _ = ended(make_project(tmp_path), agent, [Report({"problem": "none"}), Report({"nothing": 1})])
     assert (document["_code"], document["reason"]) == (4, "agent_unusable")

@@ -60,6 +60,7 @@ def test_what_counts_as_a_test_is_known_as_in_a_run(tmp_path: Path) -> None:
     assert "put back" not in told["report_error"]
 
 
+@pytest.mark.broad
 def test_where_no_run_could_begin_nobody_is_asked(tmp_path: Path) -> None:
     project = tried(tmp_path, MAKE)
     project.write({"tests/conftest.py": "import not_installed_anywhere\n"})

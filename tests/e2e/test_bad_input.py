@@ -186,6 +186,7 @@ def test_words_that_name_nothing_are_refused(tmp_path: Path) -> None:
     refused(project, "resume", "GAL-1", kind="usage", says="none yet")
 
 
+@pytest.mark.broad
 def test_without_json_the_same_is_said_on_stderr_and_stdout_is_empty(tmp_path: Path) -> None:
     project = ready(tmp_path)
     _untracked(project)
@@ -302,7 +303,7 @@ def test_without_bubblewrap_a_run_is_refused_unless_the_user_wants_no_sandbox(tm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("why", ["no pytest", "tests that cannot start"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_baseline_that_cannot_be_measured_rejects_the_run_and_leaves_no_claim(tmp_path: Path, why: str) -> None:
     project = ready(tmp_path)
     flags: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ def test_a_pattern_that_no_commit_would_match_stops_before_anybody_is_asked(tmp_
     assert not (project.root / ".workflow").exists() or not list((project.root / ".workflow").glob("run-*"))
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("text", "extra", "is_told"),
     [

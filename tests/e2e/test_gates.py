@@ -202,7 +202,7 @@ def test_an_edited_plan_counts_and_is_journalled_with_its_hash(at_split: Played)
     assert answered(at_split)[1] == said
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("name", "said"),
     [

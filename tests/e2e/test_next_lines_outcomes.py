@@ -200,7 +200,7 @@ DAMAGES: Final[dict[str, tuple[str, Callable[[Project], object], list[str]]]] = 
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_where_a_run_cannot_be_gone_on_with(begun: dict[str, Scene], name: str) -> None:
     instant, damage, words = DAMAGES[name]
     there = begun[instant]

@@ -108,6 +108,7 @@ def test_where_a_command_is_refused(scene: Scene, name: str) -> None:
     scene.each(actions_of(scene.project.document(*words)), TABLE[name].lines)
 
 
+@pytest.mark.broad
 def test_events_that_are_not_there(scene: Scene) -> None:
     for name, words in (("no such type of event", "--type"), ("no such event", "--since")):
         refusal = scene.project.redfirst("events", words, "nonsense").stderr

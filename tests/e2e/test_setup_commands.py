@@ -90,6 +90,7 @@ def test_a_setup_that_fails_ends_the_run_before_any_agent_with_what_it_said(tmp_
     assert "no such lock file" in (project.run_folder() / "evidence/setup-pytest.log").read_text()
 
 
+@pytest.mark.broad
 def test_what_a_setup_prints_is_kept_without_secrets_and_not_without_end(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.env["API_TOKEN"] = "tok-1234567890abcdef"

@@ -63,7 +63,7 @@ def read(lines: list[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("ending", stories.ENDINGS)
 def test_01_02_03_events_are_of_the_schema_and_the_same_whenever_and_since_whatever_they_are_read(
     repository: Repository, ending: Callable[[Repository], Run]

@@ -101,7 +101,7 @@ async def test_a_refused_credential_stops_a_real_agent_at_its_first_request(name
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 async def test_a_used_up_allowance_stops_a_real_agent(name: str, tmp_path: Path) -> None:
     script = [conversation(*WORK, kind="implement", role="make", task="1")]
     async with (

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 MODEL = '[agents]\nbackend = "scripted"\nscript = "{script}"\nnetwork = "model"\n'
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -51,6 +51,7 @@ def test_the_benchmark_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert "cargo is left out: it is not installed" in done.stdout
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("argv", "said"), [(["--subjects", "small,large"], "there is no subject 'large'"), (["--rounds", "0"], "one round")]
 )

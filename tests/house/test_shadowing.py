@@ -39,6 +39,7 @@ def test_a_target_on_pythonpath_does_not_replace_our_packages(target: Path, pyth
     assert '"redfirst.schemas/1"' in done.stdout
 
 
+@pytest.mark.broad
 def test_a_link_to_the_target_on_pythonpath_does_not_either(target: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(target)
     done = start(target, str(REDFIRST), "schema", "--json", pythonpath=str(tmp_path / "link"))

@@ -259,6 +259,7 @@ def test_panics_are_read_one_by_one() -> None:
 SAID = st.text(st.characters(codec="utf-8"), max_size=30).filter(lambda text: "panicked at" not in text)
 
 
+@pytest.mark.broad
 @given(st.lists(st.tuples(SAID, st.sampled_from(["t", "worker", "<unnamed>"]), st.booleans())), SAID)
 @pytest.mark.slow
 def test_panics_are_found_among_whatever_else_is_printed(parts: list[tuple[str, str, bool]], rest: str) -> None:

@@ -108,6 +108,7 @@ def box() -> Bubblewrap:
     return made
 
 
+@pytest.mark.broad
 def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Bubblewrap) -> None:
     beside = 'std::env::current_exe().unwrap().with_extension("new")'
     spoil = f'#[test]\nfn spoils() {{\n    std::fs::write({beside}, "x").unwrap();\n}}\n'

@@ -256,6 +256,7 @@ def find(name: str, place: Path, command: tuple[str, ...], path: str) -> Environ
     return found
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "command", [("nix", "develop", "-c", "pytest", "-x"), ("nix", "develop", "-c", "python", "-m", "pytest", "-x")]
 )

@@ -106,6 +106,7 @@ def test_each_broken_file_has_its_own_reason_and_other_packages_run(
     assert not any(record.ran for record in checked.records.values())
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "body",
     [

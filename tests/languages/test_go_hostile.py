@@ -119,7 +119,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Observation:
     return measure(write(tmp_path_factory.mktemp("hostile"), {"go.mod": MANIFEST, **LEAVES}), per_test_timeout_s=20)
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("name", ["in_init", "says_pass", "says_all", "by_signal", "test_main", "of_another"])
 def test_who_leaves_early_has_not_passed(seen: Observation, name: str) -> None:
     assert seen.state is RunState.COMPLETE
@@ -274,6 +274,7 @@ def test_a_forged_record_makes_nothing_pass(tmp_path: Path, box: Bubblewrap) -> 
     assert seen.state in {RunState.UNUSABLE, RunState.COMPLETE}
 
 
+@pytest.mark.broad
 def test_who_kills_the_runner_ends_the_run_and_gains_nothing(tmp_path: Path, box: Bubblewrap) -> None:
     write(tmp_path, {"go.mod": MANIFEST, "attack/attack_test.go": KILLS})
     seen = measure(tmp_path, box=box)

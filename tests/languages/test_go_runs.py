@@ -236,6 +236,7 @@ def box() -> Bubblewrap:
     return made
 
 
+@pytest.mark.broad
 def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Bubblewrap) -> None:
     spoil = """package greet
 

@@ -86,6 +86,7 @@ def test_what_is_unknown_is_said_and_test_files_are_left_alone() -> None:
     assert (dict(done.files), [symbol.name for symbol in done.unknown]) == ({}, ["Greet"])
 
 
+@pytest.mark.broad(but_first=1)
 @needs_go
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [("Greet",), ("Greeter", "Shout"), ("Greeter.Polite",)])

@@ -61,6 +61,7 @@ def calls(place: Path) -> list[str]:
         return []
 
 
+@pytest.mark.broad
 def test_every_set_is_installed_once_and_told(tools: Path, tmp_path: Path) -> None:
     place = tmp_path / "cache"
     first, second = start(tools, str(place)), start(tools, "--require", str(place))

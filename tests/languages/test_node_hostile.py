@@ -137,6 +137,7 @@ def test_one_that_leaves_while_the_next_one_waits_is_found(tmp_path: Path) -> No
     assert ends(observation)["waits"] != Ended.PASSED
 
 
+@pytest.mark.broad
 def test_tests_that_hang_are_ended_and_the_others_run(tmp_path: Path) -> None:
     observation = run(
         tmp_path,
@@ -359,7 +360,7 @@ def test_a_plan_that_a_test_has_changed_makes_no_test_pass(tmp_path: Path, packa
 
 
 @pytest.mark.parametrize(("package", "name"), [(VITEST, "vitest"), (JEST, "jest")])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_workers_cannot_write_records_or_results(tmp_path: Path, package: str, name: str) -> None:
     head = (
         "import { it, expect } from 'vitest';\nimport fs from 'node:fs';\n"

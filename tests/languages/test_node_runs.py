@@ -310,6 +310,7 @@ def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Box) -
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(files)
 
 
+@pytest.mark.broad
 def test_what_is_installed_cannot_be_changed_by_tests(tmp_path: Path, box: Box) -> None:
     before = sorted(entry.name for entry in (installed_set("vitest") / "node_modules").iterdir())
     write(
@@ -393,7 +394,7 @@ LANES = {
 }
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("name", LANES)
 def test_places_in_typescript_are_those_of_the_source(tmp_path: Path, name: str) -> None:
     package, head = LANES[name]

@@ -63,6 +63,7 @@ def test_cases_are_written_down_where_nothing_else_has_a_part_in_them(
     assert len({case.sha256 for case in found.values() if case is not None}) == 2
 
 
+@pytest.mark.broad
 def test_only_plain_data_of_a_bounded_size_has_a_digest(tmp_path: Path) -> None:
     plain = "None, True, 1, 1.5, float('nan'), 'a', b'a', (1, ('b',)), [1], {'a': [1]}, 10 ** 6000"
     others = "object(), len, {1}, [object()], 'x' * 200_000, list(range(20_000)), CYCLE"
@@ -77,6 +78,7 @@ def test_only_plain_data_of_a_bounded_size_has_a_digest(tmp_path: Path) -> None:
     assert len({case.sha256 for case in found.values() if case is not None}) == 11
 
 
+@pytest.mark.broad
 def test_true_is_not_one_and_text_is_not_bytes(tmp_path: Path) -> None:
     test = "@pytest.mark.parametrize('a', [1, True, 1.0, '1', b'1', (1,), [1]], ids='abcdefg')\ndef test_a(a): pass\n"
     assert len({case.sha256 for case in cases_of(tmp_path, test).values() if case is not None}) == 7

@@ -47,6 +47,7 @@ def found(answer: Environment | Missing) -> Environment:
     return answer
 
 
+@pytest.mark.broad
 def test_the_worktrees_environment_comes_before_that_of_the_main_checkout(tmp_path: Path) -> None:
     worktree, main = write(tmp_path / "tree", {"x.py": ""}), write(tmp_path / "main", {"x.py": ""})
     venv(main / ".venv", SITE)
@@ -354,7 +355,7 @@ def test_a_folder_src_is_imported_from_where_nothing_is_installed_from_it(tmp_pa
     assert found(find(root)).source_folders == (), "an editable install does it"
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["src/__init__.py", "src/notes/readme.md", "other/shop/__init__.py"])
 def test_a_folder_src_that_is_no_root_of_imports_is_left_alone(name: str, tmp_path: Path) -> None:
     root = write(tmp_path / "tree", {name: "x = 1\n"})

@@ -38,6 +38,7 @@ def test_what_nobody_knows_is_not_guessed() -> None:
     assert what_to_install("ImportError: No module named 'shop'") == ""
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "state", "package"),

@@ -91,6 +91,7 @@ def judged(red: Red, tmp_path: Path, shop: str) -> GreenFacts:
     return judge_green(red.ledger, measure(done), expectations(red.before))
 
 
+@pytest.mark.broad
 def test_other_values_under_the_same_ids_are_told_before_and_after(red: Red, tmp_path: Path) -> None:
     cheat = SHOP.replace("[(0, 1), (1, 2)]", "[('x', 0), ('y', 0)]").replace(
         "return 0", "return {'a': 1, 'b': 2}.get(key, 0)"

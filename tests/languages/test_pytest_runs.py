@@ -68,7 +68,7 @@ def test_tests_that_kill_the_process_are_named_and_the_rest_still_runs(tmp_path:
 
 
 @pytest.mark.parametrize(("symptom", "legal"), [("crash", True), ("hang", False), (None, False)])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_crash_is_red_only_for_a_task_about_crashes(tmp_path: Path, symptom: Symptom | None, legal: bool) -> None:
     write(tmp_path, {"test_it.py": "import os\n\ndef test_exits(): os._exit(0)\n"})
     observation = measure(tmp_path)
@@ -354,6 +354,7 @@ def test_two_runs_of_the_same_files_give_the_same_records(tmp_path: Path) -> Non
     assert measure(tmp_path).records == measure(tmp_path).records
 
 
+@pytest.mark.broad
 def test_which_files_are_tests_follows_the_runner(tmp_path: Path) -> None:
     write(
         tmp_path,

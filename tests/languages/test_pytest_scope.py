@@ -125,6 +125,7 @@ def test_the_runners_own_patterns_decide_what_a_test_is_called(tmp_path: Path) -
     assert found == {"spec/new_spec.py": "beside-tests", "spec/test_new.py": "outside-task"}
 
 
+@pytest.mark.broad
 def test_the_first_test_of_a_project_may_have_helpers(tmp_path: Path) -> None:
     found = rulings(
         write(tmp_path, {"app.py": CODE}), "app.py", "tests/test_app.py", "tests/helper.py", "src/test_x.py"

@@ -36,6 +36,7 @@ FOLDER = PATH
 MARK = st.sampled_from(["/", "::"])
 
 
+@pytest.mark.broad
 @given(FOLDER, MARK, WORD)
 def test_an_id_comes_back_as_it_went_out(folder: str, mark: str, entry: str) -> None:
     place = Place(folder, f"{folder}{mark}")

@@ -128,6 +128,7 @@ def test_a_sibling_that_is_installed_in_place_is_taken_from_the_view(tmp_path: P
     assert [record.outcome for record in seen.records.values()] == [Ended.PASSED], seen.tail
 
 
+@pytest.mark.broad
 @crates.needs_cargo
 def test_a_crate_in_a_folder_has_ids_that_name_the_folder(tmp_path: Path) -> None:
     root = write(

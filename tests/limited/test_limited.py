@@ -105,6 +105,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None])
 def test_it_ends_with_its_driver_however_that_ends(how: signal.Signals | None) -> None:

@@ -242,6 +242,7 @@ def test_what_is_loosened_is_said() -> None:
         assert says in told(old, new, BASE, "tests/test_it.py"), (old, new)
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_an_honest_change_is_told_nothing() -> None:
     for changes in HONEST_BASE:
@@ -287,6 +288,7 @@ SOURCES = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 @settings(deadline=None)
 @given(SOURCES, SOURCES)

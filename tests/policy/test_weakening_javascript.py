@@ -211,6 +211,7 @@ def test_a_commonjs_file_and_jsx_are_read() -> None:
     assert "gone" in str(weakenings("a.tsx", tsx.encode(), b"it('a', () => { render(<A x={1} />); });\n"))
 
 
+@pytest.mark.broad
 @settings(max_examples=30, deadline=None)
 @given(st.text(alphabet="(){}[]`'=>.,;$ \nitexpc", max_size=120), st.binary(max_size=120))
 def test_any_two_texts_are_answered(before: str, after: bytes) -> None:
@@ -218,6 +219,7 @@ def test_any_two_texts_are_answered(before: str, after: bytes) -> None:
     assert isinstance(weakenings("a.js", JEST.encode(), JEST.replace("6", before).encode()), tuple)
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_much_text_takes_little_time() -> None:
     deep = "test('a', () => " + "(() => " * 400 + "1" + ")" * 400 + ");\n"

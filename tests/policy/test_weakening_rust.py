@@ -174,6 +174,7 @@ def test_a_test_may_be_split_in_two() -> None:
     assert weakenings("tests/it.rs", one.encode(), two.encode()) == ()
 
 
+@pytest.mark.broad
 @settings(max_examples=30, deadline=None)
 @given(st.text(alphabet="{}()!#[]ab\"'/;=<>,.: \nfn", max_size=120), st.binary(max_size=120))
 def test_any_two_texts_are_answered(before: str, after: bytes) -> None:

@@ -140,6 +140,7 @@ def test_an_ended_run_that_changed_is_read_again(repository: Repository) -> None
     assert now["run-GAL-6"].status == "cancelled"
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("content", [b"", b"nothing", b"[]", b'{"run-GAL-3": 1}'])
 def test_an_index_that_somebody_spoilt_is_made_again(repository: Repository, content: bytes) -> None:
     first = listed(repository)

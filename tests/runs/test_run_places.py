@@ -323,6 +323,7 @@ def checkout(repository: Repository, tmp_path: Path) -> PrivateCheckout:
     return PrivateCheckout(repository, tmp_path / "state")
 
 
+@pytest.mark.broad
 def test_a_checkout_is_opened_again_after_a_kill_that_left_its_lock(
     repository: Repository, checkout: PrivateCheckout
 ) -> None:

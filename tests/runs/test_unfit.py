@@ -84,6 +84,7 @@ def test_all_three_say_what_is_wrong_and_what_to_do(
     assert not list((project.root / ".workflow").glob("run-*"))
 
 
+@pytest.mark.broad
 def test_a_file_that_is_marked_and_not_changed_is_no_fault(tmp_path: Path) -> None:
     project = _project(tmp_path)
     project.git("update-index", "--skip-worktree", "greet.py")
@@ -169,7 +170,7 @@ def test_a_private_file_where_a_plan_writes_is_told_with_the_draft(tmp_path: Pat
     assert (project.root / "names.py").read_text() == "SECRET = 1\n"
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("path", "told"),
     [

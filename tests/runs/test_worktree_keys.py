@@ -79,6 +79,7 @@ def test_of_processes_that_begin_at_once_all_use_one_name(main: Repository) -> N
     assert [path.name for path in main.git_dir.glob("redfirst-key*")] == ["redfirst-key"]
 
 
+@pytest.mark.broad
 def test_a_project_that_is_moved_while_a_run_waits_goes_on(tmp_path: Path) -> None:
     project = waiting(tmp_path).project
     moved = project.root.rename(tmp_path / "moved")

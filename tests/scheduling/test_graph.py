@@ -68,6 +68,7 @@ def test_conflicting_steps_never_overlap_and_time_changes_nothing(
     assert sorted(plan.order) == sorted(step.id for step in steps)
 
 
+@pytest.mark.broad
 @given(graphs())
 def test_of_two_steps_in_conflict_one_is_before_the_other(steps: list[Step]) -> None:
     plan = planned(steps, side_by_side=3)

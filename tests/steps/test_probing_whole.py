@@ -116,6 +116,7 @@ def test_honest_work_holds(tmp_path: Path) -> None:
     assert (found.mutation.killed, found.mutation.survivors) == (3, ())
 
 
+@pytest.mark.broad
 def test_without_a_box_no_fault_is_tried(tmp_path: Path) -> None:
     project = history(tmp_path, {"tests/test_shop.py": TEST}, {"shop.py": NEW})
     found = probed(project, Probes(repeat=1, revert=False), box=NoBox())

@@ -138,6 +138,7 @@ def test_check_02_a_dry_run_asks_nobody_and_writes_nothing(tmp_path: Path) -> No
     assert files(project.root, project.home) == before
 
 
+@pytest.mark.broad
 def test_a_dry_run_on_the_base_branch_says_that_a_run_refuses_it(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script([])

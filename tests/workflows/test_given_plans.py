@@ -92,6 +92,7 @@ def test_a_given_plan_is_reviewed_with_its_tasks(tmp_path: Path) -> None:
     assert played.tasks() == {"1": "done", "2": "done"}
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_a_given_plan_that_comes_back_is_drafted_anew(tmp_path: Path) -> None:
     project = sums(tmp_path)

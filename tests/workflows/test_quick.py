@@ -156,6 +156,7 @@ def test_what_quick_was_told_to_mend_is_split_and_mended(tmp_path: Path) -> None
     assert asked(played.project).count("review-split") == 0
 
 
+@pytest.mark.broad
 def test_nobody_has_accepted_yet_that_a_task_of_quick_needs_no_tests(tmp_path: Path) -> None:
     moved = {**worked("greet", "1")[1], "files": {"greet.sum": "greet n = n + 0\n"}}
     script = [

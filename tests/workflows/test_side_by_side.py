@@ -322,6 +322,7 @@ def wide(tmp_path: Path, count: int) -> Project:
     return make(tmp_path, 0, **more)
 
 
+@pytest.mark.broad
 def test_check_01_one_at_a_time_is_journalled_as_ever(tmp_path: Path) -> None:
     """No lane, no INTEGRATE, no field that says anything of tasks side by side."""
     project = make(tmp_path, 2)

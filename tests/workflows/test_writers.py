@@ -138,6 +138,7 @@ def given(project: Project, dispatch: str) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.broad
 def test_what_was_written_is_measured_and_reviewed_and_asked_again_with_what_failed(tmp_path: Path) -> None:
     held = {"accept": {"regression": True}, "review": ["check", "simplify"]}
     project = made(
