@@ -24,6 +24,8 @@ class GreenEvidence(BaseModel):
     stub_failures: tuple[str, ...] = ()
     compared_with: str
     kept: int
+    as_they_were: tuple[str, ...] | None = None
+    """What was measured of old tests as they were, in words; None where an earlier version has not asked it."""
     controls: tuple[str, ...] = ()
     """Named changes of the task to files that control tests, and files whose test regions are uncertain."""
 

@@ -44,6 +44,7 @@ class ImplementFacts:
         green: GREEN as matrix 5 defines it.
         stale_xfail: A strict xfail that passes now is all that is in the way of GREEN.
         regression: A test that passed fails now, 2 of 2.
+        hidden: An old test passes as it is now, and fails as it was, 2 of 2.
         unstable: A test failed in some run of these bytes, and in none before the run; nothing else is in the way.
         changed: Something was admitted.
     """
@@ -51,6 +52,7 @@ class ImplementFacts:
     green: bool = False
     stale_xfail: bool = False
     regression: bool = False
+    hidden: bool = False
     unstable: bool = False
     changed: bool = True
 

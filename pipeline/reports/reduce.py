@@ -214,6 +214,8 @@ def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[s
         return Signal.CANNOT_PROCEED
     if facts.regression:
         return Signal.REGRESSION
+    if facts.hidden:
+        return Signal.HIDDEN_REGRESSION
     if facts.unstable:
         return Signal.GREEN_UNSTABLE
     if not facts.changed:

@@ -199,12 +199,13 @@ def amend_task(task: Task, granted: Iterable[Need], why: str, *, is_test: Callab
 def amend_tests(task: Task, tests: Iterable[OldTest], files: Iterable[str]) -> Task:
     """Return the task with permission to change these old tests in `files` (matrix 3: `tests_to_change`)."""
     listed = {test.id: test for test in task.tests_to_change}
-    added = [test for test in tests if test.id not in listed]
+    added = [test for test in tests if test.id not in listed or listed[test.id].is_text_only]
+    kept = [test for test in task.tests_to_change if test.id not in {one.id for one in added}]
     test_files = {change.path: change for change in task.test_files}
     for path in files:
         test_files.setdefault(path, FileChange(path=path, action=Action.MODIFY))
     lines = [f"- test `{test.id}` may change: {untrusted_text.one_line(test.reason)}" for test in added]
-    return _amended(task, lines, tests_to_change=(*task.tests_to_change, *added), test_files=tuple(test_files.values()))
+    return _amended(task, lines, tests_to_change=(*kept, *added), test_files=tuple(test_files.values()))
 
 
 def _amended(task: Task, lines: list[str], **update: object) -> Task:

@@ -126,6 +126,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.IMPLEMENT, S.TEST_DESIGN, DIAGNOSE, "@make", "escalate: test_design"),
     Row(P.IMPLEMENT, S.SPLIT_NEEDED, DIAGNOSE, "@make", "escalate: split_needed"),
     Row(P.IMPLEMENT, S.REGRESSION, DIAGNOSE, "harness", "a test that passed fails now (2 of 2)"),
+    Row(P.IMPLEMENT, S.HIDDEN_REGRESSION, DIAGNOSE, "harness", "an old test passes as it is now, and fails as it was (2 of 2): it was changed to fit"),
     Row(P.IMPLEMENT, S.NO_CHANGE, DIAGNOSE, "harness", "nothing was changed"),
     Row(P.IMPLEMENT, S.NOT_GREEN, DIAGNOSE, "harness", "claimed complete, measured not GREEN"),
     Row(P.IMPLEMENT, S.INCOMPLETE, DIAGNOSE, "@make", "implementation incomplete, no flag"),
@@ -155,6 +156,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.INTEGRATE, S.TEST_CONFLICT, Retry(P.WRITE_TESTS, L.TASK_REDO), "harness", "a task that was accepted meanwhile changed a file of its tests, or one beside them"),
     Row(P.INTEGRATE, S.NOT_GREEN, Retry(P.IMPLEMENT, L.TASK_REDO), "harness", "not GREEN over what was accepted meanwhile"),
     Row(P.INTEGRATE, S.REGRESSION, Retry(P.IMPLEMENT, L.TASK_REDO), "harness", "a test that passes over what was accepted meanwhile fails with it"),
+    Row(P.INTEGRATE, S.HIDDEN_REGRESSION, DIAGNOSE, "harness", "an old test fails as it is over what was accepted meanwhile (2 of 2): it was changed to fit"),
     Row(P.INTEGRATE, S.RED_GONE, DIAGNOSE, "harness", "its tests are not RED over what was accepted meanwhile"),
 
     Row(P.FINAL_REVIEW, S.ACCEPTABLE, Goto(P.PUBLISH), "@check, @simplify", "nothing must be fixed"),

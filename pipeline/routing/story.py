@@ -78,6 +78,7 @@ WRONG: Final[Mapping[Signal, str]] = {
     Signal.PASSES_ALREADY: "wrote tests that pass on the old code already",
     Signal.NOT_GREEN: "said that the code is done, but tests of the task fail",
     Signal.REGRESSION: "broke a test that passed before",
+    Signal.HIDDEN_REGRESSION: "broke what an old test held, and the test was changed to fit",
     Signal.NO_CHANGE: "changed nothing",
     Signal.INCOMPLETE: "came to no end of it",
     Signal.GREEN_UNSTABLE: "left tests that pass the one time and not the other",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.reports import reduce
 from pipeline.reports.artifacts import findings_md
-from pipeline.reports.fields import OldTest
+from pipeline.reports.fields import AGREED, OldTest
 from pipeline.reports.findings import Stage, StageFindings, apply_review
 from pipeline.reports.reviews import Acceptance, SuiteJudgement
 from pipeline.reports.taskfile import task_md
@@ -81,6 +81,6 @@ def _record(ctx: Context, question: Question, judgement: str) -> None:
 
 def _allow(ctx: Context, changed: tuple[str, ...]) -> None:
     """Add the old tests whose change @check agreed to to the task: what GREEN must keep goes by it (matrix 5)."""
-    tests = [OldTest(id=entry, reason="agreed by @check") for entry in changed]
+    tests = [OldTest(id=entry, reason=AGREED) for entry in changed]
     task = amend_tests(ctx.task(), tests, files_of(ctx, changed))
     write_draft(ctx.run, task_file(task.id), task_md(task))

@@ -22,7 +22,7 @@ from pipeline.steps.asking.grants import production_grants, project_tools, test_
 from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.words import counted_cases, functions_of, red_md
 from pipeline.steps.asking.work_notes import notes_of_tests
-from pipeline.steps.evidence.green import Measured, measure_candidate, not_green_md, record_green, unstable
+from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 
@@ -129,15 +129,17 @@ def _signal(ctx: Context, report: MakeReport, measured: Measured, *, changed: bo
     facts = ImplementFacts(
         # where no test was RED only the claim says that the work is done, and doing nothing is no work
         green=measured.green and (_is_red(measured) or (changed and isinstance(report, Complete))),
-        stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not measured.broken,
+        stale_xfail=bool(verdict.stale_xfail) and verdict.own_green and not (measured.broken or measured.hidden),
         regression=bool(measured.broken),
+        hidden=bool(measured.hidden),
         unstable=bool(measured.unstable) and verdict.own_green,
         changed=changed,
     )
     layout = baseline_of(ctx).layout
     signal = reduce.implement(report, facts, is_test=layout.is_test_side)
     # A file-level RED that passes on stubs is the tests' fault: no other @make can mend it (matrix 5).
-    only_structural = measured.structural and verdict.own_green and not (measured.broken or measured.unstable)
+    others = measured.broken or measured.hidden or measured.unstable
+    only_structural = measured.structural and verdict.own_green and not others
     return Signal.TEST_DESIGN if only_structural and signal not in MEASURED_GREEN else signal
 
 
@@ -152,8 +154,9 @@ def _note(signal: Signal, report: MakeReport, measured: Measured) -> str:
         case Signal.NOT_GREEN:
             return f"not GREEN: {named(measured.in_the_way[:3], measured.observation)}"
         case Signal.REGRESSION:
-            hidden = " (hidden by new test files)" if measured.masked else ""
-            return f"breaks {', '.join(measured.broken[:3])}{hidden}"
+            return f"breaks {', '.join(measured.broken[:3])}"
+        case Signal.HIDDEN_REGRESSION:
+            return hidden_note(measured)
         case Signal.STALE_XFAIL:
             return f"passes now: {', '.join(verdict.stale_xfail[:3])}"
         case Signal.TEST_DESIGN if measured.structural:

@@ -17,7 +17,7 @@ from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
-from pipeline.steps.evidence.green import measure_candidate, not_green_md, record_green
+from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green
 from pipeline.steps.evidence.over_head import over_head
 from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
 
@@ -117,8 +117,12 @@ async def _green(ctx: Context, task: Task, trees: Trees, beside: str) -> Event:
                 return Event(signal=Signal.RED_GONE, trees=without, note=found.note, evidence=found.evidence)
             case _:
                 return Event(signal=Signal.NOT_GREEN, trees=trees, note=found.note, evidence=found.evidence)
-    signal = Signal.REGRESSION if measured.broken else Signal.NOT_GREEN
+    if measured.hidden and not measured.broken:
+        signal = Signal.HIDDEN_REGRESSION
+    else:
+        signal = Signal.REGRESSION if measured.broken else Signal.NOT_GREEN
     words = not_green_md(task, signal, measured)
     name = ctx.write(f"judgements/{ctx.lane.visit:03}-integrate.md", words)
     what = ", ".join((measured.broken or measured.in_the_way or measured.verdict.stale_xfail)[:3])
+    what = hidden_note(measured) if signal is Signal.HIDDEN_REGRESSION else what
     return Event(signal=signal, trees=trees, note=f"over {beside}: {what}", evidence=(name,))

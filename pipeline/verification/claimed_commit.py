@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from pipeline.measure.composed_trees import shares_file, with_other_code, with_other_regions
 from pipeline.measure.measuring import changed_paths
+from pipeline.measure.old_tests.as_they_were import leave_of
 from pipeline.measure.probes.noticing import Passing, noticing_probe
 from pipeline.measure.probes.revert import Wanted
 from pipeline.measure.probes.words import noticed_lines
@@ -17,7 +18,7 @@ from pipeline.measure.red.over_stubs import tried_over_stubs, with_stubs
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.runs.info import RunInfo
 from pipeline.verification.evidence_checks import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
-from pipeline.verification.green import check_green
+from pipeline.verification.green import OldForm, check_green
 from pipeline.verification.old_tests import old_tests
 from pipeline.verification.rebased import changed_by_others
 from pipeline.verification.red import composed_for, measure_both, measure_red
@@ -91,7 +92,11 @@ class ClaimedCommit:
         others = self._by_others(ledger) if ledger is not None else frozenset[str]()
         seen = self.kept.evidence.green
         flaky = frozenset(seen.flaky) if seen is not None else frozenset[str]()
-        green = await check_green(self.ctx, ledger, runs, self.may_change, others, flaky)
+        old_form = OldForm(leave_of(self.task), self.kept.evidence.test_paths, self._may_make())
+        green = await check_green(self.ctx, ledger, runs, self.may_change, others, flaky, old_form)
+        is_measured = seen is None or seen.as_they_were is not None
+        # an earlier version did not ask it; whoever lists tests in its evidence could leave that out as well
+        unasked = () if is_measured else tuple(f"{one.id} {one.why}" for one in green.hidden)
         gone = {problem.id for problem in green.problems}
         old = old_tests(self.ctx, runs, ledger, self.may_change)
         means = means_of_forgery(self.ctx, self.parent, self.tree, after.layout)
@@ -99,9 +104,10 @@ class ClaimedCommit:
             f"{path} was changed by others, too; what this commit does to it is what was judged"
             for path in sorted(others)
         ]
-        notes = (*green.notes, *old.notes, *told, *self._made(after.layout), *means)
+        notes = (*green.notes, *unasked, *old.notes, *told, *self._made(after.layout), *means)
         found = found.model_copy(update={"kept": green.kept, "notes": notes})
-        problems = [*misnamed, *green.problems, *(each for each in old.problems if each.id not in gone)]
+        hidden = green.hidden if is_measured else ()
+        problems = [*misnamed, *green.problems, *hidden, *(each for each in old.problems if each.id not in gone)]
         if ledger is None:
             reason = (self.kept.evidence.not_testable or {}).get("reason", "no reason")
             note = f"NOT_TESTABLE ({reason}): no test was RED; only that nothing broke is measured"

@@ -4,30 +4,57 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import expectations, judge_green, passed
 from pipeline.evidence.quarantine import standing
 from pipeline.measure import kept_runs
+from pipeline.measure.old_tests.as_they_were import AsTheyWere, Sides, as_they_were
 from pipeline.measure.old_tests.frozen import written_files
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.measure.old_tests.unprotected import limit_of, not_protected
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from pipeline.evidence.observation import Observation, TestRecord
     from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.verification.red import Runs
 
+_CHANGED_TO_FIT: Final = (
+    "passes as it is now, and not in its old form over the new code, twice each: it was changed to fit"
+)
+_SOMETIMES: Final = "passed each time before, and fails sometimes in its old form over the new code"
+
 
 @dataclass(frozen=True)
 class Green:
-    """What does not hold, and how many other tests passed before and pass now, as they were."""
+    """What does not hold, and how many other tests passed before and pass now, as they were.
+
+    `hidden` are old tests that pass now and not in their old form: `problems` is empty then, else nobody asked.
+    """
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     kept: int
+    hidden: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class OldForm:
+    """What is to be known for old tests as they were.
+
+    Args:
+        leave: Why a test may fail so, by id, function or file.
+        named: Files that serve tests though they do not look like it.
+        made: Files that are production, whatever their names.
+    """
+
+    leave: Mapping[str, str]
+    named: Collection[str] = ()
+    made: Collection[str] = ()
 
 
 async def check_green(
@@ -37,6 +64,7 @@ async def check_green(
     may_change: frozenset[str],
     by_others: frozenset[str] = frozenset(),
     flaky_before: frozenset[str] = frozenset(),
+    old_form: OldForm | None = None,
 ) -> Green:
     """Return whether the second of two trees is GREEN against the first.
 
@@ -47,6 +75,7 @@ async def check_green(
         may_change: Ids, functions or files of old tests that may change or go.
         by_others: Files of the judged tests that differ by the work of others alone; the tests in them count still.
         flaky_before: Old tests that the run saw failing over the code that it began with: to fail sometimes is no news.
+        old_form: For the tests of the first tree as they were; None where these are not asked.
 
     Raises:
         UnmeasurableError: the environment broke meanwhile.
@@ -84,7 +113,14 @@ async def check_green(
     excused = {*excused_now.excused, *(entry for entry, record in before.records.items() if _is_judged(record, ledger))}
     red = not_protected(before, limit_of(ctx), excused)
     still = [record for record in kept.values() if not _is_judged(record, ledger) and _is_kept(record, after)]
-    return Green(tuple(problems), (*flaky, *red, *excused_now.lines(), *meanwhile.data), len(still))
+    found = AsTheyWere()
+    if old_form is not None and not problems:
+        sides = Sides(*runs.trees, after.layout, old_form.named, old_form.made)
+        found = await as_they_were(ctx, sides, kept, old_form.leave)
+    notes = (*flaky, *red, *excused_now.lines(), *meanwhile.data, *found.lines())
+    problems += [Problem(id=entry, why=_SOMETIMES) for entry in found.unstable if entry not in flaky_before]
+    hidden = tuple(Problem(id=entry, why=f"{_CHANGED_TO_FIT}: {how}") for entry, how in found.hidden.items())
+    return Green(tuple(problems), notes, len(still), hidden)
 
 
 def _is_judged(record: TestRecord, ledger: RedTests | None) -> bool:

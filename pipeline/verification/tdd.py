@@ -24,7 +24,7 @@ from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import as_utf8
 from pipeline.verification.changed_tests import changed_tests
-from pipeline.verification.green import check_green, said
+from pipeline.verification.green import OldForm, check_green, said
 from pipeline.verification.hints import asserts_nothing, in_words, to_come
 from pipeline.verification.red import composed_for, measure_both, measure_red
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
@@ -167,9 +167,12 @@ async def tdd_green(ctx: VerificationContext, question: Question) -> TddDocument
     else:
         judged = fresh
     may_change = frozenset((*question.may_change, *(record.id for record in judged)))
-    green = await check_green(ctx, None, runs, may_change)
+    leave = dict.fromkeys(question.may_change, "--may-change")
+    green = await check_green(ctx, None, runs, may_change, old_form=OldForm(leave))
     loosened = changed_tests(ctx, runs, frozenset(question.may_change))
-    problems = [*green.problems, *loosened.problems]
+    meant = [f"; if it is meant to: --may-change {one.id}" for one in green.hidden]
+    hidden = [Problem(id=one.id, why=one.why + more) for one, more in zip(green.hidden, meant, strict=True)]
+    problems = [*green.problems, *hidden, *loosened.problems]
     problems += unknown(ctx, question, after)
     problems += [
         Problem(id=error.path, why=f"cannot be collected: {error.fault.raised.kind}: {error.fault.raised.message}")

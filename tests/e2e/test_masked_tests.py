@@ -1,4 +1,4 @@
-"""Whole runs: old tests that pass only because of new test files are broken, and honest new files are no trouble."""
+"""Whole runs: old tests that pass only because of new files are broken, and honest new files are no trouble."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ PATCHES = """import greet as _module
 _said = _module.greet
 _module.greet = lambda name: _said(name).replace(".", "!")
 """
-HIDDEN = "passes only beside the new test files: " + OLD
-AFTER = "implement/REGRESSION"
 
 
 def story(project: Project, files: dict[str, str], made: str = BREAKING) -> dict[str, Any]:
@@ -31,22 +29,24 @@ def story(project: Project, files: dict[str, str], made: str = BREAKING) -> dict
     return played(project, [*until_tests(**task), tests, {**MAKE, "files": {"greet.py": made}}, *AFTER_MAKE])
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"tests/test_a_new.py": f"{PATCHES}\n{TEST_NEW}"},
-        {"tests/__init__.py": PATCHES, "tests/test_new.py": TEST_NEW},
-    ],
-    ids=["an earlier module", "a package"],
-)
 @pytest.mark.broad
-def test_a_new_file_that_patches_the_code_hides_no_broken_test(tmp_path: Path, files: dict[str, str]) -> None:
+def test_a_package_file_that_patches_the_code_hides_no_broken_test(tmp_path: Path) -> None:
     project = project_of(tmp_path)
-    document = story(project, files)
-    assert AFTER in project.rows(), document["_stderr"]
+    document = story(project, {"tests/__init__.py": PATCHES, "tests/test_new.py": TEST_NEW})
+    assert "implement/HIDDEN_REGRESSION" in project.rows(), document["_stderr"]
     assert is_unpublished(project, document)
     told = "".join(path.read_text(encoding="utf-8") for path in (project.run_folder() / "evidence").glob("green-*.md"))
-    assert HIDDEN in told
+    assert f"changed to fit: {OLD} fails" in told
+
+
+@pytest.mark.broad
+def test_a_new_module_that_patches_the_code_is_not_there_when_old_tests_are_run_again(tmp_path: Path) -> None:
+    project = project_of(tmp_path)
+    project.probed = True
+    document = story(project, {"tests/test_a_new.py": f"{PATCHES}\n{TEST_NEW}"})
+    assert "implement/GREEN_UNSTABLE" in project.rows(), document["_stderr"]
+    assert is_unpublished(project, document)
+    assert "the old tests as they were" not in document["_stderr"], "new files of tests alone cost no measurement"
 
 
 @pytest.mark.broad

@@ -37,6 +37,8 @@ class Candidate:
         impacted: Tests that touch the files of the task; a fault may be noticed by these as well.
         old: Those of them that passed before and pass now, the nearest first, as many as are worth another run.
         start: The tree that the run began with.
+        without_new: The tree without new test files, to run `old` over: one may change what others see. Empty: the tree
+            is as good.
     """
 
     tree: str
@@ -45,6 +47,7 @@ class Candidate:
     impacted: frozenset[str] = frozenset()
     old: tuple[str, ...] = ()
     start: str = ""
+    without_new: str = ""
 
 
 async def probes_of(
@@ -81,7 +84,7 @@ async def probes_of(
         found = found.model_copy(update={"repeated": again})
         if again.unstable:
             return found
-        trees = (candidate.start, candidate.tree)
+        trees = (candidate.start, candidate.without_new or candidate.tree)
         others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation)
         found = found.model_copy(update={"old": others})
         if others.unstable:

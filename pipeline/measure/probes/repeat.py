@@ -92,7 +92,7 @@ async def repeat_old(
 
     Args:
         ctx: The run, or what measures without one.
-        trees: The one that the run began with, and the candidate.
+        trees: The one that the run began with, and the candidate, or that without its new test files.
         ids: Tests that passed before and pass in *first*; run by themselves.
         times: How many runs of the candidate are wanted, *first* included.
         first: A run of all tests of the candidate.

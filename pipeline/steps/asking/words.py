@@ -150,4 +150,5 @@ def _green(green: GreenEvidence) -> Iterator[str]:
     yield from (f"came with production, and passes: {entry}" for entry in folded(green.new_ids, {}))
     yield from (f"flaky, not counted: {entry}" for entry in green.flaky)
     yield from (f"fails on stubs, as it has to: {entry}" for entry in folded(green.stub_failures, {}))
+    yield from green.as_they_were or ()
     yield from green.controls

@@ -12,9 +12,9 @@ from pipeline.evidence.observation import TestRecord
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
+from pipeline.measure.old_tests.as_they_were import AsTheyWere, Sides, as_they_were, leave_of
 from pipeline.measure.old_tests.frozen import PinnedChanges, pinned_changes, written_files
 from pipeline.measure.old_tests.regression import Suspects, confirm
-from pipeline.measure.old_tests.without_new_tests import masked
 from pipeline.measure.outcome_words import seen
 from pipeline.measure.probes.all_probes import Candidate
 from pipeline.measure.red.asked_tests import named_by
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_tests import RedTests
+    from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
@@ -60,7 +61,7 @@ class Measured:
     stubs_left: tuple[str, ...]
     pinned: PinnedChanges
     nearest: tuple[str, ...] = ()
-    masked: tuple[str, ...] = ()
+    old_form: AsTheyWere = field(default_factory=AsTheyWere)
     unstable: tuple[str, ...] = ()
     """Tests that fail in some runs of the same bytes, and in none before the run: the task's, and old ones."""
     failed: Mapping[str, TestRecord] = field(default_factory=dict[str, TestRecord])
@@ -68,8 +69,13 @@ class Measured:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """Return the tests that passed before and fail: as they are, or once new test files are left out."""
-        return (*self.suspects.regressions, *self.masked)
+        """Return the tests that passed before and fail."""
+        return self.suspects.regressions
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Return the old tests that pass as they are now, and fail as they were."""
+        return tuple(self.old_form.hidden)
 
     @property
     def green(self) -> bool:
@@ -79,6 +85,7 @@ class Measured:
             and self.verdict.own_green
             and not self.verdict.stale_xfail
             and not self.broken
+            and not self.hidden
             and not self.unstable
             and not self.structural
             and not self.stubs_left
@@ -119,9 +126,7 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
     named = {path for change in task.files for path in (change.path, change.origin) if path}
     pinned = pinned_changes(ctx, layout, named, state.red or ctx.state.head, tree)
     meanwhile = written_files(ctx, baseline_of(ctx), shown.observation, tree)
-    start = state.start or ctx.state.start
-    begun = ctx.state.start
-    alone = await masked(ctx, task, start, tree, kept, ledger, layout, run_start=begun) if holds else Suspects()
+    alone = await _as_they_were(ctx, task, tree, evidence, kept) if holds else AsTheyWere()
     return Measured(
         tree=tree,
         observation=shown.observation,
@@ -138,10 +143,23 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
             controls=(*pinned.controls, *meanwhile.data),
         ),
         nearest=shown.nearest,
-        masked=alone.regressions,
+        old_form=alone,
         unstable=tuple(dict.fromkeys((*verdict.unstable, *shown.suspects.unstable, *alone.unstable))),
         failed={**alone.failed, **kept_runs.seen_failing(ctx.checkout.root, tree)},
     )
+
+
+async def _as_they_were(
+    ctx: Context, task: Task, tree: str, evidence: TaskEvidence | None, kept: Mapping[str, TestRecord]
+) -> AsTheyWere:
+    sides = Sides(
+        ctx.state.task.start or ctx.state.start,
+        tree,
+        baseline_of(ctx).layout,
+        named=evidence.test_paths if evidence is not None else (),
+        made={change.path for change in task.files} - {change.path for change in task.test_files},
+    )
+    return await as_they_were(ctx, sides, kept, leave_of(task), run_start=ctx.state.start)
 
 
 @dataclass(frozen=True)
@@ -223,6 +241,7 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
             frozenset(judges),
             old=worth_repeating(ctx, impacted, measured.observation, measured.ledger),
             start=ctx.state.start,
+            without_new=measured.old_form.without_new,
         )
         probed = await probe(ctx, task, red_evidence, candidate)
         names.append(probed.artifact)
@@ -257,6 +276,7 @@ def _green_evidence(ctx: Context, measured: Measured) -> GreenEvidence:
         stub_failures=measured.stub_failures,
         compared_with=ctx.run.info.start_tree,
         kept=measured.kept,
+        as_they_were=measured.old_form.lines(),
         controls=(
             *measured.pinned.controls,
             *measured.pinned.unsure,
@@ -274,6 +294,14 @@ def unstable(ctx: Context, task: Task, measured: Measured, tests: tuple[str, ...
     return Event(signal=Signal.GREEN_UNSTABLE, tree=measured.tree, note=note, evidence=(name, *evidence))
 
 
+def hidden_note(measured: Measured) -> str:
+    """Return in words which old tests were changed to fit, with how the first of them fails as it was."""
+    hidden = measured.old_form.hidden
+    first, how = next(iter(hidden.items()))
+    more = f", and so do {', '.join(tuple(hidden)[1:3])}" if len(hidden) > 1 else ""
+    return f"as it was before the task, {first} {how}{more}"
+
+
 def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
     """Return what was measured, in words for @check and the next @make."""
     verdict = measured.verdict
@@ -283,7 +311,9 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
         "cannot be collected, and could before": verdict.uncollected,
         "test was changed": (*verdict.changed_regions, *verdict.changed_files),
         "breaks (2 of 2)": measured.suspects.regressions,
-        "passes only beside the new test files": measured.masked,
+        "passes now, and not in its old form (2 of 2): changed to fit": tuple(
+            f"{entry} {how}" for entry, how in measured.old_form.hidden.items()
+        ),
         "failed in a run of these very bytes, and in none before the run": measured.unstable,
         "flaky before the run, not counted": measured.suspects.flaky,
         "strict xfail passes now": verdict.stale_xfail,

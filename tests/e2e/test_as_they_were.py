@@ -1,0 +1,192 @@
+"""Whole runs: old tests are measured as they were over the new code, whatever was done to their text."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.lanes import play
+from e2e.shapes import TRACKER, answers, evidence
+from e2e.test_rust_issue import BASE as CRATE
+from e2e.test_rust_issue import GREET as RUST
+from e2e.test_rust_issue import GREET_DONE as RUST_DONE
+from e2e.test_rust_issue import REFUSED, beside
+from e2e.test_rust_issue import make as make_crate
+from kit import FILES, GREET_DONE, MAKE, TEST_GREET, TEST_GREET_NEW, Project, judge, make_project
+from languages.crates import needs_cargo
+from languages.modules import environment as go
+from languages.modules import needs_go
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from e2e.lanes import Played
+    from kit import Entry
+
+pytestmark = pytest.mark.slow
+
+SIGNAL = "implement/HIDDEN_REGRESSION"
+OLD = "tests/test_greet.py::test_greets_by_name"
+EXACT = 'greet("Ada") == "Hello, Ada!"'
+LOOSE = 'greet("Ada").startswith("Hello")'
+BROKEN = GREET_DONE.replace("!", ".")
+AGREES = judge("tests", verdict="ACCEPTABLE")
+CODE = judge("diagnose", diagnosis="production_logic", notes="a greeting ends with !")
+
+
+def played(tmp_path: Path, tests: str, code: str, *answered: Entry, **task: Any) -> Played:
+    """Return a run in which the old file of tests becomes *tests*, and the code *code*."""
+    project = make_project(tmp_path)
+    script = answers(FILES, {"tests/test_greet.py": tests}, {"greet.py": code})
+    script[3]["report"]["tasks"][0] |= task
+    at = next(at for at, one in enumerate(script) if one["when"] == {"kind": "implement"})
+    before = [one for one in answered if one is AGREES]
+    after = [one for one in answered if one is not AGREES]
+    return play(project, [*script[:at], *before, script[at], *after, *script[at + 1 :]])
+
+
+def told(played: Played) -> str:
+    return played.asked("diagnose", role="check").text("test_output")
+
+
+def test_a_loosened_test_over_broken_code_is_a_signal_and_none_over_right_code(tmp_path: Path) -> None:
+    loosened = TEST_GREET_NEW.replace(EXACT, LOOSE)
+    found = played(tmp_path, loosened, BROKEN, AGREES, CODE, MAKE)
+    assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
+    assert found.rows.count(SIGNAL) == 1, "over the code that says `Hello, Ada!` again, the test may ask less"
+    assert f"changed to fit: {OLD} fails: " in told(found)
+    assert evidence(found.project, "task-1.json")["green"]["as_they_were"] == []
+    checked = found.project.redfirst("verify", "HEAD~1")
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_what_the_task_lists_is_told_to_the_final_review_by_its_id_and_reason(tmp_path: Path) -> None:
+    changed = TEST_GREET_NEW.replace("Hello, Ada!", "Hello, Ada.")
+    listed = [{"id": OLD, "reason": "the issue ends it with a dot"}]
+    found = played(tmp_path, changed, BROKEN, tests_to_change=listed)
+    assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
+    line = f"{OLD} fails in its old form, as planned: the issue ends it with a dot"
+    assert line in found.asked("final-review", role="check").text("evidence")
+    checked = found.project.redfirst("verify", "HEAD~1")
+    assert checked.returncode == 0, checked.stdout
+    assert line in checked.stdout
+
+
+@pytest.mark.broad
+def test_an_old_file_that_cannot_be_collected_any_more_is_a_signal_with_its_error(tmp_path: Path) -> None:
+    other = TEST_GREET_NEW.replace("from greet import greet", "from greet import salute as greet")
+    renamed = GREET_DONE.replace("def greet", "def salute")
+    symbols = [{"path": "greet.py", "name": "salute", "new": True}]
+    leave = judge(
+        "diagnose",
+        diagnosis="production_logic",
+        notes="all is as the issue says",
+        tests_to_change=[{"id": "tests/test_greet.py", "reason": "greet is called salute"}],
+    )
+    found = played(tmp_path, other, renamed, leave, symbols=symbols)
+    assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
+    assert found.rows.count(SIGNAL) == 1, found.rows
+    assert "tests/test_greet.py cannot be collected any more: ImportError: cannot import name 'greet'" in told(found)
+    assert len(found.dispatches("implement")) == 1, "what is listed since is measured again, and nobody is asked"
+
+
+@pytest.mark.broad
+def test_a_file_of_which_a_test_is_listed_may_be_another_and_its_other_tests_are_asked(tmp_path: Path) -> None:
+    gone = FILES["greet.py"] + "\n\ndef shout(name):\n    return greet(name).upper()\n"
+    shouts = '\n\ndef test_shouts():\n    assert shout("Ada") == "HELLO, ADA!"\n'
+    old = TEST_GREET.replace("import greet", "import greet, shout") + shouts
+    project = make_project(tmp_path, {**FILES, "greet.py": gone, "tests/test_greet.py": old})
+    script = answers(FILES, {"tests/test_greet.py": TEST_GREET_NEW}, {"greet.py": GREET_DONE})
+    listed = [{"id": "tests/test_greet.py::test_shouts", "reason": "nobody shouts"}]
+    script[3]["report"]["tasks"][0] |= {"tests_to_change": listed}
+    found = play(project, script)
+    assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
+
+
+def is_hidden(project: Project, script: list[Entry], config: str = "") -> None:
+    """Assert that the run comes to the signal, and publishes nothing."""
+    at = next(at for at, one in enumerate(script) if one["when"] == {"kind": "implement"})
+    project.use_script([*script[:at], AGREES, *script[at:]], config)
+    document = project.run()
+    assert SIGNAL in project.rows(), (project.rows(), document["_stderr"])
+    assert document.get("outcome") != "completed"
+
+
+@needs_cargo
+def test_a_test_beside_the_code_in_rust(tmp_path: Path) -> None:
+    files = {**CRATE, **beside(RUST.replace("///", "//"))}
+    project = make_crate(tmp_path, files)
+    tests, code = beside(RUST.replace("///", "//"), REFUSED), beside(RUST_DONE.replace("///", "//"), REFUSED)
+    whole, part = 'assert_eq!(greet("Ada").unwrap(), "Hello, Ada!")', 'assert!(greet("Ada").is_ok())'
+    loose = [{path: text.replace(whole, part) for path, text in each.items()} for each in (tests, code)]
+    broken = {path: text.replace("{name}!", "{name}.") for path, text in loose[1].items()}
+    is_hidden(project, answers(files, loose[0], broken), "[stub_first]\ncargo = false\n")
+
+
+GO_CODE = """package greet
+
+import "errors"
+
+func Greet(name string) (string, error) {
+	return "Hello, " + name + "!", nil
+}
+
+var errNoName = errors.New("a name is needed")
+"""
+GO_TEST = """package greet
+
+import "testing"
+
+func TestGreets(t *testing.T) {
+	if got, _ := Greet("Ada"); got != "Hello, Ada!" {
+		t.Fatalf("got %q", got)
+	}
+}
+"""
+GO_NEW = """
+func TestNobody(t *testing.T) {
+	if _, err := Greet(""); err == nil {
+		t.Fatal("nobody is greeted")
+	}
+}
+"""
+
+
+@needs_go
+def test_a_go_test(tmp_path: Path) -> None:
+    files = {
+        "go.mod": "module example.com/greet\n\ngo 1.18\n",
+        "greet.go": GO_CODE,
+        "greet_test.go": GO_TEST,
+        **TRACKER,
+    }
+    project = make_project(tmp_path, files)
+    project.env["PATH"] = f"{go().prefix / 'bin'}:{project.environment()['PATH']}"
+    loose = GO_TEST.replace('got != "Hello, Ada!"', 'got == ""') + GO_NEW
+    refuses = 'error) {\n\tif name == "" {\n\t\treturn "", errNoName\n\t}\n'
+    code = GO_CODE.replace("error) {\n", refuses).replace('"!"', '"."')
+    script = answers(files, {"greet_test.go": loose}, {"greet.go": code})
+    is_hidden(project, script, "[stub_first]\ngo = false\n")
+
+
+JS_CODE = "exports.greet = (name) => {\n  return `Hello, ${name}!`\n}\n"
+JS_TEST = """const test = require('node:test')
+const assert = require('node:assert')
+const { greet } = require('../greet.js')
+
+test('greets', () => {
+  assert.strictEqual(greet('Ada'), 'Hello, Ada!')
+})
+"""
+JS_NEW = "\ntest('nobody', () => {\n  assert.throws(() => greet(''))\n})\n"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="this machine has no node")
+def test_a_javascript_test(tmp_path: Path) -> None:
+    package = '{"name": "greet", "version": "1.0.0", "scripts": {"test": "node --test"}}\n'
+    files = {"package.json": package, "greet.js": JS_CODE, "test/greet.test.js": JS_TEST, **TRACKER}
+    project = make_project(tmp_path, files)
+    loose = JS_TEST.replace("assert.strictEqual(greet('Ada'), 'Hello, Ada!')", "assert.ok(greet('Ada'))") + JS_NEW
+    code = JS_CODE.replace("=> {\n", "=> {\n  if (!name) throw new Error('a name is needed')\n").replace("!`", ".`")
+    is_hidden(project, answers(files, {"test/greet.test.js": loose}, {"greet.js": code}))
