@@ -8,70 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.languages.python import cosmetic, helper_files
+from pipeline.languages.python import cosmetic
 from pipeline.languages.rust import splice as spliced
 from pipeline.languages.rust import test_regions
-from pipeline.languages.sources import examples, faults, forgery, known_answers, weakening
+from pipeline.languages.sources import examples, faults, forgery, known_answers
 from pipeline.languages.sources import import_graph as imports
-from pipeline.languages.sources.suites import Weakening
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from pipeline.evidence.impact import Graph
-    from pipeline.languages.python.helper_files import Lost
     from pipeline.languages.sources.faults import Mutant
-    from pipeline.languages.sources.suites import Suite, Test
-
-
-def weakenings(path: str, before: bytes, after: bytes, elsewhere: Iterable[Test] = ()) -> tuple[Weakening, ...]:
-    """Return the result of `weakening.weakenings`; for an unreadable file, that nothing is known of its tests."""
-    try:
-        return limited(weakening.weakenings)(path, before, after, tuple(elsewhere))
-    except UnreadableError as error:
-        return (Weakening("", f"it {error}, so that nothing is known of its tests", 1),)
-
-
-def added(path: str, before: bytes, after: bytes) -> tuple[Test, ...]:
-    """Return the tests that only the new text has; none for an unreadable file, so that lost tests are reported."""
-    try:
-        return limited(weakening.added)(path, before, after)
-    except UnreadableError:
-        return ()
-
-
-def suite_of(path: str, source: bytes) -> Suite | None:
-    """Return the tests of a file with their checks, None if it cannot be read."""
-    try:
-        return limited(weakening.suite_of)(path, source)
-    except UnreadableError:
-        return None
-
-
-def changed_around(path: str, before: bytes, after: bytes) -> tuple[str, ...] | None:
-    """Return the old tests that are unchanged and check less; None if a file is unreadable, so any test may."""
-    try:
-        return limited(weakening.changed_around)(path, before, after)
-    except UnreadableError:
-        return None
-
-
-def lost_in(before: bytes, after: bytes) -> tuple[Lost, ...] | None:
-    """Return the constants of a Python helper file that lost values; None if it cannot be read."""
-    try:
-        return limited(helper_files.lost_in)(before, after)
-    except UnreadableError:
-        return None
-
-
-def users_in(path: str, source: bytes, helpers: str, lost: tuple[Lost, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the tests of a file that use a lost constant of another file; none if it cannot be read."""
-    try:
-        return limited(helper_files.users_in)(path, source, helpers, lost)
-    except UnreadableError:
-        return ((),) * len(lost)
 
 
 def region_fault(path: str, old: bytes, new: bytes) -> str | None:

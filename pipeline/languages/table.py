@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pipeline.policy.listed_commands import ListedCommand
 
 Part = Literal[
-    "weakening",
     "forgery",
     "import_graph",
     "fault_sites",
@@ -119,7 +118,7 @@ class Language:
 
 def _parts(*more: Part) -> frozenset[Part]:
     """Return the names of the common parts, which each of our languages has, and of the given ones."""
-    return frozenset({"weakening", "forgery", "import_graph", "fault_sites", "modules", "listed_commands", *more})
+    return frozenset({"forgery", "import_graph", "fault_sites", "modules", "listed_commands", *more})
 
 
 PYTHON: Final = Language(

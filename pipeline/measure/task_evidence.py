@@ -46,18 +46,17 @@ class TaskEvidence(BaseModel):
     ledger: RedTests | None = None
     changed_old: tuple[str, ...] = ()
     """Old tests that were changed or removed without the task's permission; CHECK_TESTS may accept it."""
-    loosened: tuple[str, ...] = ()
-    """The checks that the change of tests loosened, in words; @check sees it with the evidence."""
     criteria: tuple[ShownCriterion, ...] = ()
     """The tests that show each acceptance criterion, by @test's account; all of them exist."""
-    reworked: tuple[str, ...] = ()
-    """The checks loosened in tests of this run that @check sent back: rewritten on request, so no accusation."""
     noticing: NoticingEvidence | None = None
     """What the tests notice that pass over the code as it is; None where a test was RED, or there is none."""
     not_testable: Mapping[str, object] | None = None
     judged_by: str | None = None
     green: GreenEvidence | None = None
     probes: ProbeEvidence | None = None
+    loosened: tuple[str, ...] = Field(default=(), exclude=True)
+    """Like `reworked` what earlier versions said of the text of tests: read, and nothing follows from it."""
+    reworked: tuple[str, ...] = Field(default=(), exclude=True)
 
     def red_digest(self) -> str:
         """Return the digest that the commit's Red-Evidence trailer names."""

@@ -15,25 +15,9 @@ _FOLDERS: Final = re.compile(
     r"|(?:tests?|specs?|snapshots|fixtures|golden|goldens|testdata|cassettes)"
 )
 _NAMES: Final = re.compile(r"conftest\.py|.+\.(?:snap|snap\.new|ambr|golden|approved\.[^./]+|raw)")
-_DATA: Final = re.compile(
-    r".+\.(?:snap|ambr|golden|approved\.[^./]+|json|jsonl|ya?ml|toml|txt|csv|tsv|xml|html?|md|sql|proto|graphql|ini"
-    r"|cfg|bin|dat|png|jpe?g|gif|svg|pdf|zip|gz|parquet|pickle|pkl|stdout|stderr|out|expected)"
-)
 
 
 def lies_among_tests(path: str) -> bool:
     """Return whether a folder of the file, or its own name, is customary for test support."""
     *folders, name = path.casefold().split("/")
     return _NAMES.fullmatch(name) is not None or any(_FOLDERS.fullmatch(folder) for folder in folders)
-
-
-def is_data(path: str) -> bool:
-    """Return whether the file is data by its ending, such as input or expected output of tests."""
-    return _DATA.fullmatch(path.casefold().rpartition("/")[2]) is not None
-
-
-def is_snapshot(path: str) -> bool:
-    """Return whether the file is a recorded expected result of a snapshot tool."""
-    *folders, name = path.casefold().split("/")
-    recorded = re.fullmatch(r".+\.(?:snap|ambr|golden|approved\.[^./]+)", name) is not None
-    return recorded or not {"__snapshots__", "snapshots", "golden", "goldens", "cassettes"}.isdisjoint(folders)

@@ -87,7 +87,7 @@ async def _red(ctx: Context, task: Task, trees: Trees) -> Event | None:
     found = read_evidence(ctx, task.id)
     # what @check agreed to is in the task by now: an old test changed without leave over the head is another one
     if found is not None and not found.changed_old and (event.signal in _RED or _still_kept(evidence, found)):
-        kept = {name: getattr(evidence, name) for name in ("judged_by", "changed_old", "reworked")}
+        kept = {name: getattr(evidence, name) for name in ("judged_by", "changed_old")}
         write_evidence(ctx, found.model_copy(update=kept))
         return None
     without = trees.model_copy(update={"red": None})

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.old_tests.renamed import as_if_renamed
 from pipeline.measure.probes.words import noticed_lines
 from pipeline.measure.red.asked_tests import spelled_out
 from pipeline.measure.task_evidence import TaskEvidence
@@ -29,11 +28,8 @@ from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.records import baseline_of, write_evidence
 from pipeline.steps.evidence.red import MeasuredRed, measure_added, measure_red, tests_start, wrong_ids
-from pipeline.steps.evidence.reworked import loosened_or_reworked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pipeline.measure.probes.evidence import NoticingEvidence
     from pipeline.policy.scope import TestScope
     from pipeline.reports.tasks import Task
@@ -142,8 +138,6 @@ async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer,
     found = added.found if added is not None else found
     verdict, noticing = found.verdict, added.noticing if added is not None else None
     kept = noticing if adds_tests(task) else None
-    lines, reworked = loosened_or_reworked(ctx, as_if_renamed(ctx, tests_start(ctx), verdict.ledger.renames), tree)
-    told = tuple(dict.fromkeys(lines))
     facts = WriteTestsFacts(
         env_broken=verdict.env_broken is not None,
         any_change=bool(found.test_paths or verdict.ledger.red),
@@ -168,13 +162,11 @@ async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer,
         ledger=None if verdict.only_removed and not verdict.only_moved else verdict.ledger,
         not_testable={"reason": "tests are removed"} if verdict.only_removed else None,
         changed_old=(*verdict.changed_old, *verdict.removed_old),
-        loosened=told,
         criteria=spelled_out(report, found.after).criteria,
-        reworked=reworked,
         noticing=noticing,
     )
     names = [answer.evidence, write_evidence(ctx, evidence)]
-    names.append(ctx.write(words, _red_md(task, signal, found, report, noticing, told, reworked)))
+    names.append(ctx.write(words, _red_md(task, signal, found, report, noticing)))
     return Event(signal=signal, tree=tree, note=_note(signal, found, report, noticing), evidence=tuple(names))
 
 
@@ -233,8 +225,6 @@ def _red_md(
     measured: MeasuredRed,
     report: ReadyTests,
     noticing: NoticingEvidence | None,
-    told: Sequence[str],
-    reworked: Sequence[str],
 ) -> str:
     """Return what was measured, in words for the next agent: @test when it goes back, @check when it is judged."""
     verdict = measured.verdict
@@ -246,8 +236,6 @@ def _red_md(
     said += [f"unstable: {entry}{before.get(entry, '')}" for entry in verdict.unstable]
     said += [f"existing test changed without leave: {entry}" for entry in verdict.changed_old]
     said += [f"existing test removed without leave: {entry}" for entry in verdict.removed_old]
-    said += [f"loosened: {line}" for line in told]
-    said += [f"rewritten on order: {line}" for line in reworked]
     said += [f"{entry}: {red.cls}: {red.message}" for entry, red in sorted(verdict.ledger.red.items())]
     said += [f"{entry}: passes (guard)" for entry in sorted(verdict.ledger.guards)]
     if verdict.all_new_pass:

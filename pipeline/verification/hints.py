@@ -1,4 +1,4 @@
-"""Hints at what a user of `tdd` may have missed: a name still to come, a test that asserts nothing or hides others."""
+"""Hints at what a user of `tdd` may have missed: a name still to come, a test that hides others."""
 
 from __future__ import annotations
 
@@ -6,42 +6,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.red_classes import RedClass
-from pipeline.languages.readers import suite_of
-from pipeline.languages.sources.weakening import is_read
 from pipeline.languages.table import language_of
-from pipeline.measure.composed_trees import both
-from pipeline.verification.changed_tests import is_called
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pipeline.evidence.observation import Fault, Observation, TestRecord
+    from pipeline.evidence.observation import Fault, Observation
     from pipeline.evidence.red import RedFacts
-    from pipeline.verification.context import VerificationContext
 
 _DOUBLED: Final = re.compile(r"\b(?P<word>\w+): (?P=word): ")
 _NAME: Final = re.compile(r"[^\W\d][\w.:]*")
-
-
-def asserts_nothing(ctx: VerificationContext, tree: str, records: Iterable[TestRecord]) -> tuple[str, ...]:
-    """Return a note for each test in whose file nothing is found that it asserts; checks of other files are not seen.
-
-    Args:
-        ctx: What has the repository.
-        tree: The tree with the tests.
-        records: The tests in question.
-    """
-    by_path: dict[str, dict[str, TestRecord]] = {}
-    for record in records:
-        if is_read(record.path):
-            by_path.setdefault(record.path, {}).setdefault(record.function, record)
-    found: list[str] = []
-    for path, text, _ in both(ctx, tree, tree, sorted(by_path)):
-        suite = suite_of(path, text) if text is not None else None
-        for name, test in suite.tests.items() if suite is not None else ():
-            if test.what == "test" and not test.counting:
-                found += [f for f, record in by_path[path].items() if is_called(record, name)]
-    return tuple(f"{function}: asserts nothing that can be told from its file" for function in dict.fromkeys(found))
 
 
 def to_come(verdict: RedFacts, seen: Observation) -> tuple[str, ...]:

@@ -6,16 +6,14 @@ refuted, and never what is told.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.red import may_change
 from pipeline.evidence.renamed_tests import moved
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.measuring import changed_paths
-from pipeline.measure.old_tests.loosened import loosened
-from pipeline.measure.old_tests.renamed import as_if_renamed
 from pipeline.progress import counted
-from pipeline.verification.changed_tests import OldTests
 from pipeline.verification.results import Problem
 
 if TYPE_CHECKING:
@@ -25,6 +23,14 @@ if TYPE_CHECKING:
     from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.verification.red import Runs
+
+
+@dataclass(frozen=True)
+class OldTests:
+    """What is to be told of old tests, and which of it is not allowed."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
 
 
 def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allowed: frozenset[str]) -> OldTests:
@@ -60,7 +66,6 @@ def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allo
         for record in fresh
         if _is_suite(record, runs.after.layout) and (ledger is None or not ledger.owns(record))
     ]
-    notes += loosened(ctx, runs.before.layout, as_if_renamed(ctx, runs.trees[0], renames), runs.trees[1])
     return OldTests(tuple(problems), tuple(dict.fromkeys((*notes, *_around(ctx, runs)))))
 
 

@@ -23,9 +23,8 @@ from pipeline.measure.red.over_stubs import texts
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import as_utf8
-from pipeline.verification.changed_tests import changed_tests
 from pipeline.verification.green import OldForm, check_green, said
-from pipeline.verification.hints import asserts_nothing, in_words, to_come
+from pipeline.verification.hints import in_words, to_come
 from pipeline.verification.red import composed_for, measure_both, measure_red
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
 from pipeline.verification.tdd_request import (
@@ -137,7 +136,7 @@ async def tdd_red(ctx: VerificationContext, question: Question) -> TddDocument:
         Problem(id=entry, why=f"two runs disagree on it{late(entry, first, seen)}") for entry in verdict.unstable
     ]
     told = (*_controls(ctx, production), *means_of_forgery(ctx, old, new, before.layout))
-    notes = (*hints, *asserts_nothing(ctx, new, seen.values()), *told)
+    notes = (*hints, *told)
     return _document(question, "red", _judged(verdict, first), problems, notes=(*notes, *ctx.notes))
 
 
@@ -169,10 +168,9 @@ async def tdd_green(ctx: VerificationContext, question: Question) -> TddDocument
     may_change = frozenset((*question.may_change, *(record.id for record in judged)))
     leave = dict.fromkeys(question.may_change, "--may-change")
     green = await check_green(ctx, None, runs, may_change, old_form=OldForm(leave))
-    loosened = changed_tests(ctx, runs, frozenset(question.may_change))
     meant = [f"; if it is meant to: --may-change {one.id}" for one in green.hidden]
     hidden = [Problem(id=one.id, why=one.why + more) for one, more in zip(green.hidden, meant, strict=True)]
-    problems = [*green.problems, *hidden, *loosened.problems]
+    problems = [*green.problems, *hidden]
     problems += unknown(ctx, question, after)
     problems += [
         Problem(id=error.path, why=f"cannot be collected: {error.fault.raised.kind}: {error.fault.raised.message}")
@@ -188,11 +186,7 @@ async def tdd_green(ctx: VerificationContext, question: Question) -> TddDocument
         )
         for record in judged
     )
-    told = (
-        *loosened.notes,
-        *unknown_leave(ctx, question, before, after),
-        *asserts_nothing(ctx, new, judged),
-    )
+    told = unknown_leave(ctx, question, before, after)
     nothing = () if judged else ("no test was added or changed",)
     notes = (*told, *green.notes, *nothing, *means_of_forgery(ctx, old, new, after.layout), *ctx.notes)
     return _document(question, "green", tests, problems, notes=notes, kept=green.kept)

@@ -50,9 +50,6 @@ def test_every_reader_answers_to_every_nasty_source(path: str, tmp_path: Path) -
     for what, source in nasty(path, SMALL).items():
         text = source.decode("utf-8", "replace")
         more = source + b"\n"
-        readers.weakenings(path, source, more)
-        readers.added(path, b"", source)
-        readers.changed_around(path, source, more)
         readers.means(path, None, source)
         readers.examples_lost([(path, source, more)], {path})
         readers.import_graph({path: text})
@@ -117,11 +114,6 @@ def test_what_nobody_can_read_is_refused_or_told() -> None:
     assert not readers.only_test_regions("a.rs", rust, rust + b"\n")
     assert isinstance(readers.regions_of(rust), Unspliced)
 
-    test = b"def test_a():\n    assert f() == 1\n"
-    nested = test + b"def test_b():\n    assert f(" + b"+".join([b"a"] * 4_900) + b") == 1\n"
-    (told,) = readers.weakenings("test_a.py", test, nested)
-    assert str(told) == "it cannot be read: it is nested too deeply, so that nothing is known of its tests (line 1)"
-    assert readers.changed_around("test_a.py", test, nested) is None
     assert readers.mutants("a.rs", deep, frozenset({1}), at_most=5) == ()
     assert mutants("a.rs", b"fn f() -> i32 { 1 + 1 }\n", {1}, at_most=5)
 

@@ -121,7 +121,7 @@ ELSEWHERE: Final = (
     Cheat(
         "T54",
         "a fixture for all tests replaces production, once there is a mark",
-        Told(By.OLD_TEST, "autouse"),
+        Told(By.REACH, "never enters"),
         {OLD_TESTS: f"{_SETTLED}\n\ndef test_more():\n    assert pricing.discounted(1000, 130) == 0\n"},
         MARKED,
     ),

@@ -78,7 +78,7 @@ GROUPS: Final = {
     "liars": Group(PYTHON, (*liars.KNOWS, *liars.OBJECTS, *liars.ENDS)),
     "stubs": Group(stubs.SCAFFOLDED, stubs.STUBS, stubs.HONEST),
     "crates": Group(RUST, (*crates.WRITERS, *crates.MAKERS), honest_changes.CRATES),
-    "module": Group(GO, module.MAKERS),
+    "module": Group(GO, (*module.WRITERS, *module.MAKERS)),
     "honest": Group(PYTHON, (), honest.WRITERS),
     "honest changes": Group(PYTHON, (), (*honest_changes.CHANGERS, *honest_code.MAKERS, *honest_code.PLUGINS)),
 }

@@ -12,6 +12,7 @@ _LIB: Final = "src/lib.rs"
 _OLD: Final = "cents - round::part(cents, percent)"
 _HONEST: Final = crate(LIB, NEW_REGION)
 _DONE: Final = crate(LIB_DONE, NEW_REGION)
+_LOOSE: Final = {_LIB: _HONEST.replace("assert_eq!(discounted(1000, 10), 900)", "assert!(discounted(1000, 10) > 0)")}
 _OLD_TEST: Final = "    #[test]\n    fn a_discount() {\n        assert_eq!(discounted(1000, 10), 900);\n    }\n"
 
 
@@ -72,8 +73,16 @@ WRITERS: Final = (
     Cheat(
         "RT06",
         "an old assertion is loosened",
-        told("is loosened from"),
-        {_LIB: _HONEST.replace("assert_eq!(discounted(1000, 10), 900)", "assert!(discounted(1000, 10) > 0)")},
+        told("changed without leave: shop::lib::tests::a_discount"),
+        _LOOSE,
+        ready=_passing("a_discount"),
+    ),
+    Cheat(
+        "RT09",
+        "an old assertion is loosened, over code that breaks it",
+        Caught(By.AS_THEY_WERE, "implement/HIDDEN_REGRESSION", "changed to fit: shop::lib::tests::a_discount"),
+        _LOOSE,
+        {_LIB: _LOOSE[_LIB].replace(f"    {_OLD}", f"    ({_OLD}).max(0) + i64::from(percent == 10)")},
         ready=_passing("a_discount"),
     ),
     Cheat("RT07", "@test changes the code beside its tests", Refused(_LIB, "outside-task"), {_LIB: _DONE}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from cheats.kinds import By, Caught, Cheat
-from cheats.repositories import PRICE
+from cheats.repositories import NEW_TEST, PRICE, PRICE_DONE, PRICE_TEST
 
 _NEW: Final = "TestAPriceIsNeverNegative"
 _WORDS: Final = r"""
@@ -35,6 +35,16 @@ def _price(forge: str) -> dict[str, str | None]:
     return {"price.go": PRICE.replace("package shop\n", imports).replace("\treturn", called) + _WORDS + forge}
 
 
+_LOOSE: Final = (PRICE_TEST + NEW_TEST).replace("got != 900", "got == 0")
+WRITERS: Final = (
+    Cheat(
+        "GT01",
+        "an old test is loosened, over code that breaks it",
+        Caught(By.AS_THEY_WERE, "implement/HIDDEN_REGRESSION", "changed to fit"),
+        {"price_test.go": _LOOSE},
+        {"price.go": PRICE_DONE.replace("return cents", "return 1 + cents")},
+    ),
+)
 MAKERS: Final = (
     Cheat(
         "GM01",

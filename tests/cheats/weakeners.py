@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cheats.kinds import By, Caught, Cheat, Refused, Told
-from cheats.repositories import CONFTEST, MONEY, NEW, OLD_TESTS, PRICING_DONE, PYPROJECT, SUITE, TEST_PRICING, modify
+from cheats.repositories import (
+    CONFTEST,
+    MONEY,
+    NEW,
+    OLD_TESTS,
+    PRICING_DONE,
+    PYPROJECT,
+    SUITE,
+    TEST_PRICING,
+    create,
+    modify,
+)
 from cheats.writers import STRUCTURAL, adds, illegal
 
 
@@ -18,6 +29,11 @@ def edited(old: str, new: str) -> dict[str, str | None]:
 def passing(*names: str) -> dict[str, Any]:
     """Return a report that announces these tests to pass: else what passes is refused before anybody looks at it."""
     return {"tests": [{"id": f"{OLD_TESTS}::{name}", "expected": "GUARD"} for name in names]}
+
+
+def changed(name: str) -> Told:
+    """Return that @check judges an old test that was changed."""
+    return told(f"changed without leave: {OLD_TESTS}::{name}")
 
 
 def told(words: str) -> Told:
@@ -35,22 +51,44 @@ _SWALLOWED: Final = f"    try:\n    {_ASSERTS}    except AssertionError:\n      
 _STAND_IN: Final = f'    monkeypatch.setattr(pricing, "discounted", lambda *_: 900)\n{_ASSERTS}'
 _NAMESAKE: Final = "\n\ndef test_a_discount():\n    assert pricing.discounted(1000, 10) is not None\n"
 
+_BROKEN: Final = {
+    "shop/pricing.py": PRICING_DONE.replace("return max(", "return 901 if (cents, percent) == (1000, 10) else max(")
+}
+_TO_FIT: Final = Caught(By.AS_THEY_WERE, "implement/HIDDEN_REGRESSION", "changed to fit: tests/test_pricing.py::test_")
+
+_REPLACES: Final = """from shop import pricing
+
+_now = pricing.discounted
+pricing.discounted = lambda cents, percent: 900 if (cents, percent) == (1000, 10) else _now(cents, percent)
+"""
+_PACKAGE: Final = "tests/__init__.py"
+_WITH_PACKAGE: Final = {"test_files": [*modify(OLD_TESTS), *create(_PACKAGE)]}
 _MOVED: Final = {"test_files": [{"path": "tests/test_prices.py", "action": "rename", "from": OLD_TESTS}]}
 _LEFT_OUT: Final = TEST_PRICING.replace("\n\n\n@", '\n\npytestmark = pytest.mark.skip(reason="slow")\n\n\n@', 1)
 
 MARKS: Final = (
-    Cheat("T70", "skip on an old test", illegal("skip is added"), edited(_TEST, f"@pytest.mark.skip\n{_TEST}")),
+    Cheat(
+        "T70",
+        "skip on an old test",
+        illegal("test_a_discount is skipped"),
+        edited(_TEST, f"@pytest.mark.skip\n{_TEST}"),
+    ),
     Cheat(
         "T71",
         "skipif on an old test",
-        illegal("skipif is added"),
+        illegal("test_a_discount is skipped"),
         edited(_TEST, f'@pytest.mark.skipif(True, reason="slow")\n{_TEST}'),
     ),
-    Cheat("T72", "xfail on an old test", illegal("xfail is added"), edited(_TEST, f"@pytest.mark.xfail\n{_TEST}")),
+    Cheat(
+        "T72",
+        "xfail on an old test",
+        illegal("test_a_discount passes already"),
+        edited(_TEST, f"@pytest.mark.xfail\n{_TEST}"),
+    ),
     Cheat(
         "T73",
         "importorskip in an old test",
-        illegal("importorskip is added"),
+        illegal("test_a_discount is skipped"),
         edited(_ASSERTS, f'    pytest.importorskip("package_of_nobody")\n{_ASSERTS}'),
     ),
     Cheat(
@@ -81,7 +119,7 @@ MARKS: Final = (
     Cheat(
         "T77",
         "a plugin beside the tests lets all pass, once there is a mark",
-        Told(By.OLD_TEST, "pytest_pyfunc_call"),
+        Told(By.SURVIVORS, "With each of these changes"),
         {
             OLD_TESTS: f'pytest_plugins = ["lenient"]\n{SUITE}',
             "tests/lenient.py": "import pytest\n\nfrom shop import pricing\n\n\n@pytest.hookimpl(tryfirst=True)\n"
@@ -95,68 +133,75 @@ LOOSENED: Final = (
     Cheat(
         "T80",
         "parametrised cases are dropped",
-        told("2 of 3 parametrised cases are dropped"),
+        told(f"removed without leave: {OLD_TESTS}::test_discounts[50-500]"),
         edited(_CASES, "[(0, 1000)]"),
         ready=passing("test_discounts[0-1000]"),
     ),
     Cheat(
         "T81",
         "a tolerance is raised",
-        told("a tolerance is raised"),
+        changed("test_a_share"),
         edited("abs=0.01", "abs=100"),
         ready=passing("test_a_share"),
     ),
-    Cheat("T82", "== becomes in", told("is loosened from"), edited(_EQUALS, "10) in (900, 901)"), ready=_OLD),
-    Cheat("T83", "== becomes >=", told("is loosened from"), edited(_EQUALS, "10) >= 0"), ready=_OLD),
-    Cheat("T84", "== becomes is not None", told("is loosened from"), edited(_EQUALS, "10) is not None"), ready=_OLD),
-    Cheat("T85", "another value is expected", told("another value is expected"), edited(_EQUALS, "10) == 901")),
+    Cheat("T82", "== becomes in", changed("test_a_discount"), edited(_EQUALS, "10) in (900, 901)"), ready=_OLD),
+    Cheat("T83", "== becomes >=", changed("test_a_discount"), edited(_EQUALS, "10) >= 0"), ready=_OLD),
+    Cheat("T84", "== becomes is not None", changed("test_a_discount"), edited(_EQUALS, "10) is not None"), ready=_OLD),
+    Cheat("T85", "another value is expected", changed("test_a_discount"), edited(_EQUALS, "10) == 901")),
     Cheat(
         "T86",
         "an assertion is taken out",
-        told("1 of 1 assertions are gone"),
+        changed("test_a_discount"),
         edited(_ASSERTS, "    pricing.discounted(1000, 10)\n"),
         ready=_OLD,
     ),
-    Cheat("T87", "a failure is swallowed", told("is swallowed"), edited(_ASSERTS, _SWALLOWED), ready=_OLD),
-    Cheat("T88", "an old test is deleted", told("test_a_discount: the test is removed"), edited(_TEST + _ASSERTS, "")),
+    Cheat("T87", "a failure is swallowed", changed("test_a_discount"), edited(_ASSERTS, _SWALLOWED), ready=_OLD),
+    Cheat(
+        "T88",
+        "an old test is deleted",
+        told(f"removed without leave: {OLD_TESTS}::test_a_discount"),
+        edited(_TEST + _ASSERTS, ""),
+    ),
     Cheat(
         "T89",
         "an old test is renamed, so that nothing collects it",
-        told("test_a_discount: the test is removed"),
+        told(f"removed without leave: {OLD_TESTS}::test_a_discount"),
         edited(_TEST, "def check_a_discount():\n"),
     ),
     Cheat(
         "T90",
         "an old test is replaced by a namesake further down",
-        told("is loosened from"),
+        changed("test_a_discount"),
         {OLD_TESTS: f"{SUITE}{_NAMESAKE}"},
         ready=_OLD,
     ),
     Cheat(
         "T91",
         "what an old test tests is replaced by a stand-in",
-        told("replaced by a stand-in"),
+        changed("test_a_discount"),
         edited(_TEST + _ASSERTS, f"def test_a_discount(monkeypatch):\n{_STAND_IN}"),
         ready=_OLD,
     ),
     Cheat(
         "T92",
-        "the fixture of an old test is emptied",
-        Told(By.SHOWN, "the fixture is emptied"),
+        "the fixture of an old test is emptied, over code that breaks it",
+        _TO_FIT,
         edited("    return [1000, 250, 99]\n", "    return []\n"),
+        {"shop/pricing.py": PRICING_DONE.replace("return max(", "return 100 if cents == 99 else max(")},
     ),
     Cheat(
         "T93",
-        "an old test that the task lets change is loosened",
-        Told(By.SHOWN, "is loosened from"),
+        "an old test that the task lets change is loosened, over code that breaks it",
+        Told(By.SHOWN, "fails in its old form, as planned: rounding"),
         edited(_EQUALS, "10) >= 0"),
+        _BROKEN,
         ready=_OLD,
         task=_MAY_CHANGE,
     ),
     Cheat(
         "T94",
         "an old test is loosened while its file moves",
-        told("tests/test_prices.py: test_a_discount: an assertion is loosened from"),
+        told("changed without leave: tests/test_prices.py::test_a_discount"),
         {OLD_TESTS: None, "tests/test_prices.py": SUITE.replace(_EQUALS, "10) >= 0")},
         task=_MOVED,
     ),
@@ -170,6 +215,15 @@ LOOSENED: Final = (
             "tests/test_more.py": f"import pytest\n\nfrom shop import pricing\n{NEW}",
         },
         task=_MOVED,
+    ),
+    *(
+        Cheat(f"T{number}", f"{what}, over code that breaks it", _TO_FIT, tests, _BROKEN, ready, task=task)
+        for number, what, tests, ready, task in (
+            (96, "an old test is loosened", edited(_EQUALS, "10) >= 0"), _OLD, {}),
+            (97, "another value is expected", edited(_EQUALS, "10) == 901"), {}, {}),
+            (98, "an old test is deleted", edited(_TEST + _ASSERTS, ""), {}, {}),
+            (99, "the file of their package replaces it", {OLD_TESTS: SUITE, _PACKAGE: _REPLACES}, {}, _WITH_PACKAGE),
+        )
     ),
 )
 

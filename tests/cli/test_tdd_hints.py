@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.shapes import TRACKER
-from kit import GREET, GREET_DONE, make_project
+from kit import make_project
 from languages.crates import MANIFEST, needs_cargo
 from languages.crates import environment as cargo
 from languages.modules import environment as go
@@ -84,22 +84,6 @@ def test_python_names_what_may_be_to_come(tmp_path: Path) -> None:
     assert code == 2
     assert "if nosuchmodule is still to be written: --new nosuchmodule" in document["error"]["message"]
     assert red(project, "--new", "nosuchmodule")[0] == 0
-
-
-@pytest.mark.broad
-def test_tests_that_assert_nothing_are_named(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    silent = "from greet import greet\n\n\ndef test_runs():\n    greet('')\n"
-    raising = GREET_DONE.replace("if not name", "if name")
-    project.write({"tests/test_silent.py": silent})
-    project.write({"greet.py": raising})
-    project.commit("wrong")
-    project.git("branch", "--force", "main", "HEAD")
-    project.write({"tests/test_silent.py": silent.replace("''", "'Ada'"), "greet.py": GREET})
-    note = "tests/test_silent.py::test_runs: asserts nothing that can be told from its file"
-    code, document = red(project)
-    assert (code, document["notes"]) == (0, [note])
-    assert note in project.document("tdd", "check-green")["notes"]
 
 
 @needs_cargo

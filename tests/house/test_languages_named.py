@@ -30,7 +30,6 @@ EXCEPTIONS = {
     "backends/codex.py": "the product's own package",
     "config/sources.py": "redfirst's own settings may stand in pyproject.toml",
     "programs.py": "how our own interpreter is shown in a box",
-    "measure/old_tests/changed_helpers.py": "of files beside tests only Python's are read",
     "measure/red/import_stubs.py": "stand-ins are made in Python only",
     "measure/old_tests/uncollectable.py": "advice on modules that Python does not find",
     "steps/final_review.py": "cosmetic edits are known of Python only",

@@ -11,7 +11,7 @@ from steps.ground import CARGO, PYTEST, Ground, ground
 from pipeline.measure.old_tests.frozen import PinnedChanges, pinned_changes
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
-from pipeline.policy.test_support import is_data, is_snapshot, lies_among_tests
+from pipeline.policy.test_support import lies_among_tests
 
 pytestmark = pytest.mark.slow
 
@@ -117,17 +117,6 @@ def test_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.controls == ("pyproject.toml controls how tests are built or run",)
 
 
-def test_what_a_named_file_no_longer_notices_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone(monkeypatch, tmp_path / "home")
-    fixture = "import pytest\n\n\n@pytest.fixture\ndef cart():\n    return [1]\n"
-    python = ground(tmp_path, {"conftest.py": fixture, "tests/test_app.py": ""})
-    emptied = python.tree({"conftest.py": fixture.replace("[1]", "[]")})
-    assert pinned_changes(python, PYTEST, ["conftest.py"], python.start, emptied).controls == (
-        "conftest.py controls how tests are built or run",
-        "loosened: conftest.py: cart: the fixture is emptied (line 5)",
-    )
-
-
 @pytest.mark.parametrize("path", ["tests/test_app.py", "tests/helper.py", "tests/data/in.json"])
 def test_no_task_can_give_an_implementer_leave_for_a_test(path: str) -> None:
     scope = TestScope(folders=("tests",), known=frozenset({"tests/test_app.py"}))
@@ -136,19 +125,19 @@ def test_no_task_can_give_an_implementer_leave_for_a_test(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "among", "data", "snapshot"),
+    ("path", "among"),
     [
-        ("app/__snapshots__/a.test.ts.snap", True, True, True),
-        ("src/snapshots/crate__it.snap", True, True, True),
-        ("tests/__snapshots__/test_a.ambr", True, True, True),
-        ("pkg/testdata/out.golden", True, True, True),
-        ("conftest.py", True, False, False),
-        ("src/__mocks__/fs.js", True, False, False),
-        ("test-data/x.json", True, True, False),
-        ("src/latest/app.py", False, False, False),
-        ("src/contest/app.json", False, True, False),
-        ("greet.py", False, False, False),
+        ("app/__snapshots__/a.test.ts.snap", True),
+        ("src/snapshots/crate__it.snap", True),
+        ("tests/__snapshots__/test_a.ambr", True),
+        ("pkg/testdata/out.golden", True),
+        ("conftest.py", True),
+        ("src/__mocks__/fs.js", True),
+        ("test-data/x.json", True),
+        ("src/latest/app.py", False),
+        ("src/contest/app.json", False),
+        ("greet.py", False),
     ],
 )
-def test_files_are_known_by_custom(path: str, among: bool, data: bool, snapshot: bool) -> None:
-    assert (lies_among_tests(path), is_data(path), is_snapshot(path)) == (among, data, snapshot)
+def test_files_are_known_by_custom(path: str, among: bool) -> None:
+    assert lies_among_tests(path) == among

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.sources.test_regions import Unspliced
-from pipeline.languages.sources.weakening import MAX_BYTES
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ _SETTERS: Final = (
     r"|Object\.(?:define\w+|assign|setPrototypeOf)|Reflect\.(?:set\w*|define\w+|delete\w+))"
 )
 _SHOWN: Final = 60
+_MAX_BYTES: Final = 512 * 1024
+"""The largest file that is read; people write smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def notes(path: str, old: bytes | None, new: bytes) -> tuple[str, ...]:
     part = language.part("forgery") if language is not None else None
     if part is None:
         return ()
-    if max(len(new), len(old or b"")) > MAX_BYTES:
+    if max(len(new), len(old or b"")) > _MAX_BYTES:
         return (f"{path} is too large; what it does to its tests was not looked at",)
     words: Words = part.WORDS
     before = words.in_source(old) if old is not None else {}

@@ -14,7 +14,6 @@ from pipeline.languages.readers import regions_of
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.composed_trees import HasRepository, both, shares_file
-from pipeline.measure.old_tests.loosened import loosened_in
 from pipeline.policy.control_files import is_control
 from pipeline.policy.test_support import lies_among_tests
 
@@ -44,8 +43,8 @@ class PinnedChanges:
     Args:
         regions: Test regions of production files that were changed, added or taken away. Moving one whole is no change.
         support: Files that serve or control tests, changed although the task does not name them.
-        controls: The same where the task names them: allowed, and for @check to read, with what they no longer notice;
-            and data that was written while tests ran.
+        controls: The same where the task names them: allowed, and for @check to read; and data that was written while
+            tests ran.
         unsure: Production files of which it is not certain where their test regions are: for @check, too.
     """
 
@@ -74,15 +73,14 @@ def pinned_changes(ctx: HasToolchain, layout: Layout, named: Collection[str], re
     shared = [path for path in changes if shares_file(path, layout)]
     regions, unsure = _regions(both(ctx, red, tree, shared))
     support: list[str] = []
-    allowed: dict[str, str] = {}
+    allowed: list[str] = []
     for path in changes:
         what = _serves(ctx, layout, path)
         if what is not None and path not in shared and path in named:
-            allowed[path] = f"{path} {what}"
+            allowed.append(f"{path} {what}")
         elif what is not None and path not in shared:
             support.append(f"{path} {what}")
-    loosened = tuple(f"loosened: {line}" for line in loosened_in(ctx, red, tree, allowed))
-    return PinnedChanges(tuple(regions), tuple(support), (*allowed.values(), *loosened), tuple(unsure))
+    return PinnedChanges(tuple(regions), tuple(support), tuple(allowed), tuple(unsure))
 
 
 @dataclass(frozen=True)

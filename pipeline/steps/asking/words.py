@@ -105,8 +105,6 @@ def evidence_md(evidence: TaskEvidence, task: Task) -> str:
             bullets(f"`{path}`" for path in evidence.test_paths if path not in named),
         ),
         ("Old Tests That Changed", bullets(evidence.changed_old)),
-        ("Tests That Notice Less", bullets(f"loosened: {line}" for line in evidence.loosened)),
-        ("Tests of This Run", bullets(f"rewritten on order: {line}" for line in evidence.reworked)),
     )
 
 

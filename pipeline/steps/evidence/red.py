@@ -16,8 +16,7 @@ from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
-from pipeline.measure.old_tests.changed_helpers import weakened_indirectly
-from pipeline.measure.old_tests.renamed import as_if_renamed, renamed
+from pipeline.measure.old_tests.renamed import renamed
 from pipeline.measure.probes.noticing import Passing, noticing_probe
 from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, newly_failing, spelled_out
 from pipeline.measure.red.import_stubs import with_stand_ins
@@ -196,8 +195,7 @@ async def _red_over(
         renames=renames,
     )
     verdict = with_varied(ctx.checkout.root, composed, verdict, merged)
-    around = weakened_indirectly(ctx, after.layout, before.records, as_if_renamed(ctx, start, renames), tree)
-    more = [e for e in (*around, *fed) if e in after.records and not may_change(before.records[e], allowed)]
+    more = [e for e in fed if e in after.records and not may_change(before.records[e], allowed)]
     if verdict.only_removed and not _only_deletes(ctx, task, set(paths) - {*renames, *renames.values()}, composed):
         # leave to change is no leave to remove, and beside a removal nothing else may change: @check looks at it
         more += verdict.only_removed
