@@ -92,7 +92,8 @@ class ClaimedCommit:
         others = self._by_others(ledger) if ledger is not None else frozenset[str]()
         seen = self.kept.evidence.green
         flaky = frozenset(seen.flaky) if seen is not None else frozenset[str]()
-        old_form = OldForm(leave_of(self.task), self.kept.evidence.test_paths, self._may_make())
+        moved: Mapping[str, str] = ledger.renames if ledger is not None else {}
+        old_form = OldForm(leave_of(self.task), self.kept.evidence.test_paths, self._may_make(), moved)
         green = await check_green(self.ctx, ledger, runs, self.may_change, others, flaky, old_form)
         is_measured = seen is None or seen.as_they_were is not None
         # an earlier version did not ask it; whoever lists tests in its evidence could leave that out as well

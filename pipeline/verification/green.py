@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -50,11 +50,13 @@ class OldForm:
         leave: Why a test may fail so, by id, function or file.
         named: Files that serve tests though they do not look like it.
         made: Files that are production, whatever their names.
+        moved: The new path of each renamed test file, by its old one.
     """
 
     leave: Mapping[str, str]
     named: Collection[str] = ()
     made: Collection[str] = ()
+    moved: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 async def check_green(
@@ -115,7 +117,7 @@ async def check_green(
     still = [record for record in kept.values() if not _is_judged(record, ledger) and _is_kept(record, after)]
     found = AsTheyWere()
     if old_form is not None and not problems:
-        sides = Sides(*runs.trees, after.layout, old_form.named, old_form.made)
+        sides = Sides(*runs.trees, before.layout, old_form.named, old_form.made, old_form.moved)
         found = await as_they_were(ctx, sides, kept, old_form.leave)
     notes = (*flaky, *red, *excused_now.lines(), *meanwhile.data, *found.lines())
     problems += [Problem(id=entry, why=_SOMETIMES) for entry in found.unstable if entry not in flaky_before]

@@ -73,7 +73,7 @@ def test_what_the_task_lists_is_told_to_the_final_review_by_its_id_and_reason(tm
     assert checked.returncode == 0, checked.stdout
     assert line in checked.stdout
     place = found.folder / "evidence/task-1.json"  # as an earlier version wrote it
-    earlier = {**json.loads(place.read_text("utf-8")), "loosened": ["words"], "reworked": []}
+    earlier: dict[str, Any] = {**json.loads(place.read_text("utf-8")), "loosened": ["words"], "reworked": []}
     del earlier["green"]["as_they_were"]
     place.write_text(json.dumps(earlier), "utf-8")
     checked = found.project.redfirst("verify", "HEAD~1")

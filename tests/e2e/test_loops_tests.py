@@ -70,6 +70,8 @@ SEEN = "import m11\n\nSEEN = []\n\n\ndef test_old_11():\n    SEEN.append(m11)\n"
 IN_COMPANY = SEEN + "\n\ndef test_value_11():\n    assert m11.value_11() == 11 or SEEN\n"
 ALONE = SEEN + "\n\ndef test_value_11():\n    assert m11.value_11() == 11\n"
 
+CHANGED_2 = [{"id": f"tests/test_m2.py::{name}", "reason": "2 it is"} for name in ("test_value_2", "test_is_zero")]
+
 LANES: list[Entry] = [
     *until_tests(
         module_task(1),
@@ -100,6 +102,7 @@ LANES: list[Entry] = [
     writes(2),
     judged(2, "ACCEPTABLE"),
     makes(2),
+    diagnoses(2, "production_logic", "as the issue says", tests_to_change=CHANGED_2),
     # 3: changes one that the task lists, and adds a guard
     writes(
         3,
@@ -192,7 +195,13 @@ def test_disputed_tests_are_written_again_until_check_accepts_them(lanes: Played
 
 
 def test_changed_and_removed_old_tests_are_judged_and_the_removed_are_gone_for_good(lanes: Played) -> None:
-    assert lanes.rows_of("2") == ["write-tests/CHANGED_OLD_TEST", "check-tests/ACCEPTABLE", "implement/GREEN"]
+    assert lanes.rows_of("2") == [
+        "write-tests/CHANGED_OLD_TEST",
+        "check-tests/ACCEPTABLE",
+        "implement/HIDDEN_REGRESSION",
+        "diagnose/PRODUCTION_LOGIC",
+        "implement/GREEN",
+    ], "who agreed to another text has not said that the old one may fail"
     told = lanes.asked("check-tests", task="2").text("test_output")
     assert "changed without leave: tests/test_m2.py::test_value_2" in told
     assert "removed without leave: tests/test_m2.py::test_is_zero" in told

@@ -99,3 +99,17 @@ def test_a_test_that_is_gone_after_the_move_goes_to_check(tmp_path: Path) -> Non
     project, document = moved_only(tmp_path, '"""Nothing is tested here."""\n')
     assert "write-tests/CHANGED_OLD_TEST" in project.rows() or "write-tests/ILLEGAL_RED" in project.rows()
     assert document.get("outcome") != "completed", project.rows()
+
+
+@pytest.mark.broad
+def test_a_test_file_that_moves_with_its_module_is_none_that_was_changed_to_fit(tmp_path: Path) -> None:
+    files = [{"path": "greeting.py", "action": "create"}, {"path": "greet.py", "action": "delete"}]
+    moved = {**MAKE, "files": {"greeting.py": FILES["greet.py"], "greet.py": None}}
+    text = BEFORE.replace("from greet ", "from greeting ")
+    symbols = [{"path": "greeting.py", "name": "greet", "new": True}]
+    agrees = judge("tests", verdict="ACCEPTABLE")
+    project, document = played(tmp_path, text, agrees, moved, files=files, symbols=symbols)
+    assert document.get("outcome") == "completed", (project.rows(), document["_stderr"])
+    assert "implement/HIDDEN_REGRESSION" not in project.rows()
+    found = project.redfirst("verify", "HEAD~1")
+    assert "refuted" not in found.stdout, found.stdout

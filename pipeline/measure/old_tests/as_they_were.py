@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState, TestRecord
 from pipeline.evidence.red import may_change
-from pipeline.languages.table import language_of
+from pipeline.languages.table import has_part, language_of
 from pipeline.measure import kept_runs
 from pipeline.measure.composed_trees import compose, shares_file, with_other_regions
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
@@ -43,6 +43,7 @@ class Sides:
         layout: Which files are tests.
         named: Files that serve tests though they do not look like it.
         made: Files that the implementer may change and no test writer: they are production, whatever their names.
+        moved: The new path of each test file that the task renames, by its old one.
     """
 
     start: str
@@ -50,6 +51,7 @@ class Sides:
     layout: Layout
     named: Collection[str] = ()
     made: Collection[str] = ()
+    moved: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ async def as_they_were(
             return AsTheyWere(trouble=str(error))
         if seen.state not in _ENDED:
             return AsTheyWere(trouble=f"the run did not come to its end ({seen.state}): {seen.detail}")
-        excused = _may_be_unreadable(seen, kept, leave).intersection(paths)
+        excused = _may_be_unreadable(seen, kept, leave, sides.moved).intersection(paths)
+        excused |= {new for old, new in sides.moved.items() if old in excused}
         if not excused:
             return await _judged(ctx, sides, alone, seen, kept, leave, run_start)
         # with these as they are now, and what serves them, the others can be asked
@@ -146,14 +149,17 @@ def _test_side(ctx: MeasurementContext, sides: Sides) -> tuple[str, ...]:
 def _may_differ(ctx: MeasurementContext, sides: Sides, paths: Collection[str]) -> bool:
     """Return whether a file of the test side that was there is another, or a new one is loaded with others' tests."""
     there = {entry.path for entry in ctx.repository.entries(sides.start, *paths)} if paths else set[str]()
-    is_code = (language_of(path) is not None for path in paths if not sides.layout.is_test(path))
-    return bool(there) or any(is_code)
+    # Rust builds a program for each of its files of tests
+    others = (path for path in paths if not sides.layout.is_test(path) and not has_part(path, "test_regions"))
+    return bool(there) or any(language_of(path) is not None for path in others)
 
 
-def _may_be_unreadable(seen: Observation, kept: Mapping[str, TestRecord], leave: Mapping[str, str]) -> frozenset[str]:
-    """Return the files that cannot be collected as they were, and of which a test may change."""
+def _may_be_unreadable(
+    seen: Observation, kept: Mapping[str, TestRecord], leave: Mapping[str, str], moved: Mapping[str, str]
+) -> frozenset[str]:
+    """Return the files that cannot be collected as they were, and of which a test may change or that have moved."""
     allowed = frozenset(leave)
-    listed = {_file(record) for record in kept.values() if may_change(record, allowed)} | allowed
+    listed = {_file(record) for record in kept.values() if may_change(record, allowed)} | allowed | moved.keys()
     return seen.unread.intersection(listed)
 
 

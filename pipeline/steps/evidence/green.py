@@ -158,6 +158,7 @@ async def _as_they_were(
         baseline_of(ctx).layout,
         named=evidence.test_paths if evidence is not None else (),
         made={change.path for change in task.files} - {change.path for change in task.test_files},
+        moved={change.origin: change.path for change in task.test_files if change.origin is not None},
     )
     return await as_they_were(ctx, sides, kept, leave_of(task), run_start=ctx.state.start)
 
