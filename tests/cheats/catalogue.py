@@ -15,13 +15,14 @@ from cheats import (
     liars,
     makers,
     module,
+    package,
     stubs,
     weakeners,
     writers,
 )
 from cheats.kinds import Cheat, Honest, crowd
 from cheats.play import Stage
-from cheats.repositories import GO, PYTHON, RUST
+from cheats.repositories import GO, NODE, PYTHON, RUST
 from languages.crates import environment
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ GROUPS: Final = {
     "stubs": Group(stubs.SCAFFOLDED, stubs.STUBS, stubs.HONEST),
     "crates": Group(RUST, (*crates.WRITERS, *crates.MAKERS), honest_changes.CRATES),
     "module": Group(GO, (*module.WRITERS, *module.MAKERS)),
+    "package": Group(NODE, package.WRITERS),
     "honest": Group(PYTHON, (), honest.WRITERS),
     "honest changes": Group(PYTHON, (), (*honest_changes.CHANGERS, *honest_code.MAKERS, *honest_code.PLUGINS)),
 }

@@ -118,7 +118,7 @@ class Cheat:
     """One way to look done without being it.
 
     Args:
-        id: T for @test, M for @make, R in Rust, G in Go.
+        id: T for @test, M for @make, R in Rust, G in Go, J in JavaScript.
         what: In one line.
         ends: What has to catch it, or why nothing can.
         tests: What @test writes; empty: what an honest one writes.

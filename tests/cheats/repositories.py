@@ -272,6 +272,30 @@ MODULE: Final = {
     **TRACKER,
 }
 
+# --- JavaScript: a package that Node's own runner tests, without dependencies ----------------------------------------
+
+JS: Final = """exports.discounted = (cents, percent) => {
+  return cents - Math.trunc((cents * percent) / 100)
+}
+"""
+JS_DONE: Final = JS.replace("=> {\n", "=> {\n  if (percent > 100) return 0\n")
+JS_TEST: Final = """const test = require('node:test')
+const assert = require('node:assert')
+const { discounted } = require('../price.js')
+
+test('a discount', () => {
+  assert.strictEqual(discounted(1000, 10), 900)
+})
+"""
+JS_NEW: Final = "\ntest('a price is never negative', () => {\n  assert.strictEqual(discounted(1000, 130), 0)\n})\n"
+JS_TESTS: Final = "test/price.test.js"
+PACKAGE: Final = {
+    "package.json": '{"name": "shop", "version": "1.0.0", "scripts": {"test": "node --test"}}\n',
+    "price.js": JS,
+    JS_TESTS: JS_TEST,
+    **TRACKER,
+}
+
 
 @dataclass(frozen=True)
 class Repository:
@@ -331,4 +355,11 @@ GO: Final = Repository(
     {**_TASK, "files": modify("price.go"), "test_files": modify("price_test.go")},
     {"price_test.go": PRICE_TEST + NEW_TEST},
     {"price.go": PRICE_DONE},
+)
+NODE: Final = Repository(
+    "package",
+    PACKAGE,
+    {**_TASK, "files": modify("price.js"), "test_files": modify(JS_TESTS)},
+    {JS_TESTS: JS_TEST + JS_NEW},
+    {"price.js": JS_DONE},
 )
