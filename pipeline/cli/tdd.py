@@ -94,8 +94,8 @@ def check_green(
     With --probes the tests must fail over the base's code too, as check-red says; small faults are put into the lines
     that you changed, one at a time, and those that no test notices are shown. How many, and in what time: [probes].
 
-    A test of the base that changed is named, with what it no longer notices; where that is anything, only --may-change
-    allows it. Leaves with 0 for GREEN, 7 if it is not, 2 if it cannot be measured.
+    The tests of the base run over your code as they were, too: one that fails so was changed to fit, and only
+    --may-change allows it. Leaves with 0 for GREEN, 7 if it is not, 2 if it cannot be measured.
 
     Examples:
       redfirst tdd check-green

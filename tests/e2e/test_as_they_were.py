@@ -62,6 +62,19 @@ def test_a_loosened_test_over_broken_code_is_a_signal_and_none_over_right_code(t
     assert checked.returncode == 0, checked.stdout
 
 
+@pytest.mark.broad
+def test_where_nothing_is_found_nothing_is_said_however_the_text_changed(tmp_path: Path) -> None:
+    loosened = TEST_GREET_NEW.replace(EXACT, LOOSE)
+    found = played(tmp_path, loosened, GREET_DONE, AGREES)
+    assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
+    said = found.asked("final-review", role="check").text("evidence")
+    assert "loosened" not in said, said
+    assert "old form" not in said, said
+    checked = found.project.redfirst("verify", "HEAD~1")
+    assert checked.returncode == 0, checked.stdout
+    assert "loosened" not in checked.stdout
+
+
 def test_what_the_task_lists_is_told_to_the_final_review_by_its_id_and_reason(tmp_path: Path) -> None:
     changed = TEST_GREET_NEW.replace("Hello, Ada!", "Hello, Ada.")
     listed = [{"id": OLD, "reason": "the issue ends it with a dot"}]
