@@ -19,7 +19,7 @@ import hypothesis
 import pytest
 
 hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes says how busy a machine is
-hypothesis.settings.load_profile("patient")
+hypothesis.settings.register_profile("some", deadline=None, max_examples=30)
 
 VARIABLE: Final = "TESTS_BROAD"
 ALL: Final = "all"
@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     os.environ.setdefault(VARIABLE, ALL if named else NONE)
+    hypothesis.settings.load_profile("patient" if _takes_all() else "some")
     os.environ.setdefault(forked.SESSION, str(os.getpid()))
     # A shell starts what is in the background, and nohup everything, so that it and its children ignore these.
     signal.signal(signal.SIGINT, signal.default_int_handler)

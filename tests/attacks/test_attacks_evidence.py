@@ -167,7 +167,7 @@ def test_another_test_of_the_same_name_is_not_the_one_that_was_judged(forger: Fo
 
 
 @pytest.mark.parametrize("tree", ["1234567890" * 4, "no-tree"])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_tree_that_is_not_here_is_unchecked(forger: Forger, tree: str) -> None:
     def bend(evidence: dict[str, Any]) -> None:
         evidence["ledger"]["tree"] = tree
@@ -253,6 +253,7 @@ def test_what_controls_the_tests_is_named_when_it_changes(forger: Forger) -> Non
     assert "pytest.ini" in f"{why(commit)} {notes(commit)}", (code, commit)
 
 
+@pytest.mark.broad
 def test_a_start_with_other_people_s_commits_after_it_is_no_start(forger: Forger) -> None:
     """Over the root of a history every test is RED."""
     root = forger.clone.git("rev-list", "--max-parents=0", "HEAD")
@@ -277,7 +278,7 @@ def test_a_start_with_other_people_s_commits_after_it_is_no_start(forger: Forger
         (EVIDENCE, b"[" * 100_000),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_what_cannot_be_read_is_no_bug_of_ours(forger: Forger, name: str, content: bytes) -> None:
     code, commit = forger.clone.check(forger.forge(put={name: content}))
     assert commit["status"] in {"refuted", "unchecked"}, (code, commit)
@@ -319,6 +320,7 @@ def test_more_evidence_than_is_looked_into_is_said(forger: Forger, refs: int, si
     assert "more evidence of run-GAL-1 here than is looked into" in commit["why"]
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("text", ["- a\n", "k: {a: b}\n", "[a],\n"])
 def test_a_task_file_takes_long_for_no_text(text: str) -> None:
     head = f"---\nfiles: [\n{text * (900_000 // len(text))}]\n---\n" if "," in text else f"---\n{text * 200_000}---\n"

@@ -70,6 +70,7 @@ def test_patterns_without_number_are_no_project(tmp_path: Path) -> None:
     assert isinstance(read_project(tmp_path), Project)
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     "pattern", ["**", "**/*/**/*/**/*/**/*/x", "/".join(["**"] * 1_000_000)], ids=lambda text: text[:8]
 )

@@ -99,6 +99,7 @@ def test_a_change_that_was_there_before_is_nobodys(tmp_path: Path) -> None:
         assert len(seen(lab).records) == 1
 
 
+@pytest.mark.broad
 def test_what_is_remembered_is_not_watched(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     with without_run(project) as lab:

@@ -350,6 +350,7 @@ def _with(folder: InstalledFolder) -> Environment:
     return replace(environment(), installed=(folder,))
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_the_box_without_isolation_is_the_same_driver(tmp_path: Path) -> None:
     write(tmp_path, {"core.py": "def answer(): return 42\n", "test_it.py": PASSES})

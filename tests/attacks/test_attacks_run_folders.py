@@ -164,7 +164,7 @@ def written(root: Path) -> dict[str, bytes]:
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["../../home/.bashrc", "{victim}"], ids=["above", "absolute"])
 def test_the_journal_cannot_name_a_file_to_be_put_back(project: Project, run: Run, victim: Path, name: str) -> None:
     name = name.format(victim=victim)
@@ -235,6 +235,7 @@ def test_what_the_journal_names_is_a_name(project: Project, run: Run, kind: str,
         assert "is damaged at line 3" in done.stderr
 
 
+@pytest.mark.broad
 def test_a_dispatch_that_is_somewhere_else_is_damage(project: Project, run: Run) -> None:
     to = run.folder.parent
     (to / "result.json").write_text("{}")
@@ -462,7 +463,7 @@ CLAIM: Final = "refs/redfirst/claims/"
     ids=["empty", "nonsense", "list", "null", "no-run", "number", "path", "huge", "deep", "tree"],
 )
 @pytest.mark.parametrize("issue", ["GAL-1", "GAL-9"], ids=["ours", "another"])
-@pytest.mark.broad(but_first=6)
+@pytest.mark.broad(but_first=2)
 def test_an_unreadable_claim_is_named_with_its_remedy(project: Project, content: bytes | None, issue: str) -> None:
     repository = Repository.find(project.root)
     oid = repository.tree_of("HEAD") if content is None else repository.write_blob(content)
@@ -529,6 +530,7 @@ def test_what_an_agent_left_in_its_exchange_hides_no_run(project: Project, run: 
     assert "exchange" not in git(project.root, "ls-tree", "-r", "--name-only", ref)
 
 
+@pytest.mark.broad
 def test_a_damaged_journal_can_be_given_up(project: Project, run: Run) -> None:
     add_line(run, "artifact_written", path="../x", sha256="0")
     done = ask(project, "abandon", RUN)

@@ -231,6 +231,7 @@ def test_another_version_of_the_protocol(tmp_path: Path) -> None:
     assert result.complaint == "The agent speaks version 2 of its protocol, not 1."
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("hello", [{"result": None}, {"result": {"protocolVersion": "one"}}, {"error": {"code": 1}}])
 def test_an_answer_that_is_no_greeting(tmp_path: Path, hello: dict[str, Any]) -> None:
     result = play(tmp_path, DONE, hello=hello)
@@ -296,6 +297,7 @@ def test_a_conversation_goes_on_and_its_history_is_no_answer(tmp_path: Path, abl
     assert result.report_file is None
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("able", [{"loadSession": True}, {"sessionCapabilities": {"resume": {}}}, {}])
 def test_a_conversation_that_is_gone_begins_anew_with_the_whole_prompt(tmp_path: Path, able: dict[str, Any]) -> None:
     gone = {"error": {"code": -32002, "message": "Resource not found"}}
@@ -305,6 +307,7 @@ def test_a_conversation_that_is_gone_begins_anew_with_the_whole_prompt(tmp_path:
     assert result.report_file == REPORT.encode()
 
 
+@pytest.mark.broad(but_first=1)
 def test_what_an_agent_keeps_it_finds_again(box: ProvableBox, tmp_path: Path) -> None:
     place = stand(tmp_path, box)
     for number in range(2):

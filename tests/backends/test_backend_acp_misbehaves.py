@@ -76,6 +76,7 @@ def test_requests_without_end_break_the_wire(box: ProvableBox, tmp_path: Path) -
     assert result.seconds < 20
 
 
+@pytest.mark.broad
 def test_a_long_message_is_bounded_and_its_end_counts(tmp_path: Path) -> None:
     result = play(tmp_path, ["huge", 30_000_000], ["say", f"\n{REPORT}"])
     assert result.report_file == REPORT.encode()
@@ -128,7 +129,7 @@ def test_at_the_time_limit_it_is_told_to_stop(tmp_path: Path) -> None:
     assert spoken(result) == f"All done.\n{REPORT}"
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_one_that_does_not_stop_is_stopped(box: ProvableBox, tmp_path: Path) -> None:
     mark = secrets.token_hex(8)
     result = play(tmp_path, ["hang", 60], box=box, job={"timeout_s": 1, "env": {"MARK": mark}})

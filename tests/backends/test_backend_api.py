@@ -75,7 +75,7 @@ def test_an_answer_that_did_not_count_is_asked_for_again_in_the_same_conversatio
     assert [line["text"] for line in told(second, "prompt")] == [again.prompt]
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_conversation_that_failed_half_way_is_gone_on_with(play: Play) -> None:
     with ModelService([conversation(Use(read("app.py")), Empty(), Report(DONE))], secret=SECRET) as service:
         first = play.run(service, session=play.session())
@@ -86,7 +86,7 @@ def test_a_conversation_that_failed_half_way_is_gone_on_with(play: Play) -> None
     assert report(second) == DONE
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_conversation_that_ended_in_words_is_gone_on_with(play: Play) -> None:
     with ModelService([conversation(Say("Done."), Report(DONE))], secret=SECRET) as service:
         first = play.run(service, session=play.session())
@@ -123,7 +123,7 @@ def test_a_name_that_is_none_begins_anew(tmp_path: Path, name: str) -> None:
         pytest.param(Api.GOOGLE, "gemini-3-pro-preview", ("generationConfig",), marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_effort_is_said_in_the_words_of_the_service(tmp_path: Path, api: Api, model: str, said: tuple[str]) -> None:
     play = Play(tmp_path, api)
     with ModelService([conversation(Report(DONE)), conversation(Report(DONE))], secret=SECRET) as service:

@@ -104,7 +104,7 @@ def test_an_outage_is_waited_for_a_moment_and_then_told(tmp_path: Path, api: Api
 
 
 @ALL
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_what_is_over_in_a_moment_is_not_noticed(tmp_path: Path, api: Api) -> None:
     result = Play(tmp_path, api).play(conversation(Fail(503, times=1), Report(DONE)))
     assert (result.fault, report(result)) == (None, DONE)
@@ -165,7 +165,7 @@ def test_who_gives_up_over_a_refusal_is_told_apart(play: Play) -> None:
     assert result.complaint == "There was no report after a refused call (write other.py: outside-task)."
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("role", "kind", "tools"),
     [
@@ -204,6 +204,7 @@ def test_a_report_that_is_no_json_is_handed_on(play: Play) -> None:
     assert result.report_file == b'{"result": "COMP'
 
 
+@pytest.mark.broad
 def test_the_last_answer_that_a_model_may_give(play: Play) -> None:
     turns = [Use(read("app.py")) for _ in range(3)]
     result = play.play(conversation(*turns), max_steps=3)
@@ -212,6 +213,7 @@ def test_the_last_answer_that_a_model_may_give(play: Play) -> None:
     assert report(Play(play.folder / "again").play(conversation(*turns[:2], Report(DONE)), max_steps=3)) == DONE
 
 
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("allowed", "caps", "fault"),
     [

@@ -62,7 +62,7 @@ def test_a_situation(backend: str, case: Case, tmp_path: Path) -> None:
     assert left(f"MARK={mark}") == []
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_what_it_says_of_itself(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     result, service = place.ask(conversation(Use(run("true")), Report(COMPLETE)))
@@ -108,7 +108,7 @@ def test_a_conversation_that_is_gone_begins_anew(backend: str, tmp_path: Path) -
     assert result.session not in {None, gone}
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_prompt_of_any_length(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     result, service = place.ask(
@@ -118,7 +118,7 @@ def test_a_prompt_of_any_length(backend: str, tmp_path: Path) -> None:
     assert "long long" in json.dumps(service.work[0].body)
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_how_much_it_thinks(backend: str, tmp_path: Path) -> None:
     result, service = stand(backend, tmp_path).ask(
         conversation(Report(COMPLETE)), model="claude-opus-4-6", effort="low"
@@ -160,7 +160,7 @@ def test_without_a_box(tmp_path: Path) -> None:
     assert place.changes().keys() == {"new.txt", "made.txt"}
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_without_a_session_nothing_is_kept(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     with ModelService([conversation(Report(COMPLETE))], secret=SECRET) as service:

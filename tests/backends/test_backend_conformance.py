@@ -121,6 +121,7 @@ def boxed(backend: str, tmp_path: Path) -> Bench:
     return Bench(backend, Bubblewrap(BWRAP), tmp_path)
 
 
+@pytest.mark.broad(but_first=1)
 def test_a_report_by_file(bench: Bench) -> None:
     result = bench.play({"files": {"app.py": "a = 2\n"}, "report": {"result": "COMPLETE"}})
     assert (result.ended, result.exit_code, result.complaint) == (Ended.OK, 0, None), result.stderr
@@ -197,6 +198,7 @@ def test_a_report_without_end_is_read_only_as_far_as_needed(bench: Bench) -> Non
     assert 1_000_000 < len(result.report_file or b"") <= 2_000_000
 
 
+@pytest.mark.broad(but_first=1)
 def test_the_document_and_the_artifacts_are_at_hand(bench: Bench) -> None:
     (bench.folder / "plan.md").write_text("the plan")
     artifacts = Mount(bench.folder, Path("/artifacts"))
@@ -207,6 +209,7 @@ def test_the_document_and_the_artifacts_are_at_hand(bench: Bench) -> None:
     assert result.stdout.decode() == f"the plan{json.dumps(DISPATCH)}\n2 given\n"
 
 
+@pytest.mark.broad(but_first=1)
 def test_git_diff_works_in_the_view(bench: Bench) -> None:
     result = bench.play({"files": {"app.py": "a = 2\n"}, "run": ["git", "diff"]})
     assert b"+a = 2" in result.stdout, result.stderr
@@ -226,6 +229,7 @@ def test_nothing_outside_the_view_can_be_written(boxed: Bench, tmp_path: Path) -
     assert not [target for target in targets if target.exists()]
 
 
+@pytest.mark.broad(but_first=1)
 def test_the_network_is_refused(boxed: Bench) -> None:
     if not Path("/usr/bin/python3").exists():
         pytest.skip("the system has no python3")

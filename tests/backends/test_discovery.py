@@ -177,6 +177,7 @@ def test_a_model_server_of_this_machine_says_what_it_has(path: str, listed: obje
     assert (server.models, server.url) == (("qwen3:8b",), f"http://127.0.0.1:{port}")
 
 
+@pytest.mark.broad(but_first=2)
 @pytest.mark.parametrize(
     ("body", "status"),
     [(b"<html>", 200), (b"[1]", 200), (b'{"models": 3}', 200), (b"{}", 500), (b"[" * 2_000_000, 200)],

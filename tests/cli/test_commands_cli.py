@@ -62,6 +62,7 @@ def test_the_version_is_the_same_by_every_way() -> None:
     assert redfirst("--version").stdout == redfirst("--version", "runs").stdout
 
 
+@pytest.mark.broad
 def test_a_command_that_is_loaded_later_is_suggested_for_a_typo() -> None:
     done = redfirst("explian")
     assert done.returncode == 2
@@ -78,7 +79,7 @@ def test_a_command_that_is_loaded_later_is_suggested_for_a_typo() -> None:
         (("config", "show", "--agent", "mkae=human"), '"mkae" is no role. Did you mean "make"?'),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_word_that_is_nearly_one_of_ours_is_answered_with_it(words: tuple[str, ...], said: str) -> None:
     done = redfirst(*words)
     assert done.returncode == 2

@@ -100,6 +100,7 @@ def test_worktrees_that_git_links_by_relative_paths_are_known(tmp_path: Path) ->
     assert offered(made.root, "resume ") == offered(linked, "resume ") == ["run-GAL-7"]
 
 
+@pytest.mark.broad
 def test_branches_of_a_submodule_are_known(tmp_path: Path) -> None:
     made = make_project(tmp_path)
     (made.root / ".git").rename(tmp_path / "elsewhere.git")

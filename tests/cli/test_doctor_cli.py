@@ -119,6 +119,7 @@ def test_what_does_not_fit_goes_on_below_its_own_column() -> None:
     ]
 
 
+@pytest.mark.broad
 def test_for_a_person_the_advice_stands_below_what_it_is_about(repository: Repository) -> None:
     lines = [line.split() for line in CliRunner().invoke(app, []).stdout.splitlines()]
     at = next(number for number, line in enumerate(lines) if line[:2] == ["warn", "sandbox"])
@@ -126,6 +127,7 @@ def test_for_a_person_the_advice_stands_below_what_it_is_about(repository: Repos
     assert lines[-1][:5] == ["A", "run", "can", "be", "started;"]
 
 
+@pytest.mark.broad
 def test_nothing_is_changed(repository: Repository, tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     ask()
@@ -147,6 +149,7 @@ def test_a_bare_repository_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert checks["repository"].advice == "git worktree add ../work BRANCH"
 
 
+@pytest.mark.broad
 def test_the_base_branch_and_uncommitted_work_are_warnings(repository: Repository) -> None:
     git(repository.worktree, "switch", "-q", "main")
     (repository.worktree / "new.py").touch()
@@ -156,6 +159,7 @@ def test_the_base_branch_and_uncommitted_work_are_warnings(repository: Repositor
     assert "new.py" in checks["worktree"].message
 
 
+@pytest.mark.broad
 def test_nobody_is_told_to_commit_a_configuration_that_is_broken(repository: Repository) -> None:
     file = repository.worktree / "redfirst.toml"
     file.write_text("[limits]\nplan_review = 2\n")
@@ -176,7 +180,7 @@ def test_nobody_is_told_to_commit_a_configuration_that_is_broken(repository: Rep
     ("act", "words"),
     [(("switch", "-q", "--detach"), "detached"), (("branch", "-m", "main", "trunk"), "main or master")],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_detached_head_or_a_missing_base_is_a_warning(
     repository: Repository, act: tuple[str, ...], words: str
 ) -> None:
@@ -368,6 +372,7 @@ def test_runs_of_another_worktree_are_not_taken_for_leftovers(repository: Reposi
     assert ask()["leftovers"].status == "ok"
 
 
+@pytest.mark.broad
 def test_what_is_installed_is_listed_without_starting_it(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -488,6 +493,7 @@ def test_one_cause_has_one_line(home: Path, repository: Repository) -> None:
     assert ask(exit_code=2)["tests"].same_as == "trust"
 
 
+@pytest.mark.broad
 def test_who_configured_a_program_is_not_told_to_install_an_agent(home: Path, repository: Repository) -> None:
     configure(home, 'sandbox = "none"\n[agents]\nargv = ["no-such-program"]\n')
     shown = CliRunner().invoke(app, []).stdout

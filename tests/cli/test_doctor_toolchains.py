@@ -88,6 +88,7 @@ def test_the_folder_of_a_project_further_down_is_said(place: Place) -> None:
     assert " in native: " in checks["tests"].message
 
 
+@pytest.mark.broad
 def test_one_that_is_missing_beside_another_is_a_warning_with_what_to_install(place: Place) -> None:
     place.has({**PYTHON, **RUST})
     place.has_only("git", "python3", "sh")

@@ -405,7 +405,7 @@ def test_a_report_may_say_more_than_the_word_that_decides(repository: Repository
         (Role.TEST, "write-tests", {"verdict": "BLOCKED", "problem": "why"}),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_giving_up_is_an_answer_of_the_kind(
     repository: Repository, role: Role, kind: str, report: dict[str, str]
 ) -> None:
@@ -521,7 +521,7 @@ def test_at_a_terminal_an_editor_opens_on_a_form_until_it_counts(repository: Rep
         ("sys.exit(3)", "The editor"),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_form_that_says_nothing_hands_nothing_in(repository: Repository, tmp_path: Path, edit: str, why: str) -> None:
     desk = lay_out(repository)
     code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, edit))
@@ -530,6 +530,7 @@ def test_a_form_that_says_nothing_hands_nothing_in(repository: Repository, tmp_p
     assert not desk.report.exists()
 
 
+@pytest.mark.broad
 def test_a_form_in_another_encoding_is_opened_again_and_kept(repository: Repository, tmp_path: Path) -> None:
     desk = lay_out(repository)
     theirs = b"result: incomplete\nblocking_issue: caf\xe9\n"
@@ -682,6 +683,7 @@ def test_what_is_no_revision_begins_empty(repository: Repository, tmp_path: Path
     assert (code, "The form says nothing yet." in " ".join(told.split())) == (2, True), told
 
 
+@pytest.mark.broad
 def test_without_an_editor_what_must_be_said_is_asked_for(repository: Repository) -> None:
     desk = lay_out(repository)
     code, told = at_a_terminal("hand-in", typed=b"perhaps\nincomplete\nthe seam is missing\n", TERM="dumb", EDITOR="")

@@ -123,6 +123,7 @@ def test_the_issue_to_run_is_named_and_where_there_is_none_the_next_one(project:
     assert told() == ["redfirst issue lint"]
 
 
+@pytest.mark.broad
 def test_an_agent_that_is_not_installed_is_configured_and_its_install_said(project: Project) -> None:
     document = init(project, "--agent", "opencode", "--model", "m")
     assert document["next"][0] == "npm install -g opencode-ai"
@@ -191,6 +192,7 @@ def test_what_is_there_is_never_touched(project: Project, name: str, content: st
     assert (project.root / "redfirst.toml").exists() is (name == "redfirst.toml")
 
 
+@pytest.mark.broad
 def test_a_wrong_name_is_refused_first_and_never_advised(project: Project) -> None:
     (project.root / "redfirst.toml").write_text("")
     done = project.redfirst("init", "--agent", "codx")
@@ -245,6 +247,7 @@ def test_people_need_no_product_and_no_trust(project: Project) -> None:
     assert "No agent that redfirst knows" not in told
 
 
+@pytest.mark.broad
 def test_nothing_is_here(project: Project) -> None:
     if find_servers():
         pytest.skip("a model server answers on this machine")

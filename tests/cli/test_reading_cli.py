@@ -133,6 +133,7 @@ def test_what_a_terminal_would_obey_is_shown_instead(text: str, shown: str) -> N
     assert visible(text) == shown
 
 
+@pytest.mark.broad
 @given(st.text())
 def test_a_visible_text_can_be_printed_as_it_is(text: str) -> None:
     assert not {unicodedata.category(char) for char in visible(text)} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -333,6 +334,7 @@ def test_show_of_a_published_run_names_commits_evidence_and_cost(repository: Rep
     assert "GREEN: 1 test of the task, and 3 that passed before" in ask("show", "-v")
 
 
+@pytest.mark.broad
 def test_what_a_run_cost_is_unknown_when_one_dispatch_does_not_say(repository: Repository) -> None:
     run = begin(repository)
     assert ask_json("show")["usage"]["cost_usd"] == 0
@@ -343,6 +345,7 @@ def test_what_a_run_cost_is_unknown_when_one_dispatch_does_not_say(repository: R
     assert ask_json("show")["usage"] == {"cost_usd": None, "input_tokens": None, "output_tokens": None, "dispatches": 2}
 
 
+@pytest.mark.broad
 def test_a_lost_dispatch_is_told_from_a_running_one(repository: Repository) -> None:
     run = begin(repository)
     to_first_task(run)
@@ -526,6 +529,7 @@ def test_following_a_log_shows_what_comes_and_ends_with_the_driver(repository: R
             assert follower.stdout.readline() == "end\n"
 
 
+@pytest.mark.broad
 def test_following_a_run_that_nobody_drives_ends_at_once(repository: Repository) -> None:
     stories.finished(repository)
     assert ask("show", "--log", "--follow") == ask("show", "--log")
@@ -639,6 +643,7 @@ def test_a_run_that_has_not_decided_anything_says_so(repository: Repository) -> 
 # --- diff ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_the_patch_of_a_run_applies_to_its_start(repository: Repository, tmp_path: Path) -> None:
     run = stories.finished(repository)
     patch = tmp_path / "work.patch"
@@ -651,6 +656,7 @@ def test_the_patch_of_a_run_applies_to_its_start(repository: Repository, tmp_pat
     assert ask("diff", "GAL-39", "--stat").splitlines()[-1] == "2 files, +2 -1"
 
 
+@pytest.mark.broad
 def test_work_that_is_not_accepted_yet_is_in_the_diff(repository: Repository) -> None:
     run = stories.red_reached(repository)
     tree = stories.tree_of(run, {"app.py": "half\n"})

@@ -248,6 +248,7 @@ print("ended", os.waitstatus_to_exitcode(status), flush=True)
 """
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_ctrl_z_leaves_nothing_and_the_line_comes_back(tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

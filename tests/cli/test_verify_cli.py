@@ -168,6 +168,7 @@ def test_without_the_run_nothing_can_be_said(clone: Clone) -> None:
     assert error["kind"] == "usage"
 
 
+@pytest.mark.broad
 def test_a_commit_without_trailers_claims_nothing(clone: Clone) -> None:
     code, commit = clone.check(UNTAGGED)
     assert (code, commit["status"]) == (2, "nothing_claimed")
@@ -205,6 +206,7 @@ def test_evidence_that_was_changed_is_not_what_the_trailer_names(clone: Clone) -
     assert any(line.startswith("    NO  ") for line in lines)
 
 
+@pytest.mark.broad
 def test_a_task_file_that_was_changed_is_not_what_the_trailer_names(clone: Clone) -> None:
     _bend(clone, "task-1.md", "tests_to_change: []", "tests_to_change:\n- {id: tests/test_greet.py, reason: so}")
     code, commit = clone.check(FIRST)
@@ -225,7 +227,7 @@ def test_a_task_file_that_was_changed_is_not_what_the_trailer_names(clone: Clone
         ("Task: 1", "Task: 1\nRed-Base: 1234567", 2, "not in the history"),
     ],
 )
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_wrong_trailers(clone: Clone, old: str, new: str, code: int, said: str) -> None:
     bent = clone.rewrite(FIRST, {}, message=clone.message(FIRST).replace(old, new))
     found, commit = clone.check(bent)

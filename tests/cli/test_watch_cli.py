@@ -65,6 +65,7 @@ def test_check_07_watch_fits_80_columns_without_colour_and_ends_with_the_driver(
     assert "\x1b]0;" not in seen.text
 
 
+@pytest.mark.broad
 def test_ctrl_c_ends_the_watching_and_not_the_run(project: Project) -> None:
     run = begin(Repository.find(project.root), "run-GAL-1")
     lease = FileLease.take(run.folder)

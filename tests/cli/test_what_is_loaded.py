@@ -78,6 +78,7 @@ def test_a_line_is_kept_until_the_run_changes(project: Project) -> None:
     assert "damaged at line 1" in project.redfirst("runs").stdout
 
 
+@pytest.mark.broad
 def test_what_cannot_be_answered_at_once_is_left_to_the_whole_program(project: Project, tmp_path: Path) -> None:
     elsewhere = tmp_path / "no repository"
     elsewhere.mkdir()
@@ -86,6 +87,7 @@ def test_what_cannot_be_answered_at_once_is_left_to_the_whole_program(project: P
         assert (done.returncode, '"kind": "usage"' in done.stdout) == (2, True)
 
 
+@pytest.mark.broad
 def test_a_reader_that_has_gone_is_no_error(project: Project) -> None:
     read, write = os.pipe()
     os.close(read)

@@ -38,6 +38,7 @@ def test_a_hostile_configuration_is_refused_at_once(tmp_path: Path, text: str) -
     assert len(error.message) < 5_000
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_many_values_are_placed_at_once(tmp_path: Path) -> None:
     text = "[agents.env]\n" + "".join(f'A{number} = "1"\n' for number in range(10_000))

@@ -145,7 +145,7 @@ def test_the_text_of_a_form_is_that_of_the_packet_it_counts_for(played: Played, 
     assert browser.hidden(PLAN)["seen"] == shown.digest
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("added", "why"),
     [
@@ -223,6 +223,7 @@ def test_an_edit_after_the_answer_is_refused_and_kept_on_the_page(mine: tuple[Pl
     assert browser.get(PLAN).status_code == 409
 
 
+@pytest.mark.broad
 def test_an_approval_leaves_no_words_behind(played: Played, browser: Browser) -> None:
     fields = browser.hidden(f"{RUN}/packet")
     for words in ({"comment plan.md 3": "Why <so>?"}, {"feedback": "Why <so>?"}):
@@ -242,6 +243,7 @@ def test_a_run_that_was_given_up_is_over(mine: tuple[Played, Browser]) -> None:
     assert "These can go on" not in browser.get("/").text
 
 
+@pytest.mark.broad
 def test_what_is_no_draft_is_not_edited_and_a_driven_run_neither(played: Played, browser: Browser) -> None:
     said, folder = browser.hidden(PLAN), played.project.run_folder()
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}

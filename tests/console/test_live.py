@@ -76,6 +76,7 @@ def test_an_event_is_there_within_half_a_second_and_after_a_break_none_is_missin
         lost.close()
 
 
+@pytest.mark.broad
 def test_of_five_streams_of_a_session_the_oldest_ends(repository: Repository) -> None:
     begin(repository, "run-GAL-1")
     with listening(repository.worktree) as access:

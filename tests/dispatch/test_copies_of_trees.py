@@ -72,6 +72,7 @@ def test_a_file_that_was_written_when_the_agent_began_is_read_again(place: Place
     assert shadow.base["src/a.py"].stamp not in {later, entry.stamp}
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can set the clock")
 def test_an_agent_that_could_set_the_clock_has_all_files_read(place: Place) -> None:
     place.views = Views(place.checkout, NoBox())
@@ -136,6 +137,7 @@ def test_permissions_that_an_ordinary_user_took_away_are_given_back() -> None:
 # --- copies for measurements -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_what_tests_left_behind_is_not_there_the_next_time(place: Place) -> None:
     copies = Copies(place.checkout, "measured", place.views.box)
     mess = "rm -r src; git init -q; echo x > app.py; mkdir -p .git/hooks build; echo y > build/z.log; chmod 0 tests"

@@ -158,7 +158,7 @@ USERS_OWN: dict[str, Callable[[Place], object]] = {
 
 
 @pytest.mark.parametrize("deed", USERS_OWN)
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_what_the_user_does_meanwhile_is_no_escape(place: Place, deed: str) -> None:
     assert place.escape_by(USERS_OWN[deed]) is None
 
@@ -245,7 +245,7 @@ ESCAPES: dict[str, tuple[str, Callable[[Place], object]]] = {
 
 
 @pytest.mark.parametrize("deed", ESCAPES)
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 def test_what_only_an_escape_or_a_daring_user_does_is_one(place: Place, deed: str) -> None:
     part, act = ESCAPES[deed]
     escape = place.escape_by(act)
@@ -289,6 +289,7 @@ def test_a_hooks_folder_in_the_tree_counts_where_the_user_does_not_track_it(plac
     assert place.escape_by(edit_a_tracked_hook) is None, "that is an edit of the user's worktree like any other"
 
 
+@pytest.mark.broad
 def test_hooks_at_the_top_of_the_worktree_leave_the_rest_of_it_to_the_user(place: Place) -> None:
     place.git("config", "core.hooksPath", ".")
 
@@ -301,6 +302,7 @@ def test_hooks_at_the_top_of_the_worktree_leave_the_rest_of_it_to_the_user(place
     assert place.escape_by(lambda there: (there.root / "pre-push").write_text("x\n")) is not None
 
 
+@pytest.mark.broad
 def test_a_hooks_folder_that_is_a_link_into_the_tree_is_judged_by_what_is_tracked(place: Place) -> None:
     hooks = place.common / "hooks"
     hooks.rename(place.common / "old")

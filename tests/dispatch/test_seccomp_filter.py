@@ -56,6 +56,7 @@ def test_a_call_that_no_agent_needs_is_refused(numbers: tuple[int, int]) -> None
     assert done.stdout.split() == ["-1", "1"], done.stderr
 
 
+@pytest.mark.broad(but_first=4)
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -46,6 +46,7 @@ def test_an_untouched_view_has_no_changes(view: ShadowView) -> None:
     assert seen(view) == {}
 
 
+@pytest.mark.broad(but_first=6)
 @pytest.mark.parametrize(
     ("script", "expected"),
     [

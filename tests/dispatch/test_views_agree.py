@@ -112,7 +112,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS.keys())
-@pytest.mark.broad(but_first=5)
+@pytest.mark.broad(but_first=2)
 def test_both_views_see_the_same(both: tuple[View, View], script: str) -> None:
     for view in both:
         sh(view, script)

@@ -72,7 +72,7 @@ def sh(view: View, script: str) -> str:
 
 
 @pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS.keys())
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_they_are_there_and_what_becomes_of_them_is_no_change(place: Place, harm: str) -> None:
     tree = place.repository.tree_of("HEAD")
     for _ in range(2):

@@ -139,6 +139,7 @@ def test_a_copy_that_cannot_be_put_back_is_thrown_away(place: Place, script: str
     assert [path.name for path in place.copies()] == [view.host.parent.name]
 
 
+@pytest.mark.broad
 def test_a_copy_that_nobody_looked_at_afterwards_is_thrown_away(place: Place) -> None:
     view = place.open(place.trees[0])
     sh(view, "echo x > app.py")
@@ -155,6 +156,7 @@ def test_what_a_killed_driver_left_is_not_trusted(place: Place) -> None:
     assert len(place.copies()) == 1
 
 
+@pytest.mark.broad
 def test_a_file_that_an_agent_keeps_a_second_name_of_is_another_one_afterwards(place: Place, tmp_path: Path) -> None:
     use(place.open(place.trees[0]), f"ln src/a.py {tmp_path}/kept; ln app.py twin; rm tests/test_a.py; ln app.py tests")
     (tmp_path / "kept").write_text("from outside\n")
@@ -192,6 +194,7 @@ def test_submodules_are_put_back_and_followed(place: Place, tmp_path: Path) -> N
         use(view, "echo x >> vendor/lib/lib.c; echo y > vendor/lib/new; rm app.py")
 
 
+@pytest.mark.broad
 def test_a_pack_that_nobody_touched_is_not_copied_again(place: Place) -> None:
     def packs(view: ShadowView) -> dict[str, int]:
         return {path.name: path.stat().st_ino for path in (view.host / ".git/objects/pack").iterdir()}

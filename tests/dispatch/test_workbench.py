@@ -99,7 +99,7 @@ def tree(bench: Workbench) -> list[str]:
     return sorted(str(path.relative_to(bench.view.source)) for path in bench.view.source.rglob("*") if path.is_file())
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_listed_command_runs_and_tells_how_it_ended(bench: Workbench) -> None:
     answer = run(bench, "pytest -q -p x tests/test_core.py")
     assert (answer.rule, answer.exit_code) == ("option-not-listed", None)
@@ -109,7 +109,7 @@ def test_a_listed_command_runs_and_tells_how_it_ended(bench: Workbench) -> None:
     assert answer.text.endswith("[exit code 1]")
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_paths_are_told_as_the_model_writes_them(bench: Workbench) -> None:
     assert "\ncore.py\n" in run_tests(bench, "tests/test_world.py::test_where").text
 

@@ -270,6 +270,7 @@ def test_a_name_too_long_for_the_file_system_is_an_answer(bench: Workbench, top:
     assert list((top / "src").glob(".redfirst*")) == []
 
 
+@pytest.mark.broad(but_first=1)
 def test_content_that_no_file_holds_is_refused(bench: Workbench, view: View) -> None:
     assert bench.write("src/app.py", "\udcff").rule == "content"
     assert bench.write("src/app.py", "x" * (40 << 20)).rule == "content"
@@ -295,6 +296,7 @@ def test_what_root_writes_belongs_to_whom_the_view_belongs_to(tmp_path: Path) ->
         assert (status.st_uid, status.st_gid) == (12345, 12346)
 
 
+@pytest.mark.broad(but_first=1)
 def test_test_writes_its_tests_and_test_regions(view: View) -> None:
     bench = workbench(view.mount, Role.TEST)
     assert bench.write("tests/test_app.py", "mine\n").rule is None

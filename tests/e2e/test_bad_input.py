@@ -196,6 +196,7 @@ def test_without_json_the_same_is_said_on_stderr_and_stdout_is_empty(tmp_path: P
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.broad
 def test_what_tools_made_is_ignored_by_what_is_printed(tmp_path: Path) -> None:
     project = ready(tmp_path)
     project.write({".venv/pyvenv.cfg": "", "web/node_modules/x.js": "", "web/it's here/CACHEDIR.TAG": ""})

@@ -71,10 +71,8 @@ def finish(project: Project) -> None:
 # --- kill -9 -------------------------------------------------------------------------------------------------------
 
 
-def chain(place: Path, number: int) -> tuple[Project, int]:
+def chain(project: Project, number: int) -> int:
     """Kill the drivers of one run one after another at random moments, each chain from another part of the run on."""
-    place.mkdir()
-    project = make_story(place)
     rng = random.Random(number)  # noqa: S311  (a schedule, no secret; the folder of a failing chain has its number)
     kills = 0
     if number % 5:
@@ -84,12 +82,29 @@ def chain(place: Path, number: int) -> tuple[Project, int]:
         kills += 1
     last = project.redfirst(*going_on(project))
     assert last.returncode == 0 or "has ended (completed, done)" in last.stderr, last.stderr
-    return project, kills
+    return kills
 
 
-@pytest.mark.parametrize("number", [0, *(pytest.param(n, marks=pytest.mark.broad) for n in range(1, 8))])
+def test_a_small_run_comes_to_the_same_commits_however_often_it_is_killed(tmp_path: Path) -> None:
+    places = tmp_path / "undisturbed", tmp_path / "killed"
+    for place in places:
+        place.mkdir()
+    undisturbed, killed = map(make_project, places)
+    for project in (undisturbed, killed):
+        project.use_script(HONEST)
+    assert undisturbed.run()["_code"] == 0
+    assert chain(killed, 0) >= LEAST_KILLS, "hardly any driver lives long enough to be killed"
+    assert Result.of(killed) == Result.of(undisturbed)
+    assert (problems(killed), repeated_dispatches(killed)) == ([], [])
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("number", range(8))
 def test_kills_at_random_instants_change_nothing(number: int, tmp_path: Path, undisturbed: Result) -> None:
-    project, kills = chain(tmp_path / f"chain-{number}", number)
+    place = tmp_path / f"chain-{number}"
+    place.mkdir()
+    project = make_story(place)
+    kills = chain(project, number)
     assert kills >= LEAST_KILLS, "hardly any driver lives long enough to be killed"
     check_end(project, undisturbed)
 

@@ -227,6 +227,7 @@ def test_an_edited_task_is_checked_as_a_draft_is(broken_tasks: list[Played], at_
     assert at_commit.document["reason"] == "approval"
 
 
+@pytest.mark.broad
 def test_dropped_tasks_do_not_lie_beside_live_ones_and_the_redraft_gets_them_as_edited(resplit: Played) -> None:
     assert "title: Mind one" in resplit.asked("split", 2).text("previous_tasks")
     assert sorted(path.name for path in resplit.folder.glob("task-*.md")) == ["task-1.md"]

@@ -128,6 +128,7 @@ def test_what_is_open_already_is_not_filed_again_and_what_is_done_is(published: 
     assert len(listed) == 7
 
 
+@pytest.mark.broad
 def test_the_done_issue_shows_in_its_parent_and_all_is_one_commit(published: Played) -> None:
     assert "- [x] [GAL-1](GAL-1.md) Reject empty names" in shown(published, "EPIC-1.md")
     assert shown(published, "README.md") == README.strip()

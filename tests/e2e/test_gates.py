@@ -173,6 +173,7 @@ def test_a_gate_parks_the_run_and_says_what_can_be_done(at_plan: Played) -> None
     assert "[~]" in (at_plan.project.root / "TODO" / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.broad
 def test_what_cannot_be_done_at_a_gate_is_refused_and_changes_nothing(
     at_plan: Played, refusals_at_plan: dict[str, Played]
 ) -> None:

@@ -57,6 +57,7 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+@pytest.mark.broad
 def test_a_driver_waits_until_the_limit_ends_and_says_until_when(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     with planned_by(project, limited(2, times=1)) as service:

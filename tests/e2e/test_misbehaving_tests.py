@@ -9,6 +9,7 @@ from e2e.misbehaviour import entry, last_rows, scene
 from kit import AFTER_MAKE, GREET, GREET_DONE, MAKE, TEST_GREET, TEST_GREET_NEW, TESTS, UNTIL_TESTS, judge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from kit import Entry
@@ -80,23 +81,24 @@ REWRITES_THE_TEST = (
 )
 
 
-def test_green_is_measured_whatever_the_agent_claims(tmp_path: Path) -> None:
+@pytest.mark.broad(but_first=1)
+@pytest.mark.parametrize("kept", [(0, 4), range(5)], ids=["two", "each"])
+def test_green_is_measured_whatever_the_agent_claims(kept: Sequence[int], tmp_path: Path) -> None:
     it = scene(tmp_path)
     wrong = judge("diagnose", diagnosis="production_logic", notes="raise ValueError")
+    claims = (
+        entry("implement", report=MAKE["report"]),  # no change at all
+        module_with(GREET + "\n\nBETTER = True\n"),
+        module_with(SKIPS_FROM_PRODUCTION),
+        module_with(ENDS_THE_PROCESS),
+        module_with(REWRITES_THE_TEST),
+    )
+    told = ["NO_CHANGE", "NOT_GREEN", "REGRESSION", "NOT_GREEN", "NOT_GREEN"]
     it.project.use_script(
         [
             *UNTIL_TESTS,
             TESTS,
-            entry("implement", report=MAKE["report"]),  # no change at all
-            wrong,
-            module_with(GREET + "\n\nBETTER = True\n"),
-            wrong,
-            module_with(SKIPS_FROM_PRODUCTION),
-            wrong,
-            module_with(ENDS_THE_PROCESS),
-            wrong,
-            module_with(REWRITES_THE_TEST),
-            wrong,
+            *(each for number in kept for each in (claims[number], wrong)),
             module_with(GREET_DONE),
             *AFTER_MAKE,
         ],
@@ -107,14 +109,8 @@ def test_green_is_measured_whatever_the_agent_claims(tmp_path: Path) -> None:
 
     assert (done.get("outcome"), done["_code"]) == ("completed", 0), done
     rows = last_rows(it.project, "write-tests/RED")
-    assert rows[::2][:5] == [
-        "implement/NO_CHANGE",
-        "implement/NOT_GREEN",
-        "implement/REGRESSION",
-        "implement/NOT_GREEN",
-        "implement/NOT_GREEN",
-    ]
-    assert rows[10:] == ["implement/GREEN", "final-review/ACCEPTABLE", "publish/PUBLISHED"]
+    assert rows[: 2 * len(kept) : 2] == [f"implement/{told[number]}" for number in kept]
+    assert rows[2 * len(kept) :] == ["implement/GREEN", "final-review/ACCEPTABLE", "publish/PUBLISHED"]
     assert it.project.git("show", "HEAD:greet.py") == GREET_DONE.strip()
     it.assert_nothing_arrived()
     it.assert_explained("implement/NO_CHANGE", "implement/NOT_GREEN")

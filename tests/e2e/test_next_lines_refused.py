@@ -115,6 +115,7 @@ def test_events_that_are_not_there(scene: Scene) -> None:
         scene.each(advised(refusal, "- "), TABLE[name].lines)
 
 
+@pytest.mark.broad
 def test_in_a_bare_repository(scene: Scene) -> None:
     bare = scene.place / "bare.git"
     scene.project.git("clone", "--quiet", "--bare", str(scene.project.root), str(bare))

@@ -149,6 +149,7 @@ def test_a_kill_before_the_files_leaves_nothing_to_do(fleet: Fleet) -> None:
     assert fleet.project.git("status", "--porcelain") == ""
 
 
+@pytest.mark.broad
 def test_a_base_that_nobody_has_checked_out_moves_alone(fleet: Fleet) -> None:
     repository, tip, new = prepared(fleet)
     fleet.project.git("switch", "--quiet", "--detach")
@@ -159,6 +160,7 @@ def test_a_base_that_nobody_has_checked_out_moves_alone(fleet: Fleet) -> None:
         fleet.project.git("switch", "--quiet", "main")
 
 
+@pytest.mark.broad
 def test_what_is_on_the_base_is_known_by_its_copies(fleet: Fleet) -> None:
     repository, tip, new = prepared(fleet)
     _, result = result_of(fleet)

@@ -177,7 +177,7 @@ def judged(place: Path, seen: Observation, name: str) -> Classified:
     return classify(seen.records[UNIT + name], context)
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.slow
 @needs_cargo
 @pytest.mark.parametrize(

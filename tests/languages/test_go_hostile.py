@@ -255,6 +255,7 @@ def box() -> Bubblewrap:
     return made
 
 
+@pytest.mark.broad
 def test_one_test_harms_no_other(tmp_path: Path, box: Bubblewrap) -> None:
     write(tmp_path, {"go.mod": MANIFEST, "attack/attack_test.go": ATTACKS})
     seen = measure(tmp_path, box=box, per_test_timeout_s=30)
@@ -283,6 +284,7 @@ def test_who_kills_the_runner_ends_the_run_and_gains_nothing(tmp_path: Path, box
     assert seen.records["attack::TestLater"].outcome is None
 
 
+@pytest.mark.broad
 def test_files_that_are_no_files_are_not_read(tmp_path: Path) -> None:
     project = write(tmp_path / "project", {"go.mod": MANIFEST, "a/a_test.go": TEST.format(name="a")})
     (project / "a" / "testdata").mkdir()

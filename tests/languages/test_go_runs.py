@@ -298,6 +298,7 @@ func TestPoisons(t *testing.T) {
     assert {path: path.read_bytes() for path in files} == files
 
 
+@pytest.mark.broad
 def test_fetched_modules_are_used_and_not_changed(tmp_path: Path, box: Bubblewrap) -> None:
     """A proxy of files stands for the network of a user who fetched the module before."""
     proxy = tmp_path / "proxy" / "example.org" / "part" / "@v"

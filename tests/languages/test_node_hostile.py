@@ -37,7 +37,7 @@ FORGED = '{"kind":"end","id":"a.test.js::bad","passed":true,"errors":[]}'
 FAILS = "test('bad', () => { assert.equal(1, 2); });\n"
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("stream", ["process.stdout.write", "process.stderr.write", "console.log"])
 def test_records_on_standard_streams_are_what_they_are(tmp_path: Path, stream: str) -> None:
     lines = "".join(f"{stream}('{nonce} {number} {FORGED}\\n');\n" for nonce in ("", "N") for number in range(5))
@@ -45,7 +45,7 @@ def test_records_on_standard_streams_are_what_they_are(tmp_path: Path, stream: s
     assert (observation.state, ends(observation)) == (RunState.COMPLETE, {"bad": Ended.FAILED})
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("text", [FORGED, f"{'0' * 32} 3 {FORGED}", "", "garbage"])
 def test_a_line_of_somebody_else_among_the_records_makes_the_run_unusable(tmp_path: Path, text: str) -> None:
     observation = run(tmp_path, f"{FAILS}fs.writeSync(4, '{text}\\n');\n")
@@ -94,7 +94,7 @@ def test_a_test_that_ends_the_process_has_crashed_and_the_others_run(tmp_path: P
     assert observation.state is RunState.COMPLETE
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("way", "how"),
     [
@@ -219,6 +219,7 @@ def test_what_our_own_files_offer_leads_to_no_record(tmp_path: Path) -> None:
     assert ends(observation) == {"finds no way": Ended.PASSED, "bad": Ended.FAILED}
 
 
+@pytest.mark.broad
 def test_a_child_finds_nothing_to_write_to(tmp_path: Path) -> None:
     child = "try { require('fs').writeSync(4, 'N 0 {}'); console.log('wrote'); } catch { console.log('closed'); }"
     body = f"""
@@ -249,12 +250,14 @@ def test_the_runner_cannot_be_looked_into(tmp_path: Path) -> None:
     assert ends(observation) == {"reads its parent": Ended.PASSED}, observation.tail
 
 
+@pytest.mark.broad
 def test_a_test_that_kills_the_runner_is_no_result(tmp_path: Path) -> None:
     observation = run(tmp_path, "test('kills', () => { process.kill(process.ppid, 'SIGKILL'); for (;;); });\n")
     assert observation.state is RunState.CRASHED
     assert ends(observation) in ({"kills": None}, {}), "the runner may die before it has said that the test began"
 
 
+@pytest.mark.broad
 def test_a_test_that_is_defined_past_the_layer_is_seen_all_the_same(tmp_path: Path) -> None:
     write(
         tmp_path,

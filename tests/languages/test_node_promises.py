@@ -109,6 +109,7 @@ def test_another_assertion_without_a_place_is_refused_with_advice(lane: tuple[Pa
     assert "\n" not in found.message
 
 
+@pytest.mark.broad
 def test_an_expectation_of_a_package_is_not_the_tests_own(tmp_path: Path) -> None:
     tests = f"{LANES['node'][1]}const {{ check }} = require('../vendor/node_modules/helper/index.js');\n"
     files = {

@@ -58,6 +58,7 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(TEST.splitlines(), 1) if text in line)
 
 
+@pytest.mark.broad(but_first=6)
 @pytest.mark.parametrize(
     ("kind", "message", "at", "found"),
     [

@@ -122,6 +122,7 @@ def test_listing_runs_nothing_of_the_tests_and_their_hooks(tmp_path: Path) -> No
     assert sorted(files_of(tmp_path)) == ["a.test.js", "package.json"]
 
 
+@pytest.mark.broad
 def test_all_that_node_s_own_runner_has(tmp_path: Path) -> None:
     body = """
     const { describe, it, suite } = test;
@@ -164,7 +165,7 @@ def test_all_that_node_s_own_runner_has(tmp_path: Path) -> None:
     assert parts.raised.is_a("AssertionError")
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["vitest", "jest"])
 def test_tables_of_parameters_share_a_function(tmp_path: Path, name: str) -> None:
     package, _ = TWO[name]
@@ -244,7 +245,7 @@ def test_the_time_for_all_tests_ends_the_run_and_says_so(tmp_path: Path, name: s
     assert ends(seen).get("spins", Ended.TIMED_OUT) is Ended.TIMED_OUT
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("package", "name", "files"),
     [

@@ -59,6 +59,7 @@ def test_the_worktrees_environment_comes_before_that_of_the_main_checkout(tmp_pa
     assert Mount(Path(SITE), Path(SITE)) in env.mounts
 
 
+@pytest.mark.broad
 def test_an_environment_without_pytest_is_passed_over_and_named(tmp_path: Path) -> None:
     venv(tmp_path / "tree" / ".venv")
     answer = find(tmp_path / "tree")
@@ -73,6 +74,7 @@ def test_python_on_the_search_path_is_the_last_resort(tmp_path: Path) -> None:
     assert found(find(tree, search_path=str(tmp_path / "other" / "bin"))).prefix == tmp_path / "other"
 
 
+@pytest.mark.broad
 def test_a_configured_wrapper_is_resolved_without_running_project_code(tmp_path: Path) -> None:
     tree = write(
         tmp_path / "tree",
@@ -95,6 +97,7 @@ def test_a_configured_command_that_does_not_lead_to_pytest_is_named(tmp_path: Pa
     assert command[0] in answer.sentence
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(UV is None, reason="uv is not installed")
 def test_a_locked_project_gets_a_private_environment_and_keeps_its_checkout_clean(tmp_path: Path) -> None:
     major, minor = sys.version_info[:2]

@@ -81,6 +81,7 @@ def test_a_counterexample_stays_found(tmp_path: Path, *, boxed: bool) -> None:
         assert outcomes(again) == {Ended.FAILED}
 
 
+@pytest.mark.broad
 def test_nothing_but_inputs_comes_through(tmp_path: Path) -> None:
     project = repository(tmp_path, {"pyproject.toml": PYPROJECT, "tests/test_p.py": PLANTING}, {"notes.txt": ""})
     with without_run(project) as lab:

@@ -55,7 +55,7 @@ def test_a_measurement_in_the_box_equals_one_outside(tmp_path: Path, box: Bubble
 
 
 @pytest.mark.parametrize("inside", ["src", "."])
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_the_view_is_shown_where_an_editable_install_points(tmp_path: Path, box: Bubblewrap, inside: str) -> None:
     module = f"{inside}/core.py"
     test = "import core\n\ndef test_it(): assert core.answer() == 42\n"

@@ -135,6 +135,7 @@ def test_production_code_cannot_pretend_that_a_test_passed(tmp_path: Path, produ
     assert Ended.PASSED not in _outcomes(observation).values()
 
 
+@pytest.mark.broad
 def test_a_conftest_that_rewrites_reports_does_not_turn_a_failure_into_a_pass(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -219,6 +220,7 @@ def test_the_request_with_the_nonce_is_gone_before_project_code_runs(tmp_path: P
     assert _outcomes(measure(tmp_path)) == {"test_request": Ended.PASSED}
 
 
+@pytest.mark.broad
 def test_a_project_module_loaded_from_elsewhere_breaks_the_environment(tmp_path: Path) -> None:
     elsewhere = write(tmp_path / "elsewhere", CORE)
     project = {
@@ -265,6 +267,7 @@ def test_a_project_without_a_terminal_reporter_is_measured_alike(tmp_path: Path)
     assert _outcomes(measure(tmp_path)) == {"test_it": Ended.PASSED}
 
 
+@pytest.mark.broad
 def test_a_run_leaves_nothing_in_the_view_but_what_the_tests_write(tmp_path: Path) -> None:
     write(tmp_path, {**CORE, "test_it.py": PASSES})
     before = files_of(tmp_path)
@@ -272,6 +275,7 @@ def test_a_run_leaves_nothing_in_the_view_but_what_the_tests_write(tmp_path: Pat
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(before)
 
 
+@pytest.mark.broad
 def test_a_selection_runs_only_its_tests_and_still_knows_all_ids(tmp_path: Path) -> None:
     write(tmp_path, {"test_a.py": "def test_1(): pass\n\ndef test_2(): pass\n", "test_b.py": "def test_3(): pass\n"})
     chosen = measure(tmp_path, Selection(ids=frozenset({"test_a.py::test_2", "test_a.py::test_gone"})))

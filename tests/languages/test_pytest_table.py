@@ -459,6 +459,7 @@ def test_collection_errors_in_new_and_in_existing_files(tmp_path: Path) -> None:
     assert "inside the new test" in found["tests/test_old.py"].message
 
 
+@pytest.mark.broad
 def test_a_conftest_that_cannot_be_imported_is_a_broken_test_and_not_a_broken_environment(tmp_path: Path) -> None:
     found = _collect(tmp_path, {"conftest.py": "from pkg.core import unheard_of\n"})
     assert found["conftest.py"].cls is RedClass.TEST_BROKEN

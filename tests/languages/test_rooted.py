@@ -50,6 +50,7 @@ def test_a_path_comes_back_as_it_went_out(folder: str, path: str) -> None:
     assert place.outer_path("") == ""
 
 
+@pytest.mark.broad
 @given(FOLDER, FOLDER, MARK, WORD, WORD)
 def test_ids_of_two_places_never_meet_unless_one_lies_in_the_other(
     one: str, other: str, mark: str, first: str, second: str

@@ -236,6 +236,7 @@ def part(name: str, *, asked: bool = False) -> Project:
     return Project(LANGUAGES[name].toolchain, table=Table(), asked=asked)
 
 
+@pytest.mark.broad
 def test_one_that_is_missing_is_left_out_with_a_sentence(tmp_path: Path) -> None:
     env = find([part("pytest"), part("cargo")], tmp_path, python_only(tmp_path))
     assert isinstance(env, SeveralEnvironment), env

@@ -89,6 +89,7 @@ def test_check_13_by_default_a_gate_waits(at_plan: Played) -> None:
     assert (at_plan.folder / "journal.jsonl").read_bytes() == before
 
 
+@pytest.mark.broad
 def test_a_reminder_is_told_once_and_the_gate_still_waits(at_plan: Played) -> None:
     configured(at_plan.folder, timeout="2d", on_timeout="remind")
     assert attended(at_plan) == [("plan", "remind")]

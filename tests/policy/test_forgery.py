@@ -290,6 +290,7 @@ def test_any_bytes_are_looked_at_without_a_crash(path: str, content: bytes) -> N
     assert all(note.startswith(path) for note in notes(path, None, content))
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_what_nobody_reads_is_said_not_to_be_read() -> None:
     for path in ("a.py", "a.go", "a.rs", "a.js"):

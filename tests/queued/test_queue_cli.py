@@ -55,6 +55,7 @@ def test_what_is_not_there_is_refused_and_nothing_is_ordered(tmp_path: Path, arg
     assert queued.orders() == []
 
 
+@pytest.mark.broad
 def test_a_repository_does_not_say_what_the_machine_does(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)
     queued.project.write({"redfirst.toml": "[limits.work]\njobs = 60\n"})

@@ -292,6 +292,7 @@ def test_a_form_that_begins_with_a_report_says_the_same_report(blank: Blank, dat
     assert (found.report, found.faults) == (report, [])
 
 
+@pytest.mark.broad
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text("abc:.", min_size=1, max_size=12), min_size=1, max_size=40), st.integers(1, 6))
 def test_an_entry_that_an_editor_wraps_has_the_same_words(words: list[str], hang: int) -> None:

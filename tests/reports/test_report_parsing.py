@@ -419,7 +419,7 @@ def test_the_last_of_several_objects_is_found_however_each_is_written(
     assert extract_report(None, "\nlog\n".join(texts).encode(), lambda _: False) == objects[-1]
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.slow
 @pytest.mark.timeout(60)  # two seconds where nothing is read twice, minutes where an error counts all lines before it
 @pytest.mark.parametrize(

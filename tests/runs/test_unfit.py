@@ -111,7 +111,7 @@ def test_a_partial_clone_whose_remote_is_gone_says_how_the_rest_is_fetched(tmp_p
     assert REFETCH not in project.redfirst("run", "GAL-1", "--base", "work", "--dry-run").stdout
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "files", [{"Makefile": "test:\n\ttrue\n", "main.c": "int main;\n"}, {"notes.md": "none yet\n"}]
 )

@@ -59,7 +59,7 @@ def test_where_an_older_version_ran_the_name_is_that_of_the_path(main: Repositor
     assert key_of_worktree(path / "gone") == f"gone-{hashlib.sha256(str(path / 'gone').encode()).hexdigest()[:6]}"
 
 
-@pytest.mark.broad(but_first=2)
+@pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize("content", [b"", b"../x-aaaaaa\n", b"x-aaaaaa", b"x" * 10_000, None])
 def test_what_is_no_name_does_not_count(main: Repository, content: bytes | None) -> None:
     path = main.worktree

@@ -39,6 +39,7 @@ FILES = st.frozensets(st.text("abc", min_size=1, max_size=4), max_size=12)
 SECONDS = st.dictionaries(st.text("abc", min_size=1, max_size=4), st.floats(0, 100))
 
 
+@pytest.mark.broad
 @given(FILES, SECONDS, st.integers(1, 6))
 def test_a_plan_has_each_file_once_and_parts_of_one_length(
     files: frozenset[str], seconds: dict[str, float], parts: int

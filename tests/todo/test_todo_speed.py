@@ -42,6 +42,7 @@ def test_the_ready_queue_of_a_thousand_plain_issues_takes_well_below_a_second(tm
     assert seconds_until_ready(folder_of(tmp_path, 1000, "[bug]")) < 0.5
 
 
+@pytest.mark.broad
 def test_a_thousand_issues_that_need_the_yaml_parser_take_below_a_second(tmp_path: Path) -> None:
     assert seconds_until_ready(folder_of(tmp_path, 1000, '["bug"]')) < 1.0
 
@@ -135,6 +136,7 @@ def test_a_pattern_takes_long_for_no_text(name: str) -> None:
         assert time.process_time() - begin < LONGEST_S, (text[:30], text[-30:])
 
 
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     "line",
     [
@@ -162,6 +164,7 @@ def test_a_page_takes_long_for_no_line(line: str) -> None:
     assert not problems
 
 
+@pytest.mark.broad(but_first=3)
 @pytest.mark.parametrize(
     "front",
     [

@@ -150,6 +150,7 @@ def test_a_dry_run_on_the_base_branch_says_that_a_run_refuses_it(tmp_path: Path)
     assert "It would not begin" not in project.redfirst("run", "GAL-1", "--worktree", "--dry-run").stdout
 
 
+@pytest.mark.broad
 def test_two_writers_of_one_place_say_why_they_wait(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     text = "name: two\nsteps:\n  - {id: one, agent: make, prompt: p, write_set: [docs]}\n"

@@ -119,6 +119,7 @@ def test_what_is_in_the_way_of_filing_is_told_at_the_start_or_parks(tmp_path: Pa
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_a_run_that_is_given_up_between_files_and_branch_takes_its_files_back(tmp_path: Path) -> None:
     project = project_with(tmp_path)
     start = project.git("rev-parse", "work")

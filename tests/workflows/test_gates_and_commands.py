@@ -159,6 +159,7 @@ def test_check_20_gates_wait_together_and_a_rejection_asks_no_more_than_needed(t
     assert project.redfirst("approve", "run-own").returncode == 2
 
 
+@pytest.mark.broad
 def test_check_33_simulate_equals_the_run(tmp_path: Path) -> None:
     project = make(
         tmp_path,

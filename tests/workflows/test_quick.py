@@ -241,6 +241,7 @@ def test_check_28_who_builds_on_a_recipe_of_the_repository_trusts_that_one(tmp_p
     assert (done["outcome"], done["recipe"]["name"]) == ("completed", "mine"), done
 
 
+@pytest.mark.broad
 def test_check_21_a_recipe_that_is_edited_while_its_run_is_parked_is_the_one_it_was(tmp_path: Path) -> None:
     project = sums(tmp_path)
     own = project.home / "config" / "redfirst" / "recipes" / "mine.yaml"

@@ -254,6 +254,7 @@ def test_check_08_killed_anywhere_comes_to_the_same_trees_and_asks_nothing_twice
     assert set(project.git("diff", "--name-only", "HEAD", tree).split()) == set(wanted)
 
 
+@pytest.mark.broad
 def test_a_list_parts_its_writers_by_their_items(tmp_path: Path) -> None:
     form = {"type": "array", "items": {"type": "string"}}
     listed = {"id": "list", "agent": "explore", "payload": form, "review": ["check"]}
