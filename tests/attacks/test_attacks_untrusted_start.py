@@ -189,6 +189,7 @@ def test_what_wants_trust_is_refused_by_every_command_and_nothing_runs(tmp_path:
     assert ".venv, uv.lock, .worktreeinclude" in seen.output or '.venv = "tracked"' in seen.output
 
 
+@pytest.mark.broad
 def test_trust_asks_at_a_terminal_only_and_nothing_runs(tmp_path: Path) -> None:
     hostile = Hostile(tmp_path, WANTS_TRUST, PROGRAMS)
     uv(hostile)

@@ -164,6 +164,7 @@ def test_whatever_changes_makes_the_answer_anew(project: Project, words: tuple[s
                 project.redfirst(*words)
 
 
+@pytest.mark.broad
 def test_an_answer_is_of_where_it_is_asked(project: Project) -> None:
     warm(project)
     settle()

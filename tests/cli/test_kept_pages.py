@@ -54,7 +54,7 @@ def shown(project: Project, *words: str, cwd: Path | None = None) -> str:
 
 
 @pytest.mark.parametrize("ending", stories.ENDINGS)
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 def test_a_kept_page_is_what_the_journal_says(project: Project, ending: Callable[[Repository], Run]) -> None:
     settled(ending(Repository.find(project.root)))
     folded = project.redfirst("show")

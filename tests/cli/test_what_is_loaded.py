@@ -64,6 +64,7 @@ def test_show_loads_nothing_that_asks_measures_or_isolates(project: Project) -> 
     assert not {module for module in loaded(project, "show") if module.startswith(acting)}
 
 
+@pytest.mark.broad
 def test_a_line_is_kept_until_the_run_changes(project: Project) -> None:
     run = run_of(project, "run-GAL-4")
     assert "pipeline.runs.run" in loaded(project, "runs")

@@ -236,6 +236,7 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     assert error["path"] == "redfirst.toml"
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_a_repository_that_widens_is_run_only_after_trust_and_asks_again_when_it_changes(tmp_path: Path) -> None:
     project = ready(tmp_path)

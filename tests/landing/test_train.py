@@ -72,6 +72,7 @@ def land(fleet: Fleet, meanwhile: Callable[[int], None]) -> tuple[Landing, list[
     return anyio.run(landing), said
 
 
+@pytest.mark.broad
 def test_check_22_a_base_that_moved_once_is_picked_again(fleet: Fleet) -> None:
     landing, said = land(fleet, lambda told: others(fleet, "other.txt") if told == 1 else None)
     assert landing.then is Then.LAND

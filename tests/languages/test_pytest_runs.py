@@ -37,6 +37,7 @@ def _outcomes(observation: Observation) -> Mapping[str, Ended | None]:
     return {entry.partition("::")[2]: record.outcome for entry, record in observation.records.items()}
 
 
+@pytest.mark.broad
 def test_tests_that_kill_the_process_are_named_and_the_rest_still_runs(tmp_path: Path) -> None:
     write(
         tmp_path,

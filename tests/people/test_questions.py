@@ -43,6 +43,7 @@ def refusals(played: Played) -> None:
     assert stale["error"]["kind"] == "stale"
 
 
+@pytest.mark.broad
 def test_check_14_questions_are_answered_and_the_fourth_is_refused(tmp_path: Path) -> None:
     script = [*(asking(PLAN, f"Is it {n}?\nOr not?") for n in range(1, 5)), *SCRIPT]
     played = begun(tmp_path, script, "--approve", "plan")
@@ -99,7 +100,6 @@ def test_by_default_nothing_is_asked_and_nothing_said_of_it(tmp_path: Path) -> N
     assert played.rows[2:4] == ["plan/QUESTION", "plan/DRAFTED"]
 
 
-@pytest.mark.broad
 def test_points_are_told_and_not_waited_for(tmp_path: Path) -> None:
     played = begun(tmp_path, SCRIPT, "--approve", "split,commit", more='points = ["plan", "split"]\n')
     assert played.document["gate"] == "split", played.document["_stderr"]

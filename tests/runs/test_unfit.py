@@ -194,7 +194,7 @@ def test_a_place_that_nobody_could_write_is_told_with_the_draft(path: str, told:
     assert refused.startswith(told)
 
 
-@pytest.mark.broad(but_first=1)
+@pytest.mark.broad
 @pytest.mark.parametrize("kind", ["ignored", "a file", "with files of other tools"])
 def test_what_is_wrong_with_the_tracker_is_told_by_all_three(tmp_path: Path, kind: str) -> None:
     project = _project(tmp_path)

@@ -93,6 +93,7 @@ def files(*folders: Path) -> dict[str, bytes | None]:
     }
 
 
+@pytest.mark.broad
 def test_check_02_a_dry_run_asks_nobody_and_writes_nothing(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     theirs = {".redfirst/recipes/mine.yaml": "name: mine\nextends: builtin:quick\n"}

@@ -44,6 +44,7 @@ def played(tmp_path: Path, *script: Entry, step: str = LOG % "", argv: tuple[str
     return play(project, entries, "--recipe", recipe(project, step), *argv)
 
 
+@pytest.mark.broad
 def test_check_32_what_a_hung_step_wrote_is_in_the_final_diff(tmp_path: Path) -> None:
     done = played(tmp_path, logs(), RESULT_ACCEPTED)
     project = done.project

@@ -192,6 +192,7 @@ edits:
 """
 
 
+@pytest.mark.broad
 def test_check_28_a_recipe_of_the_repository_is_trusted_as_it_is(tmp_path: Path) -> None:
     project = sums(tmp_path)
     place = ".redfirst/recipes/issue.yaml"

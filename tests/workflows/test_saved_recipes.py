@@ -65,6 +65,7 @@ def test_what_could_mean_two_things_is_refused(wanted: dict[str, str], why: str)
     assert why in " ".join(map(str, wrong))
 
 
+@pytest.mark.broad
 @pytest.mark.slow
 def test_check_31_a_saved_run_is_run_with_another_topic(tmp_path: Path) -> None:
     project = make_project(tmp_path)

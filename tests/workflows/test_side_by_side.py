@@ -122,6 +122,7 @@ def pairs(second: str, redone: str) -> list[Entry]:
     ]
 
 
+@pytest.mark.broad
 def test_23_green_alone_red_together_is_redone_over_the_head(tmp_path: Path) -> None:
     project = shared(tmp_path)
     played = play(project, pairs("n * 3", "n * n"))
