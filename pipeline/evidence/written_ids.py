@@ -3,6 +3,8 @@
 A suite calls it by a longer name: `greet::lib::v1::tests::works` is `v1::tests::works` to cargo, and to nextest
 `greet v1::tests::works`. So the end of an id is enough, from one of its boundaries on, where only one test has it; the
 project may stand before it. Of several tests nobody guesses which one is meant.
+
+It imports nothing of ours as it runs: `languages/runners/chosen_tests.py` loads it where it is alone in a box.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import TestRecord
 
@@ -34,14 +36,24 @@ def meant(name: str, records: Mapping[str, TestRecord]) -> tuple[str, ...]:
     if any(name in {record.id, record.function, record.path} for record in records.values()):
         return (name,)
     endings = {PurePosixPath(record.path).suffix for record in records.values()} - {""}
+    return ending_in(name, {entry: record.function for entry, record in records.items()}, endings)
+
+
+def ending_in(name: str, functions: Mapping[str, str], endings: Iterable[str]) -> tuple[str, ...]:
+    """Return the functions that end in a written id, or those of their cases that it names.
+
+    Args:
+        name: The id, as it was written.
+        functions: The function of each test, by id.
+        endings: Those of files that hold tests: nobody writes them out.
+    """
     written, case = _parted(name, endings)
     if not written:
         return ()
-    functions = {record.function: record for record in records.values()}
-    found = [function for function in functions if _is_end(written, _parted(function, endings)[0])]
+    found = [one for one in dict.fromkeys(functions.values()) if _is_end(written, _parted(one, endings)[0])]
     if not case or case == "()":
         return tuple(found)
-    return tuple(entry for entry, one in records.items() if one.function in found and entry.endswith(case))
+    return tuple(entry for entry, function in functions.items() if function in found and entry.endswith(case))
 
 
 def wrong(name: str, records: Mapping[str, TestRecord]) -> str | None:
@@ -55,10 +67,15 @@ def wrong(name: str, records: Mapping[str, TestRecord]) -> str | None:
     if len(found) == 1:
         return None
     if found:
-        more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-        return f"{len(found)} tests end in it: {', '.join(found[:_TOLD])}{more}"
+        return several("it", found)
     close = ", ".join(near(name, sorted({record.function for record in records.values()})))
     return f"there is no such test (near it: {close})" if close else "there is no such test"
+
+
+def several(name: str, found: Sequence[str]) -> str:
+    """Return in words which tests end in a written id."""
+    more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+    return f"{len(found)} tests end in {name}: {', '.join(found[:_TOLD])}{more}"
 
 
 def near(name: str, functions: Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Tools
+from pipeline.evidence import written_ids
 from pipeline.languages.environments.devshell import SYSTEM_PATH
 from pipeline.languages.environments.installed import editable_mounts, editable_paths, installed_mounts
 from pipeline.languages.projects.combined import environment_of, projects_in
@@ -118,7 +119,8 @@ class Kit:
         """
         python, script = locate(sys.executable), Path(chosen_tests.__file__)
         runners = json.dumps([_runner(project, env, mount) for project, env in self.parts])
-        return python.argv("-I", "-S", str(script), runners), (*python.mounts, Mount(script, script))
+        ours = (Mount(path, path) for path in (script, Path(written_ids.__file__)))
+        return python.argv("-I", "-S", "-B", str(script), runners), (*python.mounts, *ours)
 
 
 def _command(project: Project, env: Environment, mount: Mount) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Runs tests that an agent names by our ids, with each language's runner in the folder of its project.
 
-This file is copied into no project and imports nothing of ours: in the box of an agent it runs alone (`python -I -S`).
+This file is copied into no project: in the box of an agent it runs (`python -I -S`) with `evidence/written_ids.py`.
 What it prints and returns is for the agent; no evidence comes from here. Its first argument says in JSON which runners
 there are, the others are ids or the end of one, test files, or parts of names; without any, every runner runs all of
 its tests. What names no file is looked up in what the runners list, since collecting takes time.
@@ -12,23 +12,37 @@ import json
 import re
 import subprocess
 import sys
-from difflib import get_close_matches
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NO_RUNNER: Final = 2
 """The exit code for a selector that belongs to no runner."""
 
 _NOT_FOUND: Final = 4
 """The exit code of pytest for an id that it does not have."""
-_TOLD: Final = 5
-_NEAR: Final = 3
-_BOUNDARY: Final = re.compile(r"::| > |[/.$ ]+")
+_IDS: Final = Path(__file__).parents[2] / "evidence" / "written_ids.py"
+_TARGET: Final = re.compile(r"^.*?\b(lib|doc|(bin|test|example)/[^:]+)::")
 _PYTEST_ID: Final = re.compile(r"[^\s:][^:]*::.+")
 _CARGO_NAME: Final = re.compile(r"(?P<name>\S.*): test")
 
 _LABEL: Final = re.compile(r"lib|doc|(bin|test|example)/[^:]+")
 _GO_NAME: Final = re.compile(r"(Test|Benchmark|Fuzz|Example)\w*(/.*)?")
+
+
+@cache
+def written_ids() -> Any:
+    """Return the module that says which tests an id means; it lies in the box as this file does."""
+    spec = spec_from_file_location("written_ids", _IDS)
+    if spec is None or spec.loader is None:
+        raise ImportError(str(_IDS))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def share(runners: list[dict[str, Any]], selectors: list[str]) -> tuple[list[list[str]], list[str]]:
@@ -160,50 +174,38 @@ def looked_up(lists: list[list[str]], runners: list[dict[str, Any]], selector: s
         runners: The same as for `share`.
         selector: An id, or a part of one.
     """
-    case = re.search(r"\[.*\]$", selector)
-    asked = _parts(selector, runners)
+    ids = written_ids()
+    endings = {ending for runner in runners for ending in runner["sources"]}
+    bare = _TARGET.sub("", selector)  # cargo lists no targets
     whole = [(at, entry) for at, entries in enumerate(lists) for entry in entries]
-    functions = {(at, entry if case else re.sub(r"\[.*\]$", "", entry)): None for at, entry in whole}
-    bare = _parts(
-        re.sub(r"^.*?\b(lib|doc|(bin|test|example)/[^:]+)::", "", selector), runners
-    )  # cargo lists no targets
-    ends = {at: bare if runner["name"] == "cargo" else asked for at, runner in enumerate(runners)}
-    ending = [
-        (at, entry)
-        for at, entry in functions
-        if _parts(_full(runners[at], entry), runners)[-len(ends[at]) :] == ends[at]
-    ]
+    tests = {_full(runners[at], entry): (at, entry) for at, entry in whole}
+    functions = {name: _without_case(name) for name in tests}
+    ending: list[str] = []
+    for is_cargo, written in ((False, selector), (True, bare)):
+        own = {n: f for n, f in functions.items() if (runners[tests[n][0]]["name"] == "cargo") == is_cargo}
+        ending += ids.ending_in(written, own, endings)
     if len(ending) == 1:
-        return ending[0]
+        at, entry = next(tests[name] for name in tests if ending[0] in {name, functions[name]})
+        return at, entry if ending[0] in tests else _without_case(entry)
     partly = next((at for at, entry in whole if selector in entry and runners[at]["name"] in {"cargo", "go"}), None)
     if partly is not None:
         return partly, selector
     if ending:
-        named = [_full(runners[at], entry) for at, entry in ending]
-        more = f" and {len(named) - _TOLD} more" if len(named) > _TOLD else ""
-        return f"{len(named)} tests end in {selector}: {', '.join(named[:_TOLD])}{more}"
-    return f"no test is called {selector}{_near(selector, [_full(runners[at], entry) for at, entry in functions])}"
+        return ids.several(selector, ending)
+    return f"no test is called {selector}{_near(selector, functions.values())}"
 
 
 def _full(runner: dict[str, Any], entry: str) -> str:
     return f"{runner['mark']}{entry}" if runner["folder"] else entry
 
 
-def _parts(name: str, runners: list[dict[str, Any]]) -> list[str]:
-    bare, case = re.sub(r"\[.*\]$", "", name), re.search(r"\[.*\]$", name)
-    for ending in {ending for runner in runners for ending in runner["sources"]}:
-        bare = re.sub(rf"{re.escape(ending)}(?=::|/|$)", "", bare)
-    return [*filter(None, _BOUNDARY.split(bare)), *([case[0]] if case else [])]
+def _without_case(entry: str) -> str:
+    return re.sub(r"\[.*\]$", "", entry)
 
 
-def _near(selector: str, names: list[str]) -> str:
-    count = len(_BOUNDARY.split(selector))
-    ends: dict[str, list[str]] = {}
-    for name in names:
-        ends.setdefault("/".join(_BOUNDARY.split(name)[-count:]), []).append(name)
-    close = get_close_matches("/".join(_BOUNDARY.split(selector)), ends, _NEAR)
-    found = [name for end in close for name in ends[end]][:_NEAR]
-    return f"; near it: {', '.join(found)}" if found else ""
+def _near(selector: str, names: Iterable[str]) -> str:
+    close = written_ids().near(selector, dict.fromkeys(names))
+    return f"; near it: {', '.join(close)}" if close else ""
 
 
 def chosen_of(runners: list[dict[str, Any]], selectors: list[str]) -> tuple[list[list[str]], list[str]]:
@@ -261,7 +263,7 @@ def main(argv: list[str]) -> int:
 def _say_near(runner: dict[str, Any], chosen: list[str]) -> None:
     """Print which tests are near to ids that pytest does not have."""
     entries = known(runner)
-    there = {*entries, *(re.sub(r"\[.*\]$", "", entry) for entry in entries)}
+    there = {*entries, *map(_without_case, entries)}
     for word in chosen:
         if "::" in word and word not in there and (near := _near(word, sorted(there))):
             sys.stdout.write(f"no test is called {word}{near}\n")
