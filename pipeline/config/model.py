@@ -50,6 +50,13 @@ class OnBlockers(StrEnum):
     PARK = "park"
 
 
+class Proofs(StrEnum):
+    """Whether a production finding of the final review counts as more than MEDIUM without a proof that holds."""
+
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+
+
 class Keep(StrEnum):
     """Where a failed run leaves its work: on the run's ref, or as a wip commit on the branch."""
 
@@ -101,9 +108,10 @@ class Limits(Table):
 
 
 class FinalReview(Table):
-    """`[final_review]`: what follows on open blockers."""
+    """`[final_review]`: what follows on open blockers, and whether a finding on the code has to be proved."""
 
     on_blockers: OnBlockers = OnBlockers.COMMIT
+    proofs: Proofs = Proofs.OPTIONAL
 
 
 class Failure(Table):

@@ -52,6 +52,8 @@ class TaskEvidence(BaseModel):
     """What the tests notice that pass over the code as it is; None where a test was RED, or there is none."""
     not_testable: Mapping[str, object] | None = None
     judged_by: str | None = None
+    proved_by: str | None = None
+    """The finding of the final review whose proof the tests are: nobody was asked to write them."""
     green: GreenEvidence | None = None
     probes: ProbeEvidence | None = None
     loosened: tuple[str, ...] = Field(default=(), exclude=True)

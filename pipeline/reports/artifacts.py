@@ -8,7 +8,7 @@ from pipeline.reports.findings import Status
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.markdown import fields as named
 from pipeline.reports.reviews import SplitReview
-from pipeline.reports.untrusted_text import block, one_line
+from pipeline.reports.untrusted_text import block, fenced, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +28,12 @@ OUT_OF_SCOPE = "Out of Scope"
 PLAN_SECTIONS = (PROBLEM, APPROACH, FILES, RISKS, TEST_DESIGN, OUT_OF_SCOPE)
 BEHAVIOURS = "Behaviours"
 TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
+
+
+_REFUTED = (
+    "What was given as a proof of these was measured, and shows that they are not so. They are settled: no answer is "
+    "asked for, and only another proof brings one back."
+)
 
 
 def plan_md(report: Plan, issue_id: str, title: str, revision: int) -> str:
@@ -102,9 +108,13 @@ def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings)
     )
 
 
-def findings_md(findings: Iterable[Finding]) -> str:
-    """Return the document of findings that a redraft or a re-review gets."""
-    return "# Open findings\n\n" + "\n\n".join(finding_md(finding) for finding in findings) + "\n"
+def findings_md(findings: Iterable[Finding], refuted: Iterable[Finding] = ()) -> str:
+    """Return the document of findings that a redraft or a re-review gets; *refuted* ones ask for nothing."""
+    parts = [
+        ("# Open findings", [finding_md(finding) for finding in findings]),
+        (f"# Refuted\n\n{_REFUTED}", [finding_md(finding) for finding in refuted]),
+    ]
+    return "\n\n".join("\n\n".join((head, *texts)) for head, texts in parts if texts) + "\n"
 
 
 def finding_md(finding: Finding) -> str:
@@ -117,12 +127,26 @@ def finding_md(finding: Finding) -> str:
         ("Suggestion", finding.suggestion),
         ("Evidence", finding.evidence),
         ("Confidence", finding.confidence),
+        ("Proof", _proof(finding)),
         (
             "Edit",
             f"in `{finding.edit.path}`: {finding.edit.old!r} becomes {finding.edit.new!r}" if finding.edit else "",
         ),
     )
-    return f"### {finding.id} [{finding.severity}] {one_line(finding.headline)}\n\n{named(fields)}"
+    text = f"### {finding.id} [{finding.severity}] {one_line(finding.headline)}\n\n{named(fields)}"
+    test = finding.proof.test if finding.proof is not None else None
+    return text if test is None else f"{text}\n\n`{test.path}`:\n\n{fenced(test.content)}"
+
+
+def _proof(finding: Finding) -> str:
+    """Return what came of a finding's proof, with the proof itself."""
+    proof, measured = finding.proof, finding.measured
+    if proof is None:
+        return ""
+    given = f"test `{proof.test.path}`" if proof.test is not None else ""
+    if proof.edit is not None:
+        given = f"edit of `{proof.edit.path}`: {proof.edit.old!r} becomes {proof.edit.new!r}"
+    return given if measured is None else f"{given}: {measured.found}: {measured.why}"
 
 
 def _standing(finding: Finding) -> str:

@@ -13,12 +13,20 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pipeline.reports.fields import Concern, Severity, StrictModel, Verdict
-from pipeline.reports.reviews import CheckReview, ReviewFinding, SimplifyFinding, SimplifyReview, SuiteJudgement
+from pipeline.reports.proofs import MeasuredProof  # noqa: TC001  (pydantic reads it)
+from pipeline.reports.reviews import (
+    CheckReview,
+    ReviewFinding,
+    SimplifyFinding,
+    SimplifyReview,
+    SuiteJudgement,
+    WorkFinding,
+)
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from pipeline.reports.reviews import PriorAnswer
 
@@ -39,6 +47,7 @@ class Status(StrEnum):
     OPEN = "open"
     RESOLVED = "resolved"
     WITHDRAWN = "withdrawn"
+    REFUTED = "refuted"
 
 
 _CONCERN: Final[dict[Stage, Concern]] = {
@@ -52,7 +61,23 @@ _BLOCKING: Final = (Severity.BLOCK, Severity.HIGH)
 _NO_CONFLICT: Final = frozenset({"", "no", "none", "false", "n/a", "-"})
 
 
-class Finding(ReviewFinding):
+class MeasuredFinding(WorkFinding):
+    """A finding with what came of its proof, None where it has none."""
+
+    measured: MeasuredProof | None = None
+
+    @property
+    def is_proved(self) -> bool:
+        """Return whether its proof shows it."""
+        return self.measured is not None and self.measured.found == "proved"
+
+    @property
+    def is_refuted(self) -> bool:
+        """Return whether its proof shows that it is not so."""
+        return self.measured is not None and self.measured.found == "refuted"
+
+
+class Finding(MeasuredFinding):
     """A recorded finding. `id` is ours (`plan-1-03`: stage, review, running number), `severity` is after the cap."""
 
     id: str
@@ -97,6 +122,11 @@ class StageFindings(StrictModel):
         """Return the findings that a re-review has to answer, worst first."""
         still = (finding for finding in self.findings if finding.status is Status.OPEN)
         return tuple(sorted(still, key=lambda finding: finding.severity.rank))
+
+    @property
+    def refuted(self) -> tuple[Finding, ...]:
+        """Return the findings that a measurement showed not to be so."""
+        return tuple(finding for finding in self.findings if finding.status is Status.REFUTED)
 
     @property
     def blockers(self) -> tuple[Finding, ...]:
@@ -145,26 +175,39 @@ def floor(review_number: int) -> Severity:
     return {1: Severity.LOW, 2: Severity.MEDIUM}.get(review_number, Severity.HIGH)
 
 
-def capped(finding: ReviewFinding) -> Severity:
-    """Return the severity that the finding's evidence supports: without any, MEDIUM at most (matrix 3)."""
-    return finding.severity if finding.evidence.strip() or not _outranks(finding.severity) else Severity.MEDIUM
+def capped(finding: ReviewFinding, *, needs_proof: bool = False) -> Severity:
+    """Return the severity that the finding's evidence supports: without any, MEDIUM at most (matrix 3).
+
+    A proof that holds makes it HIGH at least. Where a finding *needs_proof*, nothing else is evidence.
+    """
+    if isinstance(finding, MeasuredFinding) and finding.is_proved:
+        return min(finding.severity, Severity.HIGH, key=lambda one: one.rank)
+    has_evidence = bool(finding.evidence.strip()) and not needs_proof
+    return finding.severity if has_evidence or not _outranks(finding.severity) else Severity.MEDIUM
 
 
 def apply_review(
-    ledger: StageFindings, review_number: int, report: CheckReview | SuiteJudgement
+    ledger: StageFindings,
+    review_number: int,
+    report: CheckReview | SuiteJudgement,
+    *,
+    again: Mapping[str, MeasuredProof] | None = None,
+    needs_proof: bool = False,
 ) -> tuple[StageFindings, ReviewOutcome]:
     """Return the ledger with one more review of @check added, and the outcome of that review.
 
     Args:
         ledger: The stage's ledger before this review.
         review_number: Counts from 1 within the revision of what is reviewed; sets the floor.
-        report: What @check answered.
+        report: What @check answered; of a finding with a proof, what came of it (`MeasuredFinding`).
+        again: What the proofs of open findings showed when they were run again, by id.
+        needs_proof: Whether a production finding without a proof that holds is MEDIUM at most.
     """
     notes: list[str] = []
     before = {finding.id: finding for finding in ledger.findings}
-    findings = _answered(before, report.prior if isinstance(report, CheckReview) else (), notes)
+    findings = _answered(before, report.prior if isinstance(report, CheckReview) else (), again or {}, notes)
     for raised in report.findings:
-        _record(findings, raised, ledger, notes)
+        _record(findings, raised, ledger, notes, needs_proof=needs_proof)
     after = ledger.model_copy(update={"reviews": ledger.reviews + 1, "findings": tuple(findings.values())})
 
     least = floor(review_number)
@@ -173,7 +216,8 @@ def apply_review(
     signal = _signal(report.verdict, after, must_fix, least, notes)
     moved = any(_moved(before[id_], findings[id_]) for id_ in before)
     raised_bar = any(finding.id in new for finding in must_fix)
-    if signal is not Signal.ACCEPTABLE and review_number > 1 and not moved and not raised_bar:
+    settled = not moved and not raised_bar and not any(finding.is_proved for finding in must_fix)
+    if signal is not Signal.ACCEPTABLE and review_number > 1 and settled:
         notes.append("nothing new must be fixed and no finding changed its status: converged")
         signal = Signal.CONVERGED
     ids = () if signal is Signal.ACCEPTABLE else tuple(finding.id for finding in must_fix)
@@ -200,37 +244,84 @@ def rerouted(outcome: ReviewOutcome, signal: Signal, must_fix: Iterable[str]) ->
     return replace(outcome, signal=signal, must_fix=tuple(must_fix))
 
 
-def _answered(before: dict[str, Finding], prior: Iterable[PriorAnswer], notes: list[str]) -> dict[str, Finding]:
-    """Return the findings updated by the reviewer's answers; no answer, or two that differ, leave one open."""
+def _answered(
+    before: dict[str, Finding], prior: Iterable[PriorAnswer], again: Mapping[str, MeasuredProof], notes: list[str]
+) -> dict[str, Finding]:
+    """Return the findings updated by the reviewer's answers; no answer, or two that differ, leave one open.
+
+    What a proof shows is no matter of answers: one that passes now is resolved, one that still fails is not.
+    """
     findings = dict(before)
     for answer in sorted(prior, key=lambda answer: answer.status == Status.OPEN):
-        if answer.id not in findings:
+        known = findings.get(answer.id)
+        if known is None:
             notes.append(f"an answer names {answer.id!r}, which is no finding of this stage: ignored")
             continue
-        update = {"status": Status(answer.status), "note": answer.note}
-        findings[answer.id] = findings[answer.id].model_copy(update=update)
+        if known.status is Status.REFUTED:
+            notes.append(f"{answer.id} was refuted by measuring its proof: an answer changes nothing")
+            continue
+        measured = again.get(answer.id)
+        if answer.status == Status.RESOLVED and measured is not None and measured.found == "proved":
+            notes.append(f"{answer.id} is called resolved, and its proof still holds: it stays open")
+            continue
+        findings[answer.id] = known.model_copy(update={"status": Status(answer.status), "note": answer.note})
+    for id_, measured in again.items():
+        update: dict[str, object] = {"measured": measured}
+        if measured.found == "refuted" and findings[id_].status is Status.OPEN:
+            update |= {"status": Status.RESOLVED, "note": f"measured: {measured.why}"}
+        findings[id_] = findings[id_].model_copy(update=update)
     return findings
 
 
-def _record(findings: dict[str, Finding], raised: ReviewFinding, ledger: StageFindings, notes: list[str]) -> None:
-    severity = capped(raised)
+def _record(
+    findings: dict[str, Finding], raised: ReviewFinding, ledger: StageFindings, notes: list[str], *, needs_proof: bool
+) -> None:
+    concern = _concern(raised, ledger.stage)
+    severity = capped(raised, needs_proof=needs_proof and concern is Concern.PRODUCTION)
     if severity is not raised.severity:
-        notes.append(f"{headline(raised)!r} was {raised.severity} without evidence: counted as {severity}")
+        without = "a proof that holds" if needs_proof and raised.evidence.strip() else "evidence"
+        why = ", and is proved" if _outranks(severity) else f" without {without}"
+        notes.append(f"{headline(raised)!r} was {raised.severity}{why}: counted as {severity}")
+    fields = {name: getattr(raised, name) for name in type(raised).model_fields}
+    fields |= {"severity": severity, "concern": concern}
+    is_refuted = isinstance(raised, MeasuredFinding) and raised.is_refuted
+    if isinstance(raised, MeasuredFinding) and raised.measured is not None:
+        notes.append(f"{headline(raised)!r} is {raised.measured.found}: {raised.measured.why}")
     key = _key(raised.location, raised.title, raised.problem)
     same = next((f for f in findings.values() if _key(f.location, f.title, f.problem) == key), None)
-    if same is not None:
-        update: dict[str, object] = {"status": Status.OPEN}
-        if severity.rank < same.severity.rank:
-            update |= {"severity": severity, "evidence": raised.evidence}
-        findings[same.id] = same.model_copy(update=update)
-        notes.append(f"{headline(raised)!r} was raised again: it is {same.id}")
+    if same is None:
+        review = ledger.reviews + 1
+        number = 1 + sum(id_.startswith(f"{ledger.stage}-{review}-") for id_ in findings)
+        id_ = f"{ledger.stage}-{review}-{number:02}"
+        findings[id_] = Finding(id=id_, status=Status.REFUTED if is_refuted else Status.OPEN, **fields)
         return
-    review = ledger.reviews + 1
-    number = 1 + sum(id_.startswith(f"{ledger.stage}-{review}-") for id_ in findings)
-    id_ = f"{ledger.stage}-{review}-{number:02}"
-    fields = {name: getattr(raised, name) for name in ReviewFinding.model_fields}
-    fields |= {"severity": severity, "concern": raised.concern or _CONCERN[ledger.stage]}
-    findings[id_] = Finding(id=id_, **fields)
+    notes.append(f"{headline(raised)!r} was raised again: it is {same.id}")
+    is_proved = isinstance(raised, MeasuredFinding) and raised.is_proved
+    if is_refuted and not same.is_proved:
+        findings[same.id] = same.model_copy(update={"status": Status.REFUTED, **_proof_of(fields)})
+        return
+    if same.status is Status.REFUTED and not is_proved:
+        return  # what was measured is not talked away
+    update: dict[str, object] = {"status": Status.OPEN}
+    if is_proved:
+        update |= {"concern": concern, **_proof_of(fields)}
+    if severity.rank < same.severity.rank:
+        update |= {"severity": severity, "evidence": raised.evidence}
+    findings[same.id] = same.model_copy(update=update)
+
+
+def _proof_of(fields: Mapping[str, object]) -> dict[str, object]:
+    return {name: fields[name] for name in ("proof", "measured") if name in fields}
+
+
+def _concern(raised: ReviewFinding, stage: Stage) -> Concern:
+    """Return what a finding is about: a test that fails over the work is about its code, an edit about its tests."""
+    said = raised.concern or _CONCERN[stage]
+    if not isinstance(raised, MeasuredFinding) or not raised.is_proved or raised.proof is None:
+        return said
+    if raised.proof.edit is not None:
+        return Concern.TEST
+    return Concern.PRODUCTION if said in {Concern.TEST, Concern.COSMETIC} and stage is not Stage.TESTS else said
 
 
 def _signal(

@@ -31,6 +31,11 @@ SENTENCES: Final[dict[str, str]] = {
     "ReviewFinding.concern": "What it is about; the final review sends it there.",
     "ReviewFinding.confidence": "How sure you are.",
     "ReviewFinding.edit": "The exact replacement, where only looks change.",
+    "WorkFinding.proof": "What shows that it is true, if you have it; redfirst runs it. Fill in one of the two.",
+    "Proof.test": "A new test file that fails over the work, because the finding is true.",
+    "Proof.edit": "A wrong change of the work that all tests accept.",
+    "ProvingTest.path": "The new file, among the tests.",
+    "ProvingTest.content": "All of its text.",
     "Edit.path": _FILE,
     "Edit.old": "The text that is there.",
     "Edit.new": "The text in its place.",
@@ -157,7 +162,10 @@ SENTENCES: Final[dict[str, str]] = {
 }
 """The sentences by `Class.field`, or by field alone where the meaning is the same in every report."""
 
-_REVIEWS: Final = ("SplitReview", "ResultReview")
+_BASES: Final = {
+    **dict.fromkeys(("SplitReview", "StepReview", "ResultReview"), "CheckReview"),
+    "WorkFinding": "ReviewFinding",
+}
 
 
 def sentence(of: str, name: str) -> str:
@@ -167,6 +175,6 @@ def sentence(of: str, name: str) -> str:
         of: The class of the report or of its part, as its schema calls it.
         name: The field.
     """
-    base = "CheckReview" if of in _REVIEWS else of
+    base = _BASES.get(of, of)
     keys = (f"{of}.{name}", f"{base}.{name}", name)
     return next((SENTENCES[key] for key in keys if key in SENTENCES), "")

@@ -15,12 +15,12 @@ from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.reports.fields import Report
 from pipeline.reports.reviews import (
     Acceptance,
-    CheckReview,
     Diagnosis,
     FollowUps,
     ResultReview,
     SimplifyReview,
     SplitReview,
+    StepReview,
     SuiteJudgement,
 )
 from pipeline.reports.work import Blocked, CannotProceed, Changed, Complete, Incomplete, NotTestable, ReadyTests
@@ -64,7 +64,7 @@ _CUT: Final = ("tasks", "differences", *_AGAIN)
 _MEASURED: Final = ("evidence", "probes", "quarantine", "suspicions", "work_notes", "not_testable")
 _RESULT: Final = ("tasks", *_MEASURED, *_AGAIN)
 _BUILT: Final = ("remarks", "red", "impacted_tests", "diagnosis", "measured", "candidate_patch")
-_REVIEWERS: Final[Mapping[Role, Any]] = {Role.CHECK: CheckReview, Role.SIMPLIFY: SimplifyReview}
+_REVIEWERS: Final[Mapping[Role, Any]] = {Role.CHECK: StepReview, Role.SIMPLIFY: SimplifyReview}
 
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
     {

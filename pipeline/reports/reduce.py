@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Concern
-from pipeline.reports.findings import ReviewOutcome, Stage, StageFindings, apply_advice, apply_review, rerouted
+from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_review, rerouted
 from pipeline.reports.reviews import Acceptance, CheckReview, Diagnosis, SimplifyReview, SuiteJudgement
 from pipeline.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
+    from pipeline.reports.findings import Finding, ReviewOutcome
     from pipeline.reports.measured_facts import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
-    from pipeline.reports.reviews import Edit
+    from pipeline.reports.proofs import Edit, MeasuredProof
     from pipeline.reports.work import MakeReport, WriteTestsReport
 
 
@@ -66,12 +67,16 @@ def final_review(
     simplify: SimplifyReview | None,
     *,
     applies: Callable[[Edit], bool],
+    is_task: Callable[[Finding], bool] = lambda _: False,
+    again: Mapping[str, MeasuredProof] | None = None,
+    needs_proof: bool = False,
 ) -> Reviewed:
     """Return the ledger and outcome after a final review (matrix 3).
 
     Of what must be fixed, a plan or split finding goes first (PLAN); production and test findings become fix tasks,
-    which take every open cosmetic finding along (FIX); cosmetic findings alone are edits of our code (COSMETIC) when
-    each has an exact edit, otherwise a fix task.
+    which take every open cosmetic finding along (FIX), unless all of them are proved by a test, which is the fix task
+    (PROVED); cosmetic findings alone are edits of our code (COSMETIC) when each has an exact edit, otherwise a fix
+    task.
 
     Args:
         ledger: The stage's ledger before this review.
@@ -79,8 +84,11 @@ def final_review(
         check: The review that counts.
         simplify: Advice, if the role was asked.
         applies: Measured: the edit's old text is there once and the syntax tree stays the same.
+        is_task: Whether the test that proves a finding can be a fix task as it is.
+        again: What the proofs of open findings showed when they were run again, by id.
+        needs_proof: Whether a production finding without a proof that holds is MEDIUM at most.
     """
-    after, outcome = apply_review(ledger, review_number, check)
+    after, outcome = apply_review(ledger, review_number, check, again=again, needs_proof=needs_proof)
     after = _advised(after, simplify)
     if outcome.signal in {Signal.ACCEPTABLE, Signal.CONVERGED}:
         return Reviewed(after, outcome)
@@ -91,6 +99,8 @@ def final_review(
     if all(finding.concern is Concern.COSMETIC for finding in must):
         exact = all(finding.edit is not None and applies(finding.edit) for finding in must)
         return Reviewed(after, rerouted(outcome, Signal.COSMETIC if exact else Signal.FIX, outcome.must_fix))
+    if all(is_task(finding) for finding in must):
+        return Reviewed(after, rerouted(outcome, Signal.PROVED, outcome.must_fix))
     along = [f.id for f in after.open if f.concern is Concern.COSMETIC and f.id not in outcome.must_fix]
     return Reviewed(after, rerouted(outcome, Signal.FIX, (*outcome.must_fix, *along)))
 

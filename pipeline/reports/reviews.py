@@ -7,19 +7,15 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from pipeline.reports.fields import Concern, Line, OldTest, Prose, RelPath, Report, Severity, StrictModel, Verdict
-
-
-class Edit(StrictModel):
-    """An exact replacement in one file; applied by our code only when the syntax tree stays the same (matrix 3)."""
-
-    path: RelPath
-    old: str = Field(min_length=1)
-    new: str
+from pipeline.reports.fields import Concern, Line, OldTest, Prose, Report, Severity, StrictModel, Verdict
+from pipeline.reports.proofs import Edit, Proof  # noqa: TC001  (pydantic reads it)
 
 
 class ReviewFinding(StrictModel):
-    """A finding in @check's report; `findings.Finding` adds our id and status."""
+    """A finding in @check's report; `findings.Finding` adds our id and status.
+
+    `edit` is applied by our code only when the syntax tree stays the same (matrix 3).
+    """
 
     severity: Severity = Severity.MEDIUM
     title: str = ""
@@ -39,6 +35,12 @@ class ReviewFinding(StrictModel):
         return self
 
 
+class WorkFinding(ReviewFinding):
+    """A finding on work that can be run, so that it can be proved."""
+
+    proof: Proof | None = None
+
+
 class PriorAnswer(StrictModel):
     """An answer to a finding of an earlier review: whether it is resolved."""
 
@@ -48,7 +50,7 @@ class PriorAnswer(StrictModel):
 
 
 class CheckReview(Report):
-    """Kind `review-step` by @check; its other reviews extend it."""
+    """The fields of every review by @check."""
 
     verdict: Verdict
     summary: str = ""
@@ -76,9 +78,16 @@ class ToAnswer(StrictModel):
     text: str
 
 
+class StepReview(CheckReview):
+    """Kind `review-step` by @check."""
+
+    findings: tuple[WorkFinding, ...] = ()  # pyright: ignore[reportIncompatibleVariableOverride]  (it is frozen)
+
+
 class ResultReview(CheckReview):
     """Kind `review-result` by @check."""
 
+    findings: tuple[WorkFinding, ...] = ()  # pyright: ignore[reportIncompatibleVariableOverride]  (it is frozen)
     criteria: tuple[MetCriterion, ...] = ()
 
 
@@ -159,7 +168,7 @@ class SuiteJudgement(Report):
     """Kind `judge`, question `tests`."""
 
     verdict: Verdict
-    findings: tuple[ReviewFinding, ...] = ()
+    findings: tuple[WorkFinding, ...] = ()
 
 
 class Acceptance(Report):

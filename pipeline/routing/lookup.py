@@ -54,6 +54,10 @@ def signals_of(state: RunState) -> frozenset[Signal]:
         found -= _OWN if state.own_step is None else _OF_A_REVIEW - _OWN
     if at.step is Step.SPLIT and not state.may_take_the_plans_task:
         found -= {Signal.ONE_TASK}
+    if at.step is Step.SPLIT and not state.fixing:
+        found -= {Signal.PROVED}
+    if at.step is Step.WRITE_TESTS and not state.begins_with_a_proof:
+        found -= {Signal.PROOF_PASSES}
     return found
 
 

@@ -76,6 +76,7 @@ MATRIX: Final[tuple[Row, ...]] = (
 
     Row(P.SPLIT, S.DRAFTED, Goto(P.REVIEW_SPLIT), "orchestrator", "task files written"),
     Row(P.SPLIT, S.DRAFTED, NextTask(), "orchestrator", "fix tasks need no split review", Given.FIX_TASKS),
+    Row(P.SPLIT, S.PROVED, NextTask(), "harness", "each fix task is the test that proves its finding: nobody drafts any"),
     Row(P.SPLIT, S.ONE_TASK, NextTask(), "harness", "the plan came with its task or tasks, reviewed with it"),
     Row(P.SPLIT, S.NOT_ASKED, NextTask(), "recipe", "the recipe has no split of its own: the plan came with its tasks"),
     Row(P.SPLIT, S.HYGIENE, Retry(P.SPLIT, L.HYGIENE), "harness", "the draft broke rules that a program checks: it is drafted again, with the list"),
@@ -106,6 +107,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.WRITE_TESTS, S.STRUCTURAL_ONLY, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "tests never reach the behaviour"),
     Row(P.WRITE_TESTS, S.RED_UNSTABLE, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "harness", "two runs disagree"),
     Row(P.WRITE_TESTS, S.PASSES_ALREADY, DIAGNOSE, "harness", "every new test passes already"),
+    Row(P.WRITE_TESTS, S.PROOF_PASSES, NextTask(), "harness", "the test that proves the finding passes since another fix: nothing is left to do"),
     Row(P.WRITE_TESTS, S.NEEDS_FILE, AMEND, "@test", "asks for one more file"),
     Row(P.WRITE_TESTS, S.BLOCKED, DIAGNOSE, "@test", "cannot write the tests"),
 
@@ -162,6 +164,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.FINAL_REVIEW, S.ACCEPTABLE, Goto(P.PUBLISH), "@check, @simplify", "nothing must be fixed"),
     Row(P.FINAL_REVIEW, S.CONVERGED, Goto(P.PUBLISH), "@check, @simplify", "same findings twice: the reviews ended, blockers on record"),
     Row(P.FINAL_REVIEW, S.FIX, Retry(P.SPLIT, L.FINAL_REVIEW), "@check", "production and test findings become fix tasks"),
+    Row(P.FINAL_REVIEW, S.PROVED, Retry(P.SPLIT, L.FINAL_REVIEW), "harness", "all that must be fixed is proved by tests that fail: these are the fix tasks"),
     Row(P.FINAL_REVIEW, S.COSMETIC, Retry(P.FINAL_REVIEW, L.COSMETIC), "@check", "our code applies an edit that keeps the syntax tree"),
     Row(P.FINAL_REVIEW, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "a plan or split finding: back to the plan"),
     Row(P.FINAL_REVIEW, S.WRITTEN, Retry(P.FINAL_REVIEW, L.OWN_STEPS), "@make", "a step of the recipe's own has written: the next one, then the review"),

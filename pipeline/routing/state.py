@@ -44,6 +44,8 @@ class NewTask(BaseModel):
     after: tuple[BareName, ...] | None = None
     """Tasks before it that may change files of its own; None where nobody has looked, so that it has no lane."""
     red_base: Literal["start"] | None = None
+    proof: BareName | None = None
+    """The finding whose proof is the task's tests; None where @test writes them."""
 
 
 class Trees(BaseModel):
@@ -222,6 +224,12 @@ class RunState(engine.LoopState[MatrixLane]):
     def open_blockers(self) -> tuple[str, ...]:
         """Return the ids of the findings that are blockers on record."""
         return tuple(finding for ids in self.blockers.values() for finding in ids)
+
+    @property
+    def begins_with_a_proof(self) -> bool:
+        """Return whether the task's tests are a finding's proof, and nobody has been asked to change them."""
+        at = self.trunk
+        return at.step is Step.WRITE_TESTS and at.via is None and self.task.spec.proof is not None
 
     @property
     def nothing_changed(self) -> bool:

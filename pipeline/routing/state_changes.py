@@ -23,8 +23,8 @@ REVIEWS: Final[Mapping[Step, str]] = {
 }
 _VERDICTS: Final = frozenset(
     {Signal.ACCEPTABLE, Signal.CONVERGED, Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.COSMETIC, Signal.PLAN}
-)
-DRAFTS: Final = frozenset({Signal.DRAFTED, Signal.ONE_TASK, Signal.NOT_ASKED})
+) | {Signal.PROVED}
+DRAFTS: Final = frozenset({Signal.DRAFTED, Signal.ONE_TASK, Signal.NOT_ASKED, Signal.PROVED})
 """What SPLIT reports with the tasks that it found or drafted."""
 SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ALREADY_DONE})
 _TESTS_ACCEPTED: Final[Mapping[Step, frozenset[Signal]]] = {

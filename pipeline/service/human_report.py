@@ -16,7 +16,7 @@ from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.reports.fields import Verdict
 from pipeline.reports.findings import capped, headline
 from pipeline.reports.parse import parse_report, report_faults
-from pipeline.reports.reviews import CheckReview, SplitAnswers, SuiteJudgement
+from pipeline.reports.reviews import CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
 from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
@@ -144,6 +144,7 @@ def remarks(asked: Asked, content: Mapping[str, Any]) -> list[str]:
     found = report.findings if isinstance(report, CheckReview | SuiteJudgement) else ()
     return [
         f"{headline(one)!r} ({one.severity}) counts as {capped(one)}: it has no evidence"
+        + (", unless its proof holds" if isinstance(one, WorkFinding) and one.proof is not None else "")
         for one in found
         if capped(one) is not one.severity
     ]

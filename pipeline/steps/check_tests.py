@@ -17,6 +17,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Question, Signal
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.steps.asking.judgements import judge, judgement_md
+from pipeline.steps.asking.proofs import proved, work_of_tests
 from pipeline.steps.asking.reviews import last_review
 from pipeline.steps.asking.task_reviews import review_of_tasks
 from pipeline.steps.evidence.records import files_of, read_evidence, write_evidence
@@ -38,12 +39,15 @@ async def run(ctx: Context) -> Event:
     report = answer.report
     if not isinstance(report, SuiteJudgement | Acceptance):
         raise TypeError(f"question {question} was answered by {type(report).__name__}")
+    if isinstance(report, SuiteJudgement):
+        report = await proved(ctx, report, work_of_tests(ctx))
     reduced = reduce.check_tests(report)
     if isinstance(report, Acceptance):
         text = block(f"{'accepted' if report.accepted else 'not accepted'}: {report.notes}")
     else:
         ledger, _ = apply_review(StageFindings(stage=Stage.TESTS), 1, report)
-        left = f"\n\n{findings_md(ledger.open)}" if ledger.open else ", without findings"
+        found = ledger.open or ledger.refuted
+        left = f"\n\n{findings_md(ledger.open, ledger.refuted)}" if found else ", without findings"
         text = f"{report.verdict}, counted as {reduced.signal}{left}"
     name = judgement_md(ctx, f"judgement-{question.value.replace('_', '-')}", text)
     if reduced.signal == "ACCEPTABLE":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pipeline.config.model import Proofs
 from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.git.indirect_settings import paths_git_uses
 from pipeline.languages.readers import edited
@@ -26,6 +27,7 @@ from pipeline.runs.files import to_json
 from pipeline.steps import own_steps
 from pipeline.steps.asking.criteria import to_answer, unanswered
 from pipeline.steps.asking.judgements import already_name
+from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
 from pipeline.steps.asking.reviews import (
     Review,
     ask_reviewers,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.evidence.quarantine import Standing
-    from pipeline.reports.reviews import Edit
+    from pipeline.reports.proofs import Edit
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
@@ -58,12 +60,13 @@ async def run(ctx: Context) -> Event:
     """
     if (own := ctx.state.own_step) is not None:
         return await own_steps.run(ctx, own)
-    review = Review(ctx)
+    review, work = Review(ctx), work_of(ctx)
     head, start = ctx.state.head, ctx.state.start
     try:
         measured = await project_checks.new_failures(ctx, start, head)
     except UnmeasurableError as error:
         return error.event
+    review.again = await proved_again(ctx, review.ledger, work)
     wanted = to_answer(*_done(ctx)) if review.is_first else ()
     accept = partial(unanswered, wanted)
     answers = await ask_reviewers(review, "review-result", head, _artifacts(ctx, review), accept, wanted)
@@ -74,13 +77,23 @@ async def run(ctx: Context) -> Event:
         verdict = check.verdict if check.verdict is not Verdict.ACCEPTABLE else Verdict.NEEDS_WORK
         check = check.model_copy(update={"verdict": verdict, "findings": (*measured, *check.findings)})
     simplify = simplify_of(answers)
+    check = await proved(ctx, check, work)
     reviewed = reduce.final_review(
-        review.ledger, review.number, check, simplify, applies=lambda edit: apply_edit(ctx, head, edit) is not None
+        review.ledger,
+        review.number,
+        check,
+        simplify,
+        applies=lambda edit: apply_edit(ctx, head, edit) is not None,
+        is_task=lambda finding: task_of(ctx, finding, "fix-1") is not None,
+        again=review.again,
+        needs_proof=ctx.config.final_review.proofs == Proofs.REQUIRED,
     )
     names = [*review.record(reviewed, check, simplify, head)]
     tree: str | None = None
-    if reviewed.signal in {Signal.FIX, Signal.PLAN, Signal.COSMETIC}:
+    if reviewed.signal in {Signal.FIX, Signal.PROVED, Signal.PLAN, Signal.COSMETIC}:
         must = [finding for finding in reviewed.ledger.open if finding.id in reviewed.outcome.must_fix]
+        if reviewed.signal is Signal.FIX:  # what is proved is a task already: nobody drafts one for it
+            must = [finding for finding in must if task_of(ctx, finding, "fix-1") is None]
         names = [ctx.write(f"reviews/final-{review.ordinal}-must-fix.md", findings_md(must))]
         if reviewed.signal is Signal.COSMETIC:
             tree = head

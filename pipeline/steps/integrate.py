@@ -17,6 +17,7 @@ from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
+from pipeline.steps.asking.proofs import proof_of_task, report_of
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green
 from pipeline.steps.evidence.over_head import over_head
 from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
@@ -79,11 +80,15 @@ def _in_the_way(ctx: Context, signal: Signal, put: OverHead, paths: tuple[str, .
 async def _red(ctx: Context, task: Task, trees: Trees) -> Event | None:
     """Measure RED over the head, and keep it as the task's evidence; return the event of a RED that is gone."""
     evidence = read_evidence(ctx, task.id)
-    answer = last_answer(ctx, Step.WRITE_TESTS, Role.TEST, "write-tests")
-    if evidence is None or not ctx.state.task.testable or answer is None or not isinstance(answer.report, ReadyTests):
+    answer, proof = last_answer(ctx, Step.WRITE_TESTS, Role.TEST, "write-tests"), proof_of_task(ctx)
+    report = answer.report if answer is not None else None
+    if answer is None and proof is not None:
+        report = report_of(proof[0], task)
+    if evidence is None or not ctx.state.task.testable or not isinstance(report, ReadyTests):
         return None
+    named = answer.evidence if answer is not None else None
     words = f"evidence/red-{ctx.lane.visit:03}-integrate.md"
-    event = await write_tests.measured(ctx, task, answer.report, answer, trees.red or trees.start, words)
+    event = await write_tests.measured(ctx, task, report, trees.red or trees.start, words, named)
     found = read_evidence(ctx, task.id)
     # what @check agreed to is in the task by now: an old test changed without leave over the head is another one
     if found is not None and not found.changed_old and (event.signal in _RED or _still_kept(evidence, found)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
@@ -18,12 +19,15 @@ from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, as_given, draft_artifacts, hygiene_evidence, planned
+from pipeline.steps.asking.proofs import tasks_of_proofs
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.asking.task_drafts import (
     CUT,
     accepted,
     ids_line,
+    in_order,
     lint_tasks,
+    new_task,
     new_tasks,
     tasks_of,
     tasks_of_plan,
@@ -34,6 +38,7 @@ from pipeline.steps.asking.task_reviews import outside_plan
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
     from pipeline.reports.tasks import Task
+    from pipeline.routing.state import NewTask
     from pipeline.steps.context import Context
 
 _SHOWN: Final = 3
@@ -45,6 +50,11 @@ async def run(ctx: Context) -> Event:
         return _taken(ctx, Signal.NOT_ASKED, accepted(tasks_of_plan(ctx, planned(ctx))), "drafted with the plan")
     if ctx.state.may_take_the_plans_task and (tasks := accepted(tasks_of_plan(ctx, planned(ctx)))):
         return _taken(ctx, Signal.ONE_TASK, tasks, "reviewed with the plan")
+    proofs, proved = tasks_of_proofs(ctx)
+    if proofs and ctx.lane.after is Signal.PROVED:
+        return _taken(
+            ctx, Signal.PROVED, proofs, "proved by its test" if len(proofs) == 1 else "proved by tests", proved
+        )
     given = as_given(ctx)
     if given is not None:
         tasks = accepted(tasks_of(ctx, SplitReport(tasks=given.tasks)))
@@ -60,14 +70,15 @@ async def run(ctx: Context) -> Event:
     if done:
         artifacts["done_tasks"] = [ctx.path(task_file(task)) for task in done]
     fixes = "Draft fix tasks for these findings only; the done tasks stay as they are.\n" if ctx.state.fixing else ""
+    count = len(proofs)
     may_ask = questions.told(ctx, Role.ORCHESTRATOR)
     request = Request(
         Role.ORCHESTRATOR,
         "split",
         ctx.state.head,
         artifacts=artifacts,
-        accept=lambda report: None if questions.is_question(report) else _refused(ctx, report),
-        extra=f"{fixes}{ids_line(ctx)}{may_ask.words}",
+        accept=lambda report: None if questions.is_question(report) else _refused(ctx, report, count),
+        extra=f"{fixes}{ids_line(ctx, after=count)}{may_ask.words}",
         asks=may_ask.asks,
     )
     answer = await ask(ctx, request)
@@ -75,7 +86,7 @@ async def run(ctx: Context) -> Event:
         return answer
     if questions.is_question(answer.report):
         return questions.asked(ctx, Role.ORCHESTRATOR, answer)
-    tasks = accepted(tasks_of(ctx, _split(answer.report)))
+    tasks = accepted(tasks_of(ctx, _split(answer.report), after=count))
     problems = lint_tasks(ctx, tasks)
     if drafted(problems) is Signal.HYGIENE:
         folder = f"{REFUSED}{answer.result.dispatch[:3]}"
@@ -84,11 +95,12 @@ async def run(ctx: Context) -> Event:
         return hygiene_evidence(ctx, "split", problems, number, drafts, report_sha256=handed_in)
     if (stop := unloadable(ctx, (change for task in tasks for change in (*task.files, *task.test_files)))) is not None:
         return stop
-    names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
+    every = (*proofs, *tasks)
+    names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in every})
     return Event(
         signal=Signal.DRAFTED,
-        tasks=new_tasks(ctx, tasks),
-        note=counted(len(tasks), "task") + _outside(ctx, tasks),
+        tasks=in_order(ctx, every, (*proved, *map(partial(new_task, ctx), tasks))),
+        note=counted(len(every), "task") + _outside(ctx, tasks),
         evidence=(*names, answer.evidence),
     )
 
@@ -100,10 +112,12 @@ def _outside(ctx: Context, tasks: tuple[Task, ...]) -> str:
     return f"; not in the plan: {', '.join(found[:_SHOWN])}{more}" if found else ""
 
 
-def _taken(ctx: Context, signal: Signal, tasks: tuple[Task, ...], how: str) -> Event:
-    """Return the event of a plan that came with its tasks, so that nobody is asked."""
+def _taken(
+    ctx: Context, signal: Signal, tasks: tuple[Task, ...], how: str, specs: tuple[NewTask, ...] | None = None
+) -> Event:
+    """Return the event of tasks that are there already, so that nobody is asked."""
     names = redraft(ctx.run, {task_file(task.id): task_md(task) for task in tasks})
-    new = new_tasks(ctx, tasks)
+    new = new_tasks(ctx, tasks) if specs is None else specs
     count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
     return Event(signal=signal, tasks=new, note=f"{count}, {how}", evidence=tuple(names))
 
@@ -114,8 +128,8 @@ def _split(report: Report) -> SplitReport:
     return report
 
 
-def _refused(ctx: Context, report: Report) -> Malformed | None:
-    tasks = tasks_of(ctx, _split(report))
+def _refused(ctx: Context, report: Report, after: int) -> Malformed | None:
+    tasks = tasks_of(ctx, _split(report), after=after)
     return tasks if isinstance(tasks, Malformed) else None
 
 

@@ -9,6 +9,7 @@ from pipeline.dispatch.request import Request
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.probes.words import noticed_lines
+from pipeline.measure.proofs import with_test
 from pipeline.measure.red.asked_tests import spelled_out
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.progress import counted
@@ -25,6 +26,7 @@ from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
 from pipeline.steps.asking.handover import handed_on
+from pipeline.steps.asking.proofs import proof_of_task, proved_by, report_of
 from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.records import baseline_of, write_evidence
 from pipeline.steps.evidence.red import MeasuredRed, measure_added, measure_red, tests_start, wrong_ids
@@ -32,13 +34,17 @@ from pipeline.steps.evidence.red import MeasuredRed, measure_added, measure_red,
 if TYPE_CHECKING:
     from pipeline.measure.probes.evidence import NoticingEvidence
     from pipeline.policy.scope import TestScope
+    from pipeline.reports.findings import Finding
+    from pipeline.reports.proofs import ProvingTest
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 
 async def run(ctx: Context) -> Event:
-    """Return the measured signal of @test's work."""
+    """Return the measured signal of @test's work; of a finding that is proved, of its proof, which nobody writes."""
     task = ctx.task()
+    if ctx.state.begins_with_a_proof and (given := proof_of_task(ctx)) is not None:
+        return await _proved(ctx, task, *given)
     scope = test_scope(ctx, task)
     base = _base(ctx, scope)
     artifacts = {
@@ -83,7 +89,7 @@ async def run(ctx: Context) -> Event:
         case ReadyTests() as report:
             try:
                 words = f"evidence/red-{answer.result.dispatch[:3]}.md"
-                return await measured(ctx, task, report, answer, tree, words)
+                return await measured(ctx, task, report, tree, words, answer.evidence)
             except UnmeasurableError as error:
                 return error.event.model_copy(update={"tree": tree})
         case _:
@@ -119,16 +125,30 @@ def _not_testable(ctx: Context, report: NotTestable, answer: Answer, tree: str) 
     return Event(signal=signal, tree=tree, note=report.reason, evidence=(answer.evidence, name))
 
 
-async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer, tree: str, words: str) -> Event:
+async def _proved(ctx: Context, task: Task, finding: Finding, test: ProvingTest) -> Event:
+    """Return the signal of a task whose tests are a finding's proof: that it is RED is measured where it stands now."""
+    tree = with_test(ctx, test, tests_start(ctx))
+    try:
+        event = await measured(ctx, task, report_of(finding, task), tree, f"evidence/red-{task.id}-proof.md")
+    except UnmeasurableError as error:
+        return error.event.model_copy(update={"tree": tree})
+    if event.signal is Signal.PASSES_ALREADY:  # a fix before it settled it: there is nothing to do, nor to diagnose
+        return event.model_copy(update={"signal": Signal.PROOF_PASSES, "tree": None})
+    return event
+
+
+async def measured(
+    ctx: Context, task: Task, report: ReadyTests, tree: str, words: str, answer: str | None = None
+) -> Event:
     """Return the signal of what the tests show over the code before, with the task's evidence of it written.
 
     Args:
         ctx: The run.
         task: The task.
         report: What @test said of its tests.
-        answer: Its answer.
         tree: The tests, over the code before.
         words: The name of the artifact that says in words what was measured.
+        answer: That with @test's report, if it was asked.
 
     Raises:
         UnmeasurableError: the environment is broken.
@@ -164,8 +184,9 @@ async def measured(ctx: Context, task: Task, report: ReadyTests, answer: Answer,
         changed_old=(*verdict.changed_old, *verdict.removed_old),
         criteria=spelled_out(report, found.after).criteria,
         noticing=noticing,
+        proved_by=proved_by(ctx, tree),
     )
-    names = [answer.evidence, write_evidence(ctx, evidence)]
+    names = [*([answer] if answer is not None else []), write_evidence(ctx, evidence)]
     names.append(ctx.write(words, _red_md(task, signal, found, report, noticing)))
     return Event(signal=signal, tree=tree, note=_note(signal, found, report, noticing), evidence=tuple(names))
 

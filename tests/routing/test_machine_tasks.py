@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from routing.walks import at_first_task, begin, event, walk, walk_with_decisions
+from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with_decisions
 
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.machine import advance
@@ -143,6 +143,34 @@ def test_fix_tasks_need_no_review_of_their_split() -> None:
 def test_a_split_of_fix_tasks_that_breaks_hygiene_stays_one_of_fix_tasks() -> None:
     state = walk(at_first_task(), "RED=r GREEN=c FIX HYGIENE DRAFTED:fix-1")
     assert (state.trunk.step, state.current) == (Step.WRITE_TESTS, "fix-1")
+
+
+PROOF = NewTask(id="fix-1", proof="final-1-01")
+
+
+def test_a_proof_is_a_fix_task_that_begins_with_its_test() -> None:
+    state = walk(at_first_task(), "RED=r GREEN=c PROVED", event("PROVED", tasks=(PROOF,)))
+    assert (state.trunk.step, state.begins_with_a_proof, state.task.start) == (Step.WRITE_TESTS, True, "c")
+    state = walk(state, "RED=r1")
+    assert state.trunk.step is Step.IMPLEMENT
+    again = walk(state, "TEST_DESIGN=c1 TEST_DESIGN")
+    assert (again.trunk.step, again.begins_with_a_proof) == (Step.WRITE_TESTS, False), "@test is asked from here on"
+    with pytest.raises(LookupError, match="cannot report PROOF_PASSES"):
+        advance(again, event("PROOF_PASSES"))
+
+
+def test_a_proof_that_passes_since_another_fix_leaves_nothing_to_do() -> None:
+    second = PROOF.model_copy(update={"id": "fix-2", "proof": "final-1-02"})
+    state = walk(at_first_task(), "RED=r GREEN=c PROVED", event("PROVED", tasks=(PROOF, second)), "RED=r1 GREEN=c1")
+    state = walk(state, "PROOF_PASSES")
+    assert (state.trunk.step, state.head) == (Step.FINAL_REVIEW, "c1")
+    assert state.tasks["fix-2"].status.value == "already_done"
+    assert not state.tasks["fix-2"].drops_tests
+
+
+def test_only_the_split_of_fix_tasks_takes_proofs() -> None:
+    with pytest.raises(LookupError, match="cannot report PROVED"):
+        advance(walk(begin(), TO_SPLIT), event("PROVED", tasks=(PROOF,)))
 
 
 def test_a_fix_task_that_is_split_again_keeps_the_review_cycle() -> None:

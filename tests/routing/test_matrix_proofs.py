@@ -126,6 +126,8 @@ def test_only_tasks_and_their_splits_take_the_next_task() -> None:
     assert rows == {
         "split/DRAFTED[drafting fix tasks]",
         "split/ONE_TASK",
+        "split/PROVED",
+        "write-tests/PROOF_PASSES",
         "split/NOT_ASKED",
         "review-split/NOT_ASKED",
         "review-split/ACCEPTABLE",

@@ -207,7 +207,7 @@ def test_the_pipeline_shows_the_seeds_arrows() -> None:
         ("P7", "P8", "GREEN, last task, GREEN_INCOMPLETE, last task, ACCEPTED, last task"),
         ("P7D", "P3", "PLAN"),
         ("P8", "P9", "ACCEPTABLE, CONVERGED"),
-        ("P8", "P5", "FIX"),
+        ("P8", "P5", "FIX, PROVED"),
         ("P8", "P3", "PLAN"),
         ("P9", "DONE", "PUBLISHED, PUBLISHED (blockers on record), PUBLISHED (every task was done already)"),
     } <= edges

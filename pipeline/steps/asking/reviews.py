@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from pipeline.reports import reduce
     from pipeline.reports.fields import Report
+    from pipeline.reports.findings import Finding
+    from pipeline.reports.proofs import MeasuredProof
     from pipeline.reports.reduce import Reviewed
     from pipeline.reports.reviews import ToAnswer
     from pipeline.routing.state import Event
@@ -69,13 +71,21 @@ class Review:
         self.is_first = self.number == 1
         if not same:
             self.ledger = self.ledger.renewed()
+        self.again: Mapping[str, MeasuredProof] = {}
+        """What the proofs of open findings show now: what is settled by that is asked of nobody."""
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """Return the findings that this review has to answer."""
+        settled = {id_ for id_, measured in self.again.items() if measured.found == "refuted"}
+        return tuple(finding for finding in self.ledger.open if finding.id not in settled)
 
     def open_findings(self) -> tuple[Path, ...]:
         """Return the artifact with the findings that this review must answer, if there are any."""
-        if not self.ledger.open:
+        if not self.open and not self.ledger.refuted:
             return ()
         name = f"reviews/{self.stage}-{self.ordinal}-open.md"
-        self.ctx.write(name, findings_md(self.ledger.open))
+        self.ctx.write(name, findings_md(self.open, self.ledger.refuted))
         return (self.ctx.path(name),)
 
     def changes(self, now: str) -> dict[str, list[Path]]:
@@ -108,7 +118,7 @@ class Review:
     ) -> Request:
         """Return what a reviewer is asked: its report has the fields that this review needs, and no others."""
         asked_for = {
-            "prior": bool(self.ledger.open),
+            "prior": bool(self.open),
             "criteria": bool(to_answer),
             "answers": self.is_first and "tasks" in artifacts,
         }
@@ -140,7 +150,8 @@ class Review:
         if not isinstance(report, CheckReview) or Role.CHECK in self.ctx.lane.reasks:
             return None
         answered = {answer.id for answer in report.prior}
-        left = [finding.id for finding in self.ledger.blockers if finding.id not in answered]
+        held = {finding.id for finding in self.ledger.blockers} - answered
+        left = [finding.id for finding in self.open if finding.id in held]
         if report.verdict is not Verdict.ACCEPTABLE or not left:
             return None
         return Malformed(

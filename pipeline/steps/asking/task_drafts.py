@@ -47,12 +47,15 @@ _NAMED: Final = re.compile(r"\btasks?[ #-]+((?:fix-)?[1-9][0-9]{0,5})\b(?![.-]\d
 """A task that prose names by its id; ids look like this and like nothing else that is told of a task."""
 
 
-def tasks_of(ctx: Context, report: SplitReport) -> tuple[Task, ...] | Malformed:
-    """Return the tasks of a split with the next ids, or what is wrong with how they depend on each other."""
+def tasks_of(ctx: Context, report: SplitReport, *, after: int = 0) -> tuple[Task, ...] | Malformed:
+    """Return the tasks of a split with the next ids, or what is wrong with how they depend on each other.
+
+    The first of the ids, *after*, are those of tasks that nobody drafts.
+    """
     tasks = tuple(
         task.model_copy(update={"tests_to_change": by_their_names(ctx, task.tests_to_change)}) for task in report.tasks
     )
-    return tasks_from_split(report.model_copy(update={"tasks": tasks}), next_ids(ctx, len(tasks)))
+    return tasks_from_split(report.model_copy(update={"tasks": tasks}), next_ids(ctx, len(tasks), after=after))
 
 
 def tasks_of_plan(ctx: Context, plan: PlanReport | PlanAndTasks) -> tuple[Task, ...] | Malformed:
@@ -80,18 +83,21 @@ def accepted(found: tuple[Task, ...] | Malformed) -> tuple[Task, ...]:
     return found
 
 
-def next_ids(ctx: Context, count: int) -> list[str]:
-    """Return the next task ids; that of a task which has begun is never used again (contract 6), others are kept."""
+def next_ids(ctx: Context, count: int, *, after: int = 0) -> list[str]:
+    """Return the next task ids; that of a task which has begun is never used again (contract 6), others are kept.
+
+    The first of them, *after*, are those of tasks that nobody drafts.
+    """
     prefix = "fix-" if ctx.state.fixing else ""
     begun = [task.id for task in ctx.state.tasks.values() if task.start is not None or task.status in SETTLED]
     used = [task for task in begun if task.startswith("fix-") == bool(prefix)]
-    first = max((int(task.removeprefix("fix-")) for task in used), default=0) + 1
+    first = max((int(task.removeprefix("fix-")) for task in used), default=0) + 1 + after
     return [f"{prefix}{number}" for number in range(first, first + count)]
 
 
-def ids_line(ctx: Context) -> str:
+def ids_line(ctx: Context, *, after: int = 0) -> str:
     """Return what a drafter is told of the ids that its tasks get."""
-    ids = f"Your tasks get the ids {', '.join(next_ids(ctx, 3))} ..., in the order of your list."
+    ids = f"Your tasks get the ids {', '.join(next_ids(ctx, 3, after=after))} ..., in the order of your list."
     return f"{ids} In words call them, and tasks that are done, by their ids; only depends_on counts from 1."
 
 

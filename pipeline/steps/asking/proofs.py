@@ -1,0 +1,187 @@
+"""Runs the proofs that @check gives with its findings, and makes fix tasks of those that hold (matrix 3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pipeline.measure.proofs import Work, measure_proof
+from pipeline.policy.scope import Action
+from pipeline.reports.drafts import SplitReport, SplitTask
+from pipeline.reports.fields import Concern, FileChange
+from pipeline.reports.findings import MeasuredFinding
+from pipeline.reports.proofs import MeasuredProof, ProvingTest
+from pipeline.reports.tasks import tasks_from_split
+from pipeline.reports.untrusted_text import one_line
+from pipeline.reports.work import NamedTest, ReadyTests, ShownCriterion
+from pipeline.routing.matrix import MAX_FIX_TASKS
+from pipeline.routing.vocabulary import Step
+from pipeline.steps.asking.grants import scope_without_task
+from pipeline.steps.asking.reviews import last_review
+from pipeline.steps.asking.task_drafts import accepted, lint_each, new_tasks, next_ids
+from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
+from pipeline.steps.evidence.stubs import symbols_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.reports.findings import Finding, StageFindings
+    from pipeline.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
+    from pipeline.reports.tasks import Task
+    from pipeline.routing.state import NewTask
+    from pipeline.steps.context import Context
+
+_Review = TypeVar("_Review", bound="CheckReview | SuiteJudgement")
+MOST: Final = 10
+"""The proofs of one review that are run; @check is asked for ten findings at most."""
+_TITLE: Final = 80
+_NAMED: Final = 300
+"""Characters of the longest test that a report names; that a longer one is RED is measured all the same."""
+
+
+def work_of(ctx: Context) -> Work:
+    """Return the result so far, as what proofs are about."""
+    baseline, kept = baseline_of(ctx), kept_tests(ctx)
+    # what tasks have brought is no more in the baseline's layout than it is in the baseline
+    collected = baseline.layout.collected | {record.path for record in kept.values()}
+    seen = baseline.model_copy(update={"layout": baseline.layout.model_copy(update={"collected": collected})})
+    tree = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
+    found = [read_evidence(ctx, task.id) for task in ctx.state.done_tasks]
+    tests = frozenset(test for one in found if one is not None and one.green is not None for test in one.green.passed)
+    scope = scope_without_task(seen, tree, ctx.toolchain.sources)
+    return Work(ctx.state.head, seen.layout, scope, ctx.state.start, tests)
+
+
+def work_of_tests(ctx: Context) -> Work:
+    """Return the tests in question of the current task, over production without the behaviour: any edit is a try."""
+    work, task = work_of(ctx), ctx.state.task
+    evidence = read_evidence(ctx, task.id)
+    ledger = evidence.ledger if evidence is not None else None
+    tests = frozenset({*ledger.red, *ledger.guards}) if ledger is not None else frozenset[str]()
+    tree = ctx.lane.in_question or task.tests or ctx.state.head
+    return replace(work, tree=tree, start=None, tests=tests, symbols=symbols_of(ctx.task()))
+
+
+async def proved(ctx: Context, report: _Review, work: Work) -> _Review:
+    """Return the report with what came of each proof in it."""
+    findings: list[ReviewFinding] = []
+    run = 0
+    for finding in report.findings:
+        proof = getattr(finding, "proof", None)
+        if proof is None:
+            findings.append(finding)
+            continue
+        run += 1
+        title = one_line(finding.title or finding.problem)[:_TITLE]
+        measured = (
+            await measure_proof(ctx, proof, work, title)
+            if run <= MOST
+            else MeasuredProof(found="unproved", why=f"only the first {MOST} proofs of a review are run")
+        )
+        ctx.say(f"    {measured.found}: {title}: {one_line(measured.why)}")
+        fields: dict[str, Any] = {name: getattr(finding, name) for name in type(finding).model_fields}
+        findings.append(MeasuredFinding(**fields, measured=measured))
+    return report.model_copy(update={"findings": tuple(findings)})
+
+
+async def proved_again(ctx: Context, ledger: StageFindings, work: Work) -> Mapping[str, MeasuredProof]:
+    """Return what the proofs of open findings show now, by id: that one is settled is measured, not asked."""
+    held = [finding for finding in ledger.open if finding.is_proved and finding.proof is not None]
+    return {one.id: await measure_proof(ctx, one.proof, work, one.headline) for one in held if one.proof is not None}
+
+
+# --- fix tasks -------------------------------------------------------------------------------------------------------
+
+
+def task_of(ctx: Context, finding: Finding, id_: str) -> Task | None:
+    """Return the fix task whose tests are the finding's proof; None where it can be none as it is."""
+    proof, measured = finding.proof, finding.measured
+    if proof is None or proof.test is None or measured is None or not finding.is_proved:
+        return None
+    if finding.concern is not Concern.PRODUCTION:
+        return None
+    there = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
+    changed = {change.path for change in ctx.repository.diff(ctx.state.start, ctx.state.head)}
+    layout = work_of(ctx).layout
+    place = finding.location.partition(":")[0].strip()
+    code = sorted(
+        path
+        for path in {*changed, *measured.files, place} & there
+        if path.endswith(tuple(ctx.toolchain.sources)) and not layout.is_test_side(path)
+    )
+    parts = (finding.problem, finding.risk, finding.suggestion, finding.evidence)
+    tests = ", ".join(measured.tests)
+    drafted = SplitTask(
+        title=one_line(finding.headline)[:_TITLE].strip(),
+        acceptance_criteria=(f"{tests} {'passes' if len(measured.tests) == 1 else 'pass'}: {finding.headline}",),
+        files=tuple(FileChange(path=path, action=Action.MODIFY) for path in code),
+        test_files=(FileChange(path=proof.test.path, action=Action.CREATE),),
+        description="\n\n".join(part.strip() for part in parts if part.strip()),
+    )
+    (task,) = accepted(tasks_from_split(SplitReport(tasks=(drafted,)), [id_]))
+    refused = any(problem.severity == "error" for _, problem in lint_each(ctx, (task,), _text))
+    return None if refused or not code else task
+
+
+def _text(task: Task) -> str:
+    return task.body
+
+
+def tasks_of_proofs(ctx: Context) -> tuple[tuple[Task, ...], tuple[NewTask, ...]]:
+    """Return the fix tasks that the last final review has proved, and that have not begun, as routing knows them too.
+
+    More than a split may have wait for the next review, which runs their proofs again.
+    """
+    found: list[tuple[Task, Finding]] = []
+    for finding in _direct(ctx)[:MAX_FIX_TASKS]:
+        (id_,) = next_ids(ctx, 1, after=len(found))
+        task = task_of(ctx, finding, id_)
+        if task is not None:
+            found.append((task, finding))
+    tasks = tuple(task for task, _ in found)
+    specs = (
+        spec.model_copy(update={"proof": finding.id})
+        for spec, (_, finding) in zip(new_tasks(ctx, tasks), found, strict=True)
+    )
+    return tasks, tuple(specs)
+
+
+def _direct(ctx: Context) -> list[Finding]:
+    review = last_review(ctx, Step.FINAL_REVIEW)
+    if review is None or not ctx.state.fixing:
+        return []
+    begun = {task.spec.proof for task in ctx.state.tasks.values() if task.start is not None}
+    return [one for one in review.ledger.open if one.id in review.must_fix and one.is_proved and one.id not in begun]
+
+
+def proof_of_task(ctx: Context) -> tuple[Finding, ProvingTest] | None:
+    """Return the finding whose proof the current task's tests are, with that proof; None where there is none."""
+    review, name = last_review(ctx, Step.FINAL_REVIEW), ctx.state.task.spec.proof
+    for finding in review.ledger.findings if review is not None and name is not None else ():
+        if finding.id == name and finding.proof is not None and finding.proof.test is not None:
+            return finding, finding.proof.test
+    return None
+
+
+def proved_by(ctx: Context, tree: str) -> str | None:
+    """Return the finding whose proof is among the task's tests in *tree*, as it was given."""
+    given = proof_of_task(ctx)
+    if given is None:
+        return None
+    finding, test = given
+    return finding.id if ctx.repository.blob(f"{tree}:{test.path}") == test.content.encode() else None
+
+
+def report_of(finding: Finding, task: Task) -> ReadyTests:
+    """Return what @test would report of the tests that prove a finding: they were seen to fail, the others to pass."""
+    measured = finding.measured
+    tests = (measured.tests, measured.guards) if measured is not None else ((), ())
+    red, guards = (tuple(test for test in some if len(test) <= _NAMED) for some in tests)
+    return ReadyTests(
+        verdict="TESTS_READY",
+        tests=(
+            *(NamedTest(id=test, expected="RED") for test in red),
+            *(NamedTest(id=test, expected="GUARD") for test in guards),
+        ),
+        criteria=tuple(ShownCriterion(id=one.id, tests=red) for one in task.criteria),
+    )

@@ -1,0 +1,155 @@
+"""Findings with a proof: it is measured, and a test that fails over the result is the fix task's (evidence.md 4)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.lanes import Played, play
+from kit import GREET_DONE, MAKE, TESTS, UNTIL_TESTS, make_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Entry
+
+pytestmark = pytest.mark.slow
+
+FAST = '[agents.simplify]\nbackend = "off"\n'
+BLANK = """import pytest
+
+from greet import greet
+
+
+def test_a_blank_name_is_refused():
+    with pytest.raises(ValueError):
+        greet("  ")
+
+
+def test_others_are_greeted():
+    assert greet("Bob") == "Hello, Bob!"
+"""
+STRIPPED = GREET_DONE.replace("if not name:", "if not name.strip():")
+PROOF = {"test": {"path": "tests/test_blank.py", "content": BLANK}}
+
+
+def finding(title: str = "A blank name is greeted", **more: Any) -> dict[str, Any]:
+    """Return a finding of MEDIUM weight, as @check writes it."""
+    return {
+        "severity": "MEDIUM",
+        "title": title,
+        "location": "greet.py:5",
+        "problem": f"{title}.",
+        "concern": "production",
+        **more,
+    }
+
+
+def result(verdict: str, *findings: dict[str, Any], **more: Any) -> Entry:
+    """Return a final review of @check."""
+    report = {"verdict": verdict, "findings": list(findings), **more}
+    return {"when": {"kind": "review-result", "role": "check"}, "report": report}
+
+
+def without_simplify(entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry["when"].get("role") != "simplify"]
+
+
+def reviewed(tmp_path: Path, *then: Entry, extra: str = "") -> Played:
+    """Return the run in which the final review, and what follows it, answers *then*."""
+    return play(make_project(tmp_path), without_simplify([*UNTIL_TESTS, TESTS, MAKE, *then]), extra=FAST + extra)
+
+
+FIXED: Entry = {
+    "when": {"kind": "implement", "task": "fix-1"},
+    "files": {"greet.py": STRIPPED},
+    "report": {"result": "COMPLETE", "summary": "blank names, too"},
+}
+
+
+def test_a_finding_that_is_proved_goes_straight_to_make(tmp_path: Path) -> None:
+    played = reviewed(tmp_path, result("NEEDS WORK", finding(proof=PROOF)), FIXED, result("ACCEPTABLE"))
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert played.rows[-6:] == [
+        "final-review/PROVED",
+        "split/PROVED",
+        "write-tests/RED",
+        "implement/GREEN",
+        "final-review/ACCEPTABLE",
+        "publish/PUBLISHED",
+    ]
+    assert len(played.dispatches("split")) == 1
+    assert len(played.dispatches("write-tests")) == 1, "@test is not asked for what is RED already"
+    (found,) = json.loads(played.artifact("reviews/final-1.json"))["ledger"]["findings"]
+    assert (found["severity"], found["measured"]["found"]) == ("HIGH", "proved")
+    assert found["measured"]["tests"] == ["tests/test_blank.py::test_a_blank_name_is_refused"]
+    (settled,) = json.loads(played.artifact("reviews/final-2.json"))["ledger"]["findings"]
+    assert settled["status"] == "resolved", "what its proof shows is measured, not asked"
+    evidence = json.loads(played.artifact("evidence/task-fix-1.json"))
+    assert evidence["proved_by"] == "final-1-01"
+    checked = played.project.document("verify", "run-GAL-1")
+    assert {commit["status"] for commit in checked["commits"]} <= {"verified", "nothing_claimed"}, checked
+    assert played.project.git("show", "work:tests/test_blank.py") + "\n" == BLANK
+
+
+PASSES = BLANK.replace('greet("  ")', 'greet("")')
+OTHER = {"proof": {"test": {"path": "tests/test_none.py", "content": PASSES}}}
+CONTROLS = {"proof": {"test": {"path": "tests/conftest.py", "content": "raise SystemExit(1)\n"}}}
+WORDS = {
+    "title": "Say which name",
+    "acceptance_criteria": ["the message has the name"],
+    "files": [{"path": "greet.py", "action": "modify"}],
+    "test_files": [{"path": "tests/test_words.py", "action": "create"}],
+}
+NAMED = STRIPPED.replace('"a name is needed"', 'f"a name is needed: {name!r}"')
+WORD_TEST = BLANK.replace("pytest.raises(ValueError)", 'pytest.raises(ValueError, match="needed: ")')
+
+
+def test_what_is_refuted_holds_nothing_up_and_what_is_unproved_is_drafted_beside_what_is_proved(tmp_path: Path) -> None:
+    first = result(
+        "NEEDS WORK",
+        finding("The empty name is greeted", severity="BLOCK", evidence="greet.py:5", **OTHER),
+        finding(proof=PROOF),
+        finding("The message names nobody", **CONTROLS),
+    )
+    drafted: Entry = {"when": {"kind": "split"}, "report": {"tasks": [WORDS]}}
+    words = {**TESTS, "when": {"kind": "write-tests", "task": "fix-2"}, "files": {"tests/test_words.py": WORD_TEST}}
+    named = {**FIXED, "when": {"kind": "implement", "task": "fix-2"}, "files": {"greet.py": NAMED}}
+    again = result(
+        "ACCEPTABLE",
+        prior=[{"id": "final-1-01", "status": "open"}, {"id": "final-1-03", "status": "resolved"}],
+    )
+    words = {
+        **words,
+        "report": {
+            "verdict": "TESTS_READY",
+            "tests": [{"id": "tests/test_words.py::test_others_are_greeted", "expected": "GUARD"}],
+        },
+    }
+    played = reviewed(tmp_path, first, drafted, FIXED, words, named, again)
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert "final-review/FIX" in played.rows
+    assert [task for task in played.tasks() if task.startswith("fix")] == ["fix-1", "fix-2"]
+    assert played.rows_of("fix-1")[:2] == ["write-tests/RED", "implement/GREEN"]
+    found = json.loads(played.artifact("reviews/final-1.json"))["ledger"]["findings"]
+    assert [(one["status"], one["measured"]["found"]) for one in found] == [
+        ("refuted", "refuted"),
+        ("open", "proved"),
+        ("open", "unproved"),
+    ]
+    assert "controls tests" in found[2]["measured"]["why"]
+    told = played.asked("split", 2).text("findings")
+    assert "names nobody" in told
+    assert "blank name" not in told, "its task is there already"
+    review = played.asked("final-review", 2)
+    open_, _, refuted = review.text("open_findings").partition("# Refuted")
+    assert "The message names nobody" in open_
+    assert "blank name" not in open_, "its proof passes by now"
+    assert "The empty name is greeted" in refuted
+    (after,) = [
+        one
+        for one in json.loads(played.artifact("reviews/final-2.json"))["ledger"]["findings"]
+        if one["id"] == "final-1-01"
+    ]
+    assert after["status"] == "refuted", "an answer does not bring it back"
