@@ -179,7 +179,8 @@ def task_text(task: TaskShown) -> list[str]:
 
 
 def _evidence_text(evidence: EvidenceShown) -> list[str]:
-    lines = [
+    lines = [f"tests: the proof of {visible(evidence.proved_by)}"] if evidence.proved_by else []
+    lines += [
         f"RED {visible(red.id)}: {red.red_class}, {'legal' if red.legal else 'NOT LEGAL'}: {visible(red.message)}"
         for red in evidence.red
     ]
@@ -209,4 +210,5 @@ def _review_line(review: ReviewShown) -> str:
 def _review_text(review: ReviewShown) -> list[str]:
     must = review.must_fix if review.signal in TO_FIX else ()
     found = [f"  {'to fix' if finding.id in must else 'left open'}: {finding_text(finding)}" for finding in review.open]
+    found += [f"  settled: {finding_text(finding)}" for finding in review.refuted]
     return [_review_line(review), *found]

@@ -30,6 +30,7 @@ BEHAVIOURS = "Behaviours"
 TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
 
 
+REFUTED = "# Refuted"
 _REFUTED = (
     "What was given as a proof of these was measured, and shows that they are not so. They are settled: no answer is "
     "asked for, and only another proof brings one back."
@@ -112,7 +113,7 @@ def findings_md(findings: Iterable[Finding], refuted: Iterable[Finding] = ()) ->
     """Return the document of findings that a redraft or a re-review gets; *refuted* ones ask for nothing."""
     parts = [
         ("# Open findings", [finding_md(finding) for finding in findings]),
-        (f"# Refuted\n\n{_REFUTED}", [finding_md(finding) for finding in refuted]),
+        (f"{REFUTED}\n\n{_REFUTED}", [finding_md(finding) for finding in refuted]),
     ]
     return "\n\n".join("\n\n".join((head, *texts)) for head, texts in parts if texts) + "\n"
 

@@ -9,9 +9,11 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.json_schema import SkipJsonSchema  # noqa: TC002  (pydantic reads it)
 
 from pipeline.reports.fields import Line, Prose, RelPath, StrictModel, Texts
 from pipeline.reports.json_schema import MOST, schema_faults
+from pipeline.reports.proofs import MeasuredProof, Proof  # noqa: TC001  (pydantic reads it)
 from pipeline.reports.schema_errors import explain
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ class QuotedFinding(StrictModel):
     quote: str = ""
     confidence: Confidence = "likely"
     severity: Literal["BLOCK", "HIGH", "MEDIUM", "LOW"] | None = None
+    proof: Proof | None = None
+    """Of a change that a run is about; it is run."""
+    measured: SkipJsonSchema[MeasuredProof | None] = None
+    """What came of it: ours, no agent can claim it."""
 
 
 class Findings(StrictModel):
@@ -128,8 +134,9 @@ def _faults(value: JsonValue, payload: str | Mapping[str, Any]) -> list[str]:
         return ["at /: accepted: an object"]
     adapter = TypeAdapter(NAMED[payload])
     try:
-        adapter.validate_json(json.dumps(value), strict=True)
+        found = adapter.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         told = explain(error.errors(), cast("JsonObject", value), adapter.json_schema())
         return [f"at {fault.pointer or '/'}: {fault.text}" for fault in told[:MOST]]
-    return []
+    claimed = isinstance(found, Findings) and any(one.measured is not None for one in found.findings)
+    return ["at /findings: `measured` is for redfirst to say: leave it out"] if claimed else []

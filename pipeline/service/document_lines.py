@@ -64,13 +64,20 @@ def read_review(folder: Path, stage: Stage, number: int) -> ReviewRecord | None:
 
 def finding_line(finding: Finding) -> FindingLine:
     """Return one finding."""
-    return FindingLine(id=finding.id, severity=finding.severity, headline=finding.headline, location=finding.location)
+    return FindingLine(
+        id=finding.id,
+        severity=finding.severity,
+        headline=finding.headline,
+        location=finding.location,
+        proof=finding.measured.found if finding.measured is not None else None,
+    )
 
 
 def finding_text(line: FindingLine) -> str:
     """Return one finding as a line."""
     where = f" ({visible(line.location)})" if line.location else ""
-    return f"{line.id} [{line.severity.value}] {visible(line.headline)}{where}"
+    proof = f", {line.proof}" if line.proof is not None else ""
+    return f"{line.id} [{line.severity.value}{proof}] {visible(line.headline)}{where}"
 
 
 def read_evidence(folder: Path, task: str) -> EvidenceShown | None:
@@ -88,6 +95,7 @@ def read_evidence(folder: Path, task: str) -> EvidenceShown | None:
         guards=tuple(sorted(ledger.guards)) if ledger else (),
         not_testable=not_testable,
         judged_by=found.judged_by,
+        proved_by=found.proved_by,
         green=GreenLine(tree=green.tree, passed=green.passed, kept=green.kept, flaky=green.flaky) if green else None,
     )
 

@@ -50,6 +50,8 @@ class EvidenceShown(_Document):
     guards: tuple[str, ...]
     not_testable: Mapping[str, Any] | None
     judged_by: str | None
+    proved_by: str | None = None
+    """The finding whose proof the tests are."""
     green: GreenLine | None
 
 
@@ -70,6 +72,8 @@ class FindingLine(_Document):
     severity: Severity
     headline: str
     location: str
+    proof: Literal["proved", "refuted", "unproved"] | None = None
+    """What came of its proof; null where it has none."""
 
 
 class ReviewShown(_Document):
@@ -83,6 +87,7 @@ class ReviewShown(_Document):
     signal: Signal
     must_fix: tuple[str, ...]
     open: tuple[FindingLine, ...]
+    refuted: tuple[FindingLine, ...] = ()
 
 
 class DispatchLine(_Document):

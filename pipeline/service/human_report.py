@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.reports.artifacts import REFUTED
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
 from pipeline.reports.fields import Verdict
 from pipeline.reports.findings import capped, headline
+from pipeline.reports.markdown import parse
 from pipeline.reports.parse import parse_report, report_faults
 from pipeline.reports.reviews import CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
 from pipeline.reports.schema_errors import Fault
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from pipeline.backends.layout import Difference
     from pipeline.reports.fields import Report
 
-_FINDING: Final = re.compile(r"^### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)$", re.MULTILINE)
+_FINDING: Final = re.compile(r"### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)")
 _BLOCKING: Final = ("BLOCK", "HIGH")
 _WORK: Final = ("implement", "stub", "seam")
 _EARLIER: Final = ("diagnosis", "measured", "candidate_patch")
@@ -52,9 +54,14 @@ class OpenFinding:
 
 
 def open_findings(asked: Asked) -> list[OpenFinding]:
-    """Return the findings that a re-review has to answer."""
-    texts = [file.read_text(encoding="utf-8") for file in asked.artifact("open_findings")]
-    return [OpenFinding(**found.groupdict()) for text in texts for found in _FINDING.finditer(text)]
+    """Return the findings that a re-review has to answer: those above what is refuted, and none that a proof quotes."""
+    found: list[OpenFinding] = []
+    for file in asked.artifact("open_findings"):
+        lines = [line.text for line in parse(file.read_text(encoding="utf-8")).prose]
+        settled = lines.index(REFUTED) if REFUTED in lines else len(lines)
+        matches = map(_FINDING.fullmatch, lines[:settled])
+        found += [OpenFinding(**match.groupdict()) for match in matches if match is not None]
+    return found
 
 
 def tasks_of(asked: Asked) -> list[Task]:

@@ -193,7 +193,8 @@ def reviews_shown(run: Run) -> tuple[ReviewShown, ...]:
                 advice=_verdict(run, decided, Role.SIMPLIFY),
                 signal=Signal(decided.event.signal),
                 must_fix=record.must_fix if record else (),
-                open=tuple(finding_line(finding) for finding in record.ledger.open) if record else (),
+                open=tuple(map(finding_line, record.ledger.open)) if record else (),
+                refuted=tuple(map(finding_line, record.ledger.refuted)) if record else (),
             )
         )
     return tuple(found)

@@ -17,6 +17,7 @@ from pipeline.steps import recipe_change
 from pipeline.steps.recipe_dispatch import asked, came_back, evidence_of, handed, not_counting
 from pipeline.steps.recipe_items import area_faults, areas_of, counts_of
 from pipeline.steps.recipe_outcome import answered_md
+from pipeline.steps.recipe_proofs import payload_proved
 from pipeline.steps.recipe_seams import open_seams, unsaid
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ async def run(ctx: RecipeContext) -> StepEvent:
     if ctx.step.agent == Role.MAKE:
         return await recipe_change.run(ctx)
     result = await asked(ctx, _request(ctx))
-    return result if isinstance(result, StepEvent) else not_counting(result) or _event(ctx, result)
+    return result if isinstance(result, StepEvent) else not_counting(result) or await _event(ctx, result)
 
 
 def _request(ctx: RecipeContext) -> Request:
@@ -66,15 +67,16 @@ def _payload(ctx: RecipeContext, report: Report) -> tuple[JsonValue, list[str]]:
     return payload, faults or area_faults(ctx, payload)
 
 
-def _event(ctx: RecipeContext, result: DispatchResult) -> StepEvent:
+async def _event(ctx: RecipeContext, result: DispatchResult) -> StepEvent:
     evidence = (evidence_of(result),)
     report = parse_report("answer", Role(ctx.step.agent or ""), None, result.report or {})
     if isinstance(report, Malformed):
         raise TypeError(f"{result.dispatch}/result.json holds no answer: {report.sentence}")
     payload, faults = _payload(ctx, report)
     payload, missing = with_checked_quotes(payload, lambda path: _content(ctx, path))
+    payload, proofs = await payload_proved(ctx, payload) if not faults else (payload, ())
     name = ctx.lane_name
-    ctx.write(f"steps/{name}/{name}.md", answered_md(report, (*faults, *missing)))
+    ctx.write(f"steps/{name}/{name}.md", answered_md(report, (*faults, *missing), proofs))
     if faults:
         return StepEvent(signal=StepSignal.PAYLOAD_INVALID, note="; ".join(faults), evidence=evidence)
     if ctx.step.payload is not None and isinstance(report, Answered | Unsure):

@@ -125,7 +125,9 @@ def _read(value: JsonValue, label: str, where: str) -> list[tuple[object, Item]]
         findings = Findings.model_validate_json(json.dumps(value)).findings
     except ValidationError:
         return None
-    return [(_key(one), _of_finding(one, label, where)) for one in findings]
+    # what its proof refutes is no finding any more; it stays in the payload
+    held = (one for one in findings if one.measured is None or one.measured.found != "refuted")
+    return [(_key(one), _of_finding(one, label, where)) for one in held]
 
 
 def _key(finding: QuotedFinding) -> object:
@@ -159,6 +161,12 @@ def _finding(one: QuotedFinding) -> Iterator[str]:
         yield f"`{one.path}`" + (" says:" if one.quote.strip() else "")
     if one.quote.strip():
         yield fenced(one.quote)
+    if one.measured is not None:
+        yield f"{one.measured.found.capitalize()}: {one_line(one.measured.why)}"
+    test = one.proof.test if one.proof is not None else None
+    if test is not None and one.measured is not None and one.measured.found == "proved":
+        yield f"`{test.path}`, which fails:"
+        yield fenced(test.content)
     if one.confidence == "uncertain":
         yield "Uncertain: what it quotes was not found there, or who found it is not sure."
 

@@ -34,15 +34,23 @@ _LINE: Final = 200
 """Characters of a summary."""
 
 
-def answered_md(report: Report, doubts: tuple[str, ...]) -> str:
-    """Return what a role said, for people and for the steps behind it; *doubts* is what we found of it."""
+def answered_md(report: Report, doubts: tuple[str, ...], proofs: tuple[str, ...] = ()) -> str:
+    """Return what a role said, for people and for the steps behind it.
+
+    Args:
+        report: What it answered.
+        doubts: What we found of it.
+        proofs: What came of the proofs in it.
+    """
     if isinstance(report, Questions):
         return sections(("Questions", block(report.questions))).lstrip()
     if isinstance(report, Unanswerable):
         return sections(("Missing", block(report.missing)), ("Why", block(report.why))).lstrip()
     if not isinstance(report, Answered | Unsure):
         return ""
-    open_ = sections(("Left open", block(report.limitations)), ("Not as it says", bullets(doubts)))
+    open_ = sections(
+        ("Left open", block(report.limitations)), ("Not as it says", bullets(doubts)), ("Proofs", bullets(proofs))
+    )
     return f"{report.output.strip()}\n{open_}"
 
 

@@ -20,15 +20,19 @@ from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.info import DispatchResult
 from pipeline.steps.asking.known_artifacts import known_artifacts, last_answered
+from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord
+from pipeline.steps.asking.reviews import is_settled
 from pipeline.steps.recipe_dispatch import REVIEW, asked, evidence_of, handed, not_counting
+from pipeline.steps.recipe_proofs import work_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pipeline.reports.fields import Report
-    from pipeline.reports.findings import ReviewOutcome
+    from pipeline.reports.findings import Finding, ReviewOutcome
+    from pipeline.reports.proofs import MeasuredProof
     from pipeline.steps.recipe_context import RecipeContext
 
 _LEFT_OUT: Final = frozenset({Signal.MALFORMED, Signal.TIMED_OUT, Signal.VIOLATION, Signal.UNAVAILABLE})
@@ -38,6 +42,7 @@ _LEFT_OUT: Final = frozenset({Signal.MALFORMED, Signal.TIMED_OUT, Signal.VIOLATI
 async def run(ctx: RecipeContext) -> StepEvent:
     """Ask the reviewers of the step, and return what their findings mean."""
     review = _Review(ctx)
+    await review.prove_again()
     answers: dict[Role, DispatchResult | StepEvent] = {}
 
     async def ask(role: Role) -> None:
@@ -54,7 +59,10 @@ async def run(ctx: RecipeContext) -> StepEvent:
     failed = not_counting(check)
     if failed is None and simplify is not None and simplify.signal not in {None, *_LEFT_OUT}:
         failed = not_counting(simplify)
-    return failed or review.event(check, simplify if simplify is not None and simplify.signal is None else None)
+    if failed is not None:
+        return failed
+    report = await review.proved(_report(Role.CHECK, check))
+    return review.event(report, check, simplify if simplify is not None and simplify.signal is None else None)
 
 
 class _Review:
@@ -69,6 +77,25 @@ class _Review:
         self.previous = self._last()
         ledger = self.previous.ledger if self.previous is not None else StageFindings(stage=Stage.STEP)
         self.ledger = ledger if self.number > 1 else ledger.renewed()
+        self.proved_now: Mapping[str, MeasuredProof] = {}
+        """What the proofs of open findings show now: what is settled by that is asked of nobody."""
+
+    @property
+    def open(self) -> tuple[Finding, ...]:
+        """Return the findings that this review has to answer."""
+        return tuple(one for one in self.ledger.open if not is_settled(self.proved_now, one.id))
+
+    async def prove_again(self) -> None:
+        """Run the proofs of open findings once more."""
+        if any(finding.is_proved for finding in self.ledger.open):
+            work = await work_between(self.ctx, self.ctx.base, self.ctx.tree)
+            self.proved_now = {} if isinstance(work, str) else await proved_again(self.ctx, self.ledger, work)
+
+    async def proved(self, report: Report) -> Report:
+        """Return the review with what came of the proofs in it."""
+        if not isinstance(report, CheckReview) or not has_proofs(report):
+            return report
+        return await proved(self.ctx, report, await work_between(self.ctx, self.ctx.base, self.ctx.tree))
 
     @property
     def reviewers(self) -> tuple[Role, ...]:
@@ -83,16 +110,16 @@ class _Review:
             artifacts |= self._for_check()
         accept = self._forgotten if role is Role.CHECK and not self.again else None
         there = {name: paths for name, paths in artifacts.items() if paths}
-        without = frozenset[str]() if self.ledger.open else frozenset({"prior"})
+        without = frozenset[str]() if self.open else frozenset({"prior"})
         known = self._known(role, there)
         return Request(role, REVIEW, self.ctx.tree, artifacts=there, accept=accept, without=without, known=known)
 
-    def event(self, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
-        """Write what the reviews mean down, and return it."""
-        report, advice = _report(Role.CHECK, check), _report(Role.SIMPLIFY, simplify) if simplify is not None else None
+    def event(self, report: Report, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
+        """Write what the reviews mean down, and return it; *report* is what *check* said, with its proofs measured."""
+        advice = _report(Role.SIMPLIFY, simplify) if simplify is not None else None
         if not isinstance(report, CheckReview):
             raise TypeError(f"@check answered a review with {type(report).__name__}")
-        ledger, outcome = apply_review(self.ledger, self.number, report)
+        ledger, outcome = apply_review(self.ledger, self.number, report, again=self.proved_now)
         names = [self.ctx.write(f"{self.folder}/review.md", review_md(self.number, report, outcome, ledger))]
         if isinstance(advice, SimplifyReview):
             ledger = apply_advice(ledger, advice)
@@ -141,8 +168,8 @@ class _Review:
         if notes:
             words = f"{bullets(dict.fromkeys(notes))}\n"
             artifacts["suspicions"] = [self.ctx.path(self.ctx.write(f"{self.folder}/suspicions.md", words))]
-        if self.ledger.open:
-            words = findings_md(self.ledger.open)
+        if self.open or self.ledger.refuted:
+            words = findings_md(self.open, self.ledger.refuted)
             artifacts["open_findings"] = [self.ctx.path(self.ctx.write(f"{self.folder}/open.md", words))]
         return artifacts
 
@@ -155,7 +182,8 @@ class _Review:
         if not isinstance(report, CheckReview) or report.verdict is not Verdict.ACCEPTABLE:
             return None
         answered = {answer.id for answer in report.prior}
-        left = ", ".join(finding.id for finding in self.ledger.blockers if finding.id not in answered)
+        held = {finding.id for finding in self.ledger.blockers} - answered
+        left = ", ".join(finding.id for finding in self.open if finding.id in held)
         told = f"At /prior: the verdict is ACCEPTABLE, and {left} has no answer: resolved, open or withdrawn."
         return Malformed(told, "/prior") if left else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,7 @@ from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import MeasuredTest, TestEvidence
 from pipeline.reports.untrusted_text import fenced, one_line
 from pipeline.routing.vocabulary import Role
-from pipeline.steps.recipe_project import prepared, scope_of
+from pipeline.steps.recipe_project import has_tests, prepared, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,6 +40,9 @@ _SHOWN: Final = 50
 async def begun(ctx: RecipeContext) -> StepEvent:
     """Make ready what measurements need, before any role is asked: later it would look like a role's doing."""
     steps = ctx.run.recipe.steps
+    if ctx.run.info.change is not None and has_tests(ctx):  # a finding on it may bring a proof
+        with suppress(UnmeasurableError):  # without it nothing is proved, and it is said why
+            await prepared(ctx)
     if any(step.writes or step.kind in {Kind.RUN, Kind.TESTS} for step in steps):
         try:
             await prepared(ctx)

@@ -25,7 +25,9 @@ from pipeline.steps.evidence.stubs import symbols_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.measure.measuring import MeasurementContext
     from pipeline.reports.findings import Finding, StageFindings
+    from pipeline.reports.proofs import Proof
     from pipeline.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import NewTask
@@ -62,8 +64,13 @@ def work_of_tests(ctx: Context) -> Work:
     return replace(work, tree=tree, start=None, tests=tests, symbols=symbols_of(ctx.task()))
 
 
-async def proved(ctx: Context, report: _Review, work: Work) -> _Review:
-    """Return the report with what came of each proof in it."""
+def has_proofs(report: CheckReview | SuiteJudgement) -> bool:
+    """Return whether a finding of a report has a proof."""
+    return any(getattr(finding, "proof", None) is not None for finding in report.findings)
+
+
+async def proved(ctx: MeasurementContext, report: _Review, work: Work | str) -> _Review:
+    """Return the report with what came of each proof in it; *work* may be the reason why none can be run."""
     findings: list[ReviewFinding] = []
     run = 0
     for finding in report.findings:
@@ -73,18 +80,25 @@ async def proved(ctx: Context, report: _Review, work: Work) -> _Review:
             continue
         run += 1
         title = one_line(finding.title or finding.problem)[:_TITLE]
-        measured = (
-            await measure_proof(ctx, proof, work, title)
-            if run <= MOST
-            else MeasuredProof(found="unproved", why=f"only the first {MOST} proofs of a review are run")
-        )
+        measured = await measured_once(ctx, proof, work, title, run)
         ctx.say(f"    {measured.found}: {title}: {one_line(measured.why)}")
         fields: dict[str, Any] = {name: getattr(finding, name) for name in type(finding).model_fields}
         findings.append(MeasuredFinding(**fields, measured=measured))
     return report.model_copy(update={"findings": tuple(findings)})
 
 
-async def proved_again(ctx: Context, ledger: StageFindings, work: Work) -> Mapping[str, MeasuredProof]:
+async def measured_once(
+    ctx: MeasurementContext, proof: Proof, work: Work | str, title: str, number: int
+) -> MeasuredProof:
+    """Return what one of several proofs shows, the *number*-th of them."""
+    if isinstance(work, str):
+        return MeasuredProof(found="unproved", why=work)
+    if number > MOST:
+        return MeasuredProof(found="unproved", why=f"only the first {MOST} proofs are run")
+    return await measure_proof(ctx, proof, work, title)
+
+
+async def proved_again(ctx: MeasurementContext, ledger: StageFindings, work: Work) -> Mapping[str, MeasuredProof]:
     """Return what the proofs of open findings show now, by id: that one is settled is measured, not asked."""
     held = [finding for finding in ledger.open if finding.is_proved and finding.proof is not None]
     return {one.id: await measure_proof(ctx, one.proof, work, one.headline) for one in held if one.proof is not None}

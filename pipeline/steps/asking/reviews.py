@@ -77,8 +77,7 @@ class Review:
     @property
     def open(self) -> tuple[Finding, ...]:
         """Return the findings that this review has to answer."""
-        settled = {id_ for id_, measured in self.again.items() if measured.found == "refuted"}
-        return tuple(finding for finding in self.ledger.open if finding.id not in settled)
+        return tuple(finding for finding in self.ledger.open if not is_settled(self.again, finding.id))
 
     def open_findings(self) -> tuple[Path, ...]:
         """Return the artifact with the findings that this review must answer, if there are any."""
@@ -179,6 +178,11 @@ class Review:
             written.append(self.ctx.write(f"{name}-simplify.md", advice_md(self.number, simplify, reviewed.ledger)))
         self.ctx.write_json(f"{name}.json", record.model_dump(mode="json", by_alias=True))
         return tuple(written)
+
+
+def is_settled(again: Mapping[str, MeasuredProof], finding: str) -> bool:
+    """Return whether what proved a finding does not show it any more."""
+    return finding in again and again[finding].found == "refuted"
 
 
 def remarks(ctx: Context, *steps: Step) -> dict[str, list[Path]]:

@@ -63,6 +63,7 @@ def write_summary(
         ("What Agents Said", bullets(work_notes(ctx))),
         ("Told to the Final Review", bullets(suspicions_told(ctx))),
         ("Reviews", bullets(_reviews(ctx))),
+        ("Proofs", bullets(_proofs(ctx))),
         ("Blockers on Record", bullets(_blockers(ctx))),
         ("Filed Follow-ups", bullets(follow_ups)),
         ("Advisory Notes (not filed)", bullets(_advisory(ctx))),
@@ -116,7 +117,8 @@ def _evidence(ctx: Context) -> str:
         if evidence is None or evidence.ledger is None:
             continue
         green = evidence.green
-        lines = ledger_lines(evidence.ledger)
+        lines = [f"proved by {evidence.proved_by}: its tests are that finding's"] if evidence.proved_by else []
+        lines += ledger_lines(evidence.ledger)
         if evidence.noticing is not None and not evidence.ledger.red:
             lines += noticed_lines(evidence.noticing)
         lines.append(
@@ -164,6 +166,16 @@ def _blockers(ctx: Context) -> list[str]:
     on_record = set(ctx.state.open_blockers)
     ledgers = [record.ledger for record in all_last_reviews(ctx).values()]
     return [f"{f.id} [{f.severity}] {f.headline}" for led in ledgers for f in led.open if f.id in on_record]
+
+
+def _proofs(ctx: Context) -> list[str]:
+    """Return what came of the proofs that @check gave, each with what became of its finding."""
+    findings = [one for record in all_last_reviews(ctx).values() for one in record.ledger.findings]
+    measured = [(one, one.measured) for one in findings if one.measured is not None]
+    return [
+        f"{one.id} [{one.severity}] {one_line(one.headline)}, {one.status.value}: {of.found}: {one_line(of.why)}"
+        for one, of in measured
+    ]
 
 
 def _advisory(ctx: Context) -> list[str]:
