@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path  # noqa: TC003  (typer reads it)
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +24,6 @@ from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from pipeline.git import Repository
     from pipeline.service.answers import AnsweredDocument
@@ -128,6 +128,10 @@ def reject(
             autocompletion=completion.gate_targets,
         ),
     ] = None,
+    proof: Annotated[
+        Path | None,
+        typer.Option("--proof", metavar="FILE", help="A test that fails over the result: it is the fix task."),
+    ] = None,
     gate: GateMeant = None,
     step: StepMeant = None,
     seen: Seen = None,
@@ -143,20 +147,24 @@ def reject(
 
       redfirst reject GAL-39 --feedback "keep the old signature" --to plan
 
+      redfirst reject --feedback "blank names pass" --proof ../test_blank.py
+
       redfirst reject run-triage --step ok --feedback "one is a duplicate"
     """
     from pipeline.service import answers  # noqa: PLC0415
+    from pipeline.service.given_proof import given_in  # noqa: PLC0415
 
     here = repository_here()
+    given = given_in(proof, here.worktree) if proof is not None else None
     by = answers.answerer(here)
     _answer(
         "reject",
         here,
         name,
         going_on(agent, values),
-        lambda ctx: answers.reject_issue(ctx, by, feedback, to, gate, seen),
+        lambda ctx: answers.reject_issue(ctx, by, feedback, to, gate, seen, given),
         lambda ctx: answers.reject_step(ctx, by, feedback, step, seen),
-        foreign=({"--step": step}, {"--gate": gate, "--to": to}),
+        foreign=({"--step": step}, {"--gate": gate, "--to": to, "--proof": proof}),
         as_document=as_document,
         no_drive=no_drive,
     )

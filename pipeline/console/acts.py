@@ -191,6 +191,7 @@ class Acts(Issues):
             to=fields.get("to") or None,
             at=fields.get("gate"),
             seen=seen_of(fields),
+            proof=_proof_of(fields),
         )
         return self._driven(folder, done)
 
@@ -245,6 +246,12 @@ def seen_of(fields: Fields) -> str:
     if not seen:
         raise UserError("The form does not say what was seen. Load the page again.", Reason.STALE)
     return seen
+
+
+def _proof_of(fields: Fields) -> tuple[str, str] | None:
+    """Return the path and the text of a test that somebody gives with a rejection; a browser ends lines as forms do."""
+    text = fields.get("proof", "").replace("\r\n", "\n")
+    return (fields.get("proof_path", "").strip() or "test_proof.py", text) if text.strip() else None
 
 
 def _require_state(folder: Path, fields: Fields) -> None:

@@ -18,6 +18,7 @@ from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.languages import modules
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import edited
+from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.probes.changed_lines import changed_lines
 from pipeline.policy.control_files import is_control
@@ -79,14 +80,21 @@ def with_test(ctx: MeasurementContext, test: ProvingTest, tree: str) -> str:
 
 
 async def _of_test(ctx: MeasurementContext, test: ProvingTest, work: Work, title: str) -> MeasuredProof:
-    refused = _refused_test(ctx, test, work)
+    refused = refusal_of_test(ctx, test, work)
     if refused is not None:
         return _unproved(refused)
     tree = with_test(ctx, test, work.tree)
     mine = Selection(files=frozenset({test.path}))
     try:
-        first = await measure(ctx, tree, mine, what=f"the proof of {title!r} over the result, it must fail")
-        traced = await measure(ctx, tree, mine, trace=True, what=f"the proof of {title!r} again, traced")
+        whole = kept_runs.whole_run(ctx.checkout.root, tree)  # of a proof that is in the result by now
+        own = [record for record in whole.records.values() if record.path == test.path] if whole is not None else []
+        if whole is not None and own and all(map(passed, own)):
+            first = traced = whole
+        else:
+            first = await measure(
+                ctx, tree, mine, what=f"the proof of {title!r} over the result, it fails if that holds"
+            )
+            traced = await measure(ctx, tree, mine, trace=True, what=f"the proof of {title!r} again, traced")
     except UnmeasurableError as error:
         return _unproved(f"it could not be run: {error}")
     facts = _judged(ctx, test, work, tree, first, traced)
@@ -96,6 +104,9 @@ async def _of_test(ctx: MeasurementContext, test: ProvingTest, work: Work, title
     ledger, command = facts.ledger, tuple(first.command)
     illegal = [one for one in facts.illegal if one.cls is not None and one.cls not in PASSED]
     red = tuple(sorted(ledger.red))
+    written = sorted({*first.touched, *traced.touched} & {entry.path for entry in ctx.repository.entries(tree)})
+    if written:  # GREEN would not count with it, and what it shows may be its own doing
+        return _unproved(f"it writes files of the project while it runs: {', '.join(written[:_TOLD])}", command)
     if facts.env_broken or illegal:
         said = facts.env_broken or "; ".join(one.message for one in illegal[:_TOLD])
         return _unproved(f"it fails for a reason that shows nothing: {said}", command)
@@ -115,7 +126,7 @@ async def _of_test(ctx: MeasurementContext, test: ProvingTest, work: Work, title
     )
 
 
-def _refused_test(ctx: MeasurementContext, test: ProvingTest, work: Work) -> str | None:
+def refusal_of_test(ctx: MeasurementContext, test: ProvingTest, work: Work) -> str | None:
     """Return why @test might not write this file either; None if it might."""
     path = test.path
     too_long = _too_long(test.content)

@@ -31,6 +31,7 @@ TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
 
 
 REFUTED = "# Refuted"
+SETTLED = "# Settled: Its Proof Shows It No More"
 _REFUTED = (
     "What was given as a proof of these was measured, and shows that they are not so. They are settled: no answer is "
     "asked for, and only another proof brings one back."
@@ -109,13 +110,20 @@ def advice_md(review_number: int, report: SimplifyReview, ledger: StageFindings)
     )
 
 
-def findings_md(findings: Iterable[Finding], refuted: Iterable[Finding] = ()) -> str:
-    """Return the document of findings that a redraft or a re-review gets; *refuted* ones ask for nothing."""
+def findings_md(findings: Iterable[Finding], refuted: Iterable[Finding] = (), settled: Iterable[Finding] = ()) -> str:
+    """Return the document of findings that a redraft or a re-review gets.
+
+    Args:
+        findings: Those that are open.
+        refuted: Those of which a measurement has shown that they are not so.
+        settled: Those whose proof shows nothing any more.
+    """
     parts = [
         ("# Open findings", [finding_md(finding) for finding in findings]),
         (f"{REFUTED}\n\n{_REFUTED}", [finding_md(finding) for finding in refuted]),
     ]
-    return "\n\n".join("\n\n".join((head, *texts)) for head, texts in parts if texts) + "\n"
+    parts.append((SETTLED, [bullets(f"{one.id} {one.headline}" for one in settled)]))
+    return "\n\n".join("\n\n".join((head, *texts)) for head, texts in parts if any(texts)) + "\n"
 
 
 def finding_md(finding: Finding) -> str:

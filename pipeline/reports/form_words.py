@@ -31,7 +31,7 @@ SENTENCES: Final[dict[str, str]] = {
     "ReviewFinding.concern": "What it is about; the final review sends it there.",
     "ReviewFinding.confidence": "How sure you are.",
     "ReviewFinding.edit": "The exact replacement, where only looks change.",
-    "WorkFinding.proof": "What shows that it is true, if you have it; redfirst runs it. Fill in one of the two.",
+    "WorkFinding.proof": "What shows that it is true, if you have it: it is run. Fill in one of the two.",
     "Proof.test": "A new test file that fails over the work, because the finding is true.",
     "Proof.edit": "A wrong change of the work that all tests accept.",
     "ProvingTest.path": "The new file, among the tests.",

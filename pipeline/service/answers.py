@@ -101,6 +101,7 @@ def reject(
     to: str | None = None,
     at: str | None = None,
     seen: str | None = None,
+    proof: tuple[str, str] | None = None,
     say: Say = lambda _: None,
 ) -> AnsweredDocument:
     """Send a run back from its gate, and leave it queued (see `approve`).
@@ -112,7 +113,7 @@ def reject(
         repository,
         folder,
         say,
-        lambda ctx: reject_issue(ctx, by, feedback, to, at, seen),
+        lambda ctx: reject_issue(ctx, by, feedback, to, at, seen, proof),
         lambda ctx: reject_step(ctx, by, feedback, at, seen),
     )
 
@@ -168,14 +169,22 @@ def approve_step(
     recipe_gates.approve(ctx, by, step, given, lambda gate: require_seen(ctx.repository, ctx.run, gate, seen))
 
 
-def reject_issue(ctx: Context, by: Answerer, feedback: str, to: str | None, at: str | None, seen: str | None) -> None:
+def reject_issue(
+    ctx: Context,
+    by: Answerer,
+    feedback: str,
+    to: str | None,
+    at: str | None,
+    seen: str | None,
+    proof: tuple[str, str] | None = None,
+) -> None:
     """Send an issue's run back, under its lease: what cannot be shown can be rejected."""
 
     def look() -> None:
         if seen is not None:
             require_seen(ctx.repository, ctx.run, at, seen)
 
-    gates.reject(ctx, by, feedback, to, at, look)
+    gates.reject(ctx, by, feedback, to, at, look, proof)
 
 
 def reject_step(ctx: RecipeContext, by: Answerer, feedback: str, step: str | None, seen: str | None) -> None:

@@ -31,10 +31,12 @@ from pipeline.runs.store import give_back
 from pipeline.service import in_the_way
 from pipeline.service.composition import put_away
 from pipeline.service.gate_edits import check_edits, refuse_removal
+from pipeline.service.given_proof import placed
 from pipeline.service.orchestrator import undo_edits
 from pipeline.service.ports import build_context, place_of_run
 from pipeline.service.removal import what_stays
 from pipeline.steps import failure
+from pipeline.steps.asking.proofs import PROOF
 from pipeline.steps.asking.task_drafts import in_order
 from pipeline.steps.publication.commits import planned
 
@@ -145,13 +147,19 @@ def _require_unchanged(ctx: Context, contents: Mapping[str, bytes]) -> None:
 
 
 def reject(
-    ctx: Context, by: Answerer, feedback: str, to: str | None, at: str | None, look: Callable[[], object]
+    ctx: Context,
+    by: Answerer,
+    feedback: str,
+    to: str | None,
+    at: str | None,
+    look: Callable[[], object],
+    proof: tuple[str, str] | None = None,
 ) -> None:
-    """Send the run back from its gate.
+    """Send the run back from its gate; *proof* is the path and the text of a test that fails over the result.
 
     Raises:
-        UserError: no gate is open, it is not the one that is meant (*at*), the feedback is empty, or this gate cannot
-            send a run there.
+        UserError: no gate is open, it is not the one that is meant (*at*), the feedback is empty, this gate cannot
+            send a run there, or the proof is no test that could be added.
     """
     gate = require_gate(ctx.run, at)
     ways = WAYS_BACK[gate]
@@ -160,11 +168,17 @@ def reject(
     where = to or ways[0]
     if where not in ways:
         raise UserError(f"From gate {gate} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
+    if proof is not None and where != "fix":
+        raise UserError("A proof goes along with --to fix only: it becomes the fix task.", Reason.USAGE)
+    test = placed(ctx, proof) if proof is not None else None
     look()
     ctx.go_on()
     number = len(ctx.run.journal.of(GateAnswered)) + 1
     name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
-    event = Event(signal=_SIGNALS[where], note=feedback.strip().splitlines()[0], evidence=(name,))
+    names = [name]
+    if test is not None:
+        names.append(ctx.write_json(f"feedback-{number}-{PROOF}", test.model_dump(mode="json")))
+    event = Event(signal=_SIGNALS[where], note=feedback.strip().splitlines()[0], evidence=tuple(names))
     ctx.run.answer_gate(f"rejected to {where}", event, by=by)
 
 

@@ -168,8 +168,9 @@ class _Review:
         if notes:
             words = f"{bullets(dict.fromkeys(notes))}\n"
             artifacts["suspicions"] = [self.ctx.path(self.ctx.write(f"{self.folder}/suspicions.md", words))]
-        if self.open or self.ledger.refuted:
-            words = findings_md(self.open, self.ledger.refuted)
+        settled = [finding for finding in self.ledger.open if is_settled(self.proved_now, finding.id)]
+        if self.open or self.ledger.refuted or settled:
+            words = findings_md(self.open, self.ledger.refuted, settled)
             artifacts["open_findings"] = [self.ctx.path(self.ctx.write(f"{self.folder}/open.md", words))]
         return artifacts
 

@@ -19,7 +19,7 @@ from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, as_given, draft_artifacts, hygiene_evidence, planned
-from pipeline.steps.asking.proofs import tasks_of_proofs
+from pipeline.steps.asking.proofs import said_by_person, tasks_of_proofs
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.asking.task_drafts import (
     CUT,
@@ -50,8 +50,10 @@ async def run(ctx: Context) -> Event:
         return _taken(ctx, Signal.NOT_ASKED, accepted(tasks_of_plan(ctx, planned(ctx))), "drafted with the plan")
     if ctx.state.may_take_the_plans_task and (tasks := accepted(tasks_of_plan(ctx, planned(ctx)))):
         return _taken(ctx, Signal.ONE_TASK, tasks, "reviewed with the plan")
-    proofs, proved = tasks_of_proofs(ctx)
-    if proofs and ctx.lane.after is Signal.PROVED:
+    person = await said_by_person(ctx)
+    proofs, proved = tasks_of_proofs(ctx, person)
+    is_all = ctx.lane.after is Signal.PROVED or (person is not None and proved and proved[0].proof == person.id)
+    if proofs and is_all:
         return _taken(
             ctx, Signal.PROVED, proofs, "proved by its test" if len(proofs) == 1 else "proved by tests", proved
         )
@@ -62,6 +64,8 @@ async def run(ctx: Context) -> Event:
     artifacts = draft_artifacts(ctx)
     artifacts["plan"] = [ctx.path("plan.md")]
     artifacts["baseline"] = [ctx.path("evidence/baseline.md")]
+    if person is not None:
+        artifacts["feedback"] = [*artifacts.get("feedback", []), ctx.path(f"reviews/{person.id}.md")]
     artifacts |= remarks(ctx, Step.REVIEW_PLAN)
     came_back = _came_back(ctx)
     if came_back:

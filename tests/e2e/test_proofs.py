@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.lanes import Played, play
+from e2e.lanes import Played, go_on, play
 from kit import GREET_DONE, MAKE, TESTS, UNTIL_TESTS, make_project
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_a_blank_name_is_refused():
 def test_others_are_greeted():
     assert greet("Bob") == "Hello, Bob!"
 """
-STRIPPED = GREET_DONE.replace("if not name:", "if not name.strip():")
+STRIPPED = GREET_DONE.replace("if not name:", 'if not (name or "").strip():')
 PROOF = {"test": {"path": "tests/test_blank.py", "content": BLANK}}
 
 
@@ -143,7 +143,9 @@ def test_what_is_refuted_holds_nothing_up_and_what_is_unproved_is_drafted_beside
     assert "names nobody" in told
     assert "blank name" not in told, "its task is there already"
     review = played.asked("final-review", 2)
-    open_, _, refuted = review.text("open_findings").partition("# Refuted")
+    told, _, settled = review.text("open_findings").partition("# Settled")
+    open_, _, refuted = told.partition("# Refuted")
+    assert "final-1-02 A blank name is greeted" in settled
     assert "The message names nobody" in open_
     assert "blank name" not in open_, "its proof passes by now"
     assert "The empty name is greeted" in refuted
@@ -153,3 +155,62 @@ def test_what_is_refuted_holds_nothing_up_and_what_is_unproved_is_drafted_beside
         if one["id"] == "final-1-01"
     ]
     assert after["status"] == "refuted", "an answer does not bring it back"
+
+
+ONLY_EMPTY = GREET_DONE.replace("if not name:", 'if name == "":')
+DISPUTED: Entry = {**TESTS, "report": {**TESTS["report"], "escalate_to_check": True, "escalation_reason": "enough?"}}
+BOTH = TESTS["files"]["tests/test_greet.py"].replace(
+    'greet("")\n', 'greet("")\n    with pytest.raises(ValueError):\n        greet(None)\n'
+)
+
+
+def test_an_edit_that_the_tests_of_a_task_accept_sends_them_back_and_a_person_proves_what_is_wrong(
+    tmp_path: Path,
+) -> None:
+    edit = {
+        "path": "greet.py",
+        "old": "def greet(name):\n",
+        "new": 'def greet(name):\n    if name == "":\n        raise ValueError\n',
+    }
+    judged = {
+        "when": {"kind": "judge", "question": "tests"},
+        "report": {"verdict": "ACCEPTABLE", "findings": [finding("None passes", concern="test", proof={"edit": edit})]},
+    }
+    again = {**TESTS, "files": {"tests/test_greet.py": BOTH}}
+    script = without_simplify(
+        [*UNTIL_TESTS, DISPUTED, judged, again, MAKE, result("ACCEPTABLE"), FIXED, result("ACCEPTABLE")]
+    )
+    project = make_project(tmp_path)
+    played = play(project, script, "--approve", "commit", extra=FAST)
+    assert played.document["reason"] == "approval", (played.document.get("note"), played.rows)
+    assert [row for row in played.rows if "tests/" in row] == [
+        "write-tests/DISPUTED",
+        "check-tests/NEEDS_WORK",
+        "write-tests/RED",
+    ]
+    told = played.asked("write-tests", 2).text("findings")
+    assert "[HIGH] None passes" in told
+    assert "proved: all 2 tests pass over the edit of greet.py" in told
+
+    file = project.home / "test_blank.py"
+    file.write_text(BLANK, encoding="utf-8")
+    feedback = ("--feedback", "A blank name is greeted.", "--proof", str(file))
+    refused = go_on(played, "reject", *feedback, "--to", "split").document
+    assert "--to fix only" in refused["error"]["message"]
+    (project.root / "tests/conftest.py").write_text("", encoding="utf-8")
+    refused = go_on(played, "reject", *feedback[:3], str(project.root / "tests/conftest.py")).document
+    assert "controls tests" in refused["error"]["message"]
+    (project.root / "tests/conftest.py").unlink()
+    fixed = go_on(played, "reject", *feedback)
+    assert fixed.rows[-5:] == [
+        "gate/REJECTED_TO_FIX",
+        "split/PROVED",
+        "write-tests/RED",
+        "implement/GREEN",
+        "final-review/ACCEPTABLE",
+    ], (fixed.document.get("note"), fixed.rows)
+    assert json.loads(fixed.artifact("evidence/task-fix-1.json"))["proved_by"] == "person-1"
+    shown = project.redfirst("show", "run-GAL-1", "-v").stdout
+    assert "tests: the proof of person-1" in shown
+    published = go_on(fixed, "approve").document
+    assert published["outcome"] == "completed"

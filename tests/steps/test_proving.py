@@ -8,6 +8,7 @@ import anyio
 import pytest
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
+from pipeline.config.model import Config
 from pipeline.measure.proofs import MOST_CHARACTERS, Work, measure_proof
 from pipeline.reports.proofs import Edit, Proof, ProvingTest
 from pipeline.steps.asking.grants import scope_without_task
@@ -44,12 +45,25 @@ HEAD = "from shop import price\n\n\n"
 NOTICED = "def test_high():\n    assert price(1, 'high') == 22\n"
 
 
+WRITES = """from pathlib import Path
+
+import shop
+
+
+def test_x():
+    source = Path(shop.__file__)
+    source.write_text(source.read_text().replace("total +", "total -"))
+    assert shop.price(1, "low") == 7
+"""
+QUICK = Config.model_validate({"toolchains": {"pytest": {"test_timeout_s": 3}}})
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[VerificationContext, Work]]:
     """Yield a project whose last commit brought `price`, and that commit as work."""
     files = {"pyproject.toml": PYPROJECT, "shop.py": SHOP, "tests/conftest.py": "", "tests/test_old.py": ""}
     project = repository(tmp_path_factory.mktemp("proofs"), files, {"shop.py": PRICED, "tests/test_shop.py": TESTS})
-    with without_run(project) as context:
+    with without_run(project, config=QUICK) as context:
         found = seen(context)
         scope = scope_without_task(found, [*files], context.toolchain.sources)
         start, tree = tree_of(context, "HEAD~1"), tree_of(context, "HEAD")
@@ -92,8 +106,10 @@ def test_a_test_that_fails_over_the_work_proves_and_one_that_passes_refutes(lab:
         (f"{HEAD}import pytest\n\n\n@pytest.mark.skip\ndef test_x():\n    assert price(1, 'low') == 7\n", "skip"),
         (f"{HEAD}import os\n\n\ndef test_x():\n    price(1, 'low')\n    os._exit(3)\n", "ends the whole test process"),
         (f"{HEAD}x = {'1' * MOST_CHARACTERS}\n", "more than"),
+        (WRITES, "writes files of the project while it runs: shop.py"),
+        (f"{HEAD}def test_x():\n    while price(1, 'low'):\n        pass\n", "does not end in time"),
     ],
-    ids=["broken", "no code", "unknown name", "no module", "no test", "skipped", "crash", "long"],
+    ids=["broken", "no code", "unknown name", "no module", "no test", "skipped", "crash", "long", "writes", "hangs"],
 )
 def test_a_test_that_shows_neither_is_unproved_and_it_is_said_why(lab: Lab, content: str, why: str) -> None:
     found = shown(lab, "tests/test_x.py", content)

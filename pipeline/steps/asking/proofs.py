@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.measure.proofs import Work, measure_proof
 from pipeline.policy.scope import Action
+from pipeline.reports.artifacts import finding_md
 from pipeline.reports.drafts import SplitReport, SplitTask
-from pipeline.reports.fields import Concern, FileChange
-from pipeline.reports.findings import MeasuredFinding
-from pipeline.reports.proofs import MeasuredProof, ProvingTest
+from pipeline.reports.fields import Concern, FileChange, Severity
+from pipeline.reports.findings import Finding, MeasuredFinding
+from pipeline.reports.proofs import MeasuredProof, Proof, ProvingTest
 from pipeline.reports.tasks import tasks_from_split
 from pipeline.reports.untrusted_text import one_line
 from pipeline.reports.work import NamedTest, ReadyTests, ShownCriterion
 from pipeline.routing.matrix import MAX_FIX_TASKS
-from pipeline.routing.vocabulary import Step
+from pipeline.routing.vocabulary import Loop, Step
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.reviews import last_review
 from pipeline.steps.asking.task_drafts import accepted, lint_each, new_tasks, next_ids
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.reports.findings import Finding, StageFindings
-    from pipeline.reports.proofs import Proof
+    from pipeline.reports.findings import StageFindings
     from pipeline.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import NewTask
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _Review = TypeVar("_Review", bound="CheckReview | SuiteJudgement")
 MOST: Final = 10
 """The proofs of one review that are run; @check is asked for ten findings at most."""
+PROOF: Final = "proof.json"
+"""The end of the name under which the test lies that a person gave with their feedback."""
+_PERSON: Final = "person-"
 _TITLE: Final = 80
 _NAMED: Final = 300
 """Characters of the longest test that a report names; that a longer one is RED is measured all the same."""
@@ -141,13 +144,38 @@ def _text(task: Task) -> str:
     return task.body
 
 
-def tasks_of_proofs(ctx: Context) -> tuple[tuple[Task, ...], tuple[NewTask, ...]]:
-    """Return the fix tasks that the last final review has proved, and that have not begun, as routing knows them too.
+async def said_by_person(ctx: Context) -> Finding | None:
+    """Return what a person said who rejected the result with a proof, with what came of it; None where nobody did."""
+    names = [name for name in ctx.handover() if name.endswith(f"-{PROOF}")] if ctx.lane.via is Loop.HUMAN else []
+    if not names:
+        return None
+    stem = names[0].removesuffix(f"-{PROOF}")
+    test = ProvingTest.model_validate_json(ctx.read(names[0]))
+    text = ctx.read(f"{stem}.md").partition("\n")[2].strip()
+    title = one_line(text.partition("\n")[0])[:_TITLE]
+    measured = await measure_proof(ctx, Proof(test=test), work_of(ctx), title)
+    ctx.say(f"    {measured.found}: {title}: {one_line(measured.why)}")
+    finding = Finding(
+        id=f"{_PERSON}{stem.rpartition('-')[2]}",
+        severity=Severity.HIGH,
+        title=title,
+        problem=text,
+        concern=Concern.PRODUCTION,
+        proof=Proof(test=test),
+        measured=measured,
+    )
+    ctx.write_json(f"reviews/{finding.id}.json", finding.model_dump(mode="json"))
+    ctx.write(f"reviews/{finding.id}.md", f"# Its proof\n\n{finding_md(finding)}\n")
+    return finding
 
-    More than a split may have wait for the next review, which runs their proofs again.
+
+def tasks_of_proofs(ctx: Context, person: Finding | None = None) -> tuple[tuple[Task, ...], tuple[NewTask, ...]]:
+    """Return the fix tasks that *person* and the last final review have proved, and that have not begun.
+
+    As routing knows them, too. More than a split may have wait for the next review, which runs their proofs again.
     """
     found: list[tuple[Task, Finding]] = []
-    for finding in _direct(ctx)[:MAX_FIX_TASKS]:
+    for finding in [*([person] if person is not None else []), *_direct(ctx)][:MAX_FIX_TASKS]:
         (id_,) = next_ids(ctx, 1, after=len(found))
         task = task_of(ctx, finding, id_)
         if task is not None:
@@ -171,6 +199,9 @@ def _direct(ctx: Context) -> list[Finding]:
 def proof_of_task(ctx: Context) -> tuple[Finding, ProvingTest] | None:
     """Return the finding whose proof the current task's tests are, with that proof; None where there is none."""
     review, name = last_review(ctx, Step.FINAL_REVIEW), ctx.state.task.spec.proof
+    if name is not None and name.startswith(_PERSON):
+        said = Finding.model_validate_json(ctx.read(f"reviews/{name}.json"))
+        return (said, said.proof.test) if said.proof is not None and said.proof.test is not None else None
     for finding in review.ledger.findings if review is not None and name is not None else ():
         if finding.id == name and finding.proof is not None and finding.proof.test is not None:
             return finding, finding.proof.test

@@ -81,10 +81,11 @@ class Review:
 
     def open_findings(self) -> tuple[Path, ...]:
         """Return the artifact with the findings that this review must answer, if there are any."""
-        if not self.open and not self.ledger.refuted:
+        settled = [finding for finding in self.ledger.open if is_settled(self.again, finding.id)]
+        if not (self.open or self.ledger.refuted or settled):
             return ()
         name = f"reviews/{self.stage}-{self.ordinal}-open.md"
-        self.ctx.write(name, findings_md(self.open, self.ledger.refuted))
+        self.ctx.write(name, findings_md(self.open, self.ledger.refuted, settled))
         return (self.ctx.path(name),)
 
     def changes(self, now: str) -> dict[str, list[Path]]:
