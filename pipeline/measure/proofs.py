@@ -104,8 +104,8 @@ async def _of_test(ctx: MeasurementContext, test: ProvingTest, work: Work, title
     ledger, command = facts.ledger, tuple(first.command)
     illegal = [one for one in facts.illegal if one.cls is not None and one.cls not in PASSED]
     red = tuple(sorted(ledger.red))
-    written = sorted({*first.touched, *traced.touched} & {entry.path for entry in ctx.repository.entries(tree)})
-    if written:  # GREEN would not count with it, and what it shows may be its own doing
+    written = _written(ctx, work, tree, {*first.touched, *traced.touched})
+    if red and written:  # GREEN would not count with it, and what it shows may be its own doing
         return _unproved(f"it writes files of the project while it runs: {', '.join(written[:_TOLD])}", command)
     if facts.env_broken or illegal:
         said = facts.env_broken or "; ".join(one.message for one in illegal[:_TOLD])
@@ -171,6 +171,13 @@ def _judged(
         names=modules,
     )
     return judge_red(before, after, first, context, task="proof", tree=tree)
+
+
+def _written(ctx: MeasurementContext, work: Work, tree: str, touched: set[str]) -> list[str]:
+    """Return the sources and tests that were written while a test ran; what builds write (a lock) is none."""
+    there = touched & {entry.path for entry in ctx.repository.entries(tree)}
+    sources = tuple(ctx.toolchain.sources)
+    return sorted(path for path in there if path.endswith(sources) or work.layout.is_test_side(path))
 
 
 def _reached(traced: Observation, red: Collection[str], layout: Layout) -> tuple[str, ...]:

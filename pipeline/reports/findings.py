@@ -266,10 +266,10 @@ def _answered(
             continue
         findings[answer.id] = known.model_copy(update={"status": Status(answer.status), "note": answer.note})
     for id_, measured in again.items():
-        update: dict[str, object] = {"measured": measured}
-        if measured.found == "refuted" and findings[id_].status is Status.OPEN:
-            update |= {"status": Status.RESOLVED, "note": f"measured: {measured.why}"}
-        findings[id_] = findings[id_].model_copy(update=update)
+        if measured.found != "proved" and findings[id_].status is Status.OPEN:
+            status = Status.RESOLVED if measured.found == "refuted" else Status.OPEN
+            update = {"status": status, "note": f"its proof, run again: {measured.why}"}
+            findings[id_] = findings[id_].model_copy(update=update)
     return findings
 
 
@@ -277,7 +277,10 @@ def _record(
     findings: dict[str, Finding], raised: ReviewFinding, ledger: StageFindings, notes: list[str], *, needs_proof: bool
 ) -> None:
     concern = _concern(raised, ledger.stage)
-    severity = capped(raised, needs_proof=needs_proof and concern is Concern.PRODUCTION)
+    # what we have measured ourselves is no WorkFinding, and needs no proof
+    severity = capped(
+        raised, needs_proof=needs_proof and concern is Concern.PRODUCTION and isinstance(raised, WorkFinding)
+    )
     if severity is not raised.severity:
         without = "a proof that holds" if needs_proof and raised.evidence.strip() else "evidence"
         why = ", and is proved" if _outranks(severity) else f" without {without}"

@@ -214,3 +214,34 @@ def test_an_edit_that_the_tests_of_a_task_accept_sends_them_back_and_a_person_pr
     assert "tests: the proof of person-1" in shown
     published = go_on(fixed, "approve").document
     assert published["outcome"] == "completed"
+
+
+@pytest.mark.broad
+def test_a_proof_that_passes_since_another_fix_is_done_and_asks_nobody(tmp_path: Path) -> None:
+    """And who doubts a proof is heard: its test is @test's from then on."""
+    tab = {"test": {"path": "tests/test_tab.py", "content": BLANK.replace('greet("  ")', 'greet("\\t")')}}
+    both = result("NEEDS WORK", finding(proof=PROOF), finding("A tab is greeted", proof=tab))
+    doubt = {
+        **FIXED,
+        "files": {},
+        "report": {"result": "INCOMPLETE", "blocking_issue": "why?", "escalate": "test_design"},
+    }
+    diagnosis = {"when": {"kind": "judge", "question": "diagnose"}, "report": {"diagnosis": "test_design"}}
+    again: Entry = {
+        "when": {"kind": "write-tests", "task": "fix-1"},
+        "files": {"tests/test_blank.py": BLANK.replace("Bob", "Eve")},
+        "report": {"verdict": "TESTS_READY", "tests": [{"id": "test_others_are_greeted", "expected": "GUARD"}]},
+    }
+    played = reviewed(tmp_path, both, doubt, diagnosis, again, FIXED, result("ACCEPTABLE"))
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert played.rows_of("fix-1")[:5] == [
+        "write-tests/RED",
+        "implement/TEST_DESIGN",
+        "diagnose/TEST_DESIGN",
+        "write-tests/RED",
+        "implement/GREEN",
+    ]
+    assert played.rows_of("fix-2") == ["write-tests/PROOF_PASSES"]
+    assert json.loads(played.artifact("evidence/task-fix-1.json"))["proved_by"] is None, "it is another test by now"
+    settled = json.loads(played.artifact("reviews/final-2.json"))["ledger"]["findings"]
+    assert [one["status"] for one in settled] == ["resolved", "resolved"]

@@ -10,7 +10,7 @@ from pipeline.reports.fields import Concern, Severity, Verdict
 from pipeline.reports.findings import Finding, MeasuredFinding, Stage, StageFindings, Status, apply_review
 from pipeline.reports.parse import parse_report
 from pipeline.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
-from pipeline.reports.reviews import CheckReview, PriorAnswer
+from pipeline.reports.reviews import CheckReview, PriorAnswer, ReviewFinding
 from pipeline.routing.vocabulary import Role, Signal
 
 TEST = Proof(test=ProvingTest(path="tests/test_x.py", content="x"))
@@ -54,6 +54,10 @@ def test_where_proofs_are_required_words_are_no_evidence_of_a_finding_on_code() 
     assert [one.severity for one in once(code, tests).findings] == [Severity.HIGH, Severity.HIGH]
     assert [one.severity for one in once(code, tests, needs_proof=True).findings] == [Severity.MEDIUM, Severity.HIGH]
     assert once(raised("proved"), needs_proof=True).findings[0].severity is Severity.HIGH
+    ours = ReviewFinding(title="check fails: lint", concern=Concern.PRODUCTION, **told)
+    report = CheckReview(verdict=Verdict.NEEDS_WORK, findings=(ours,))
+    ledger, _ = apply_review(StageFindings(stage=Stage.FINAL), 1, report, needs_proof=True)
+    assert ledger.findings[0].severity is Severity.HIGH, "what the harness has measured is proved enough"
 
 
 @pytest.mark.parametrize(

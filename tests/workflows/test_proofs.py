@@ -40,7 +40,7 @@ def test_a_finding_on_what_a_step_wrote_is_proved_and_settled_by_measuring(tmp_p
     ]
     assert [[(one["severity"], one["measured"]["found"], one["status"]) for one in each] for each in records] == [
         [("HIGH", "proved", "open"), ("LOW", "refuted", "refuted")],
-        [("HIGH", "refuted", "resolved"), ("LOW", "refuted", "refuted")],
+        [("HIGH", "proved", "resolved"), ("LOW", "refuted", "refuted")],
     ]
     assert given(project, "004-w-check") >= {"open_findings", "changes"}
     told = (folder / "dispatches/004-w-check/artifacts/open_findings/open.md").read_text()

@@ -97,6 +97,7 @@ def evidence_md(evidence: TaskEvidence, task: Task) -> str:
     why = evidence.not_testable or {}
     return f"# Evidence of task {evidence.task}\n" + sections(
         ("RED", _red(evidence) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
+        ("Proof", f"its tests are what proves {evidence.proved_by}" if evidence.proved_by else ""),
         ("Guards", bullets(folded(ledger.guards, {})) if ledger is not None else ""),
         ("GREEN", bullets(_green(evidence.green)) if evidence.green is not None else ""),
         ("Criteria", bullets(_shown(one) for one in evidence.criteria)),

@@ -173,7 +173,8 @@ def _proofs(ctx: Context) -> list[str]:
     findings = [one for record in all_last_reviews(ctx).values() for one in record.ledger.findings]
     measured = [(one, one.measured) for one in findings if one.measured is not None]
     return [
-        f"{one.id} [{one.severity}] {one_line(one.headline)}, {one.status.value}: {of.found}: {one_line(of.why)}"
+        f"{one.id} [{one.severity}] {one_line(one.headline)}: {of.found}: {one_line(of.why)}"
+        + (f"; {one.status.value}: {one_line(one.note)}" if one.status.value != of.found and one.note else "")
         for one, of in measured
     ]
 
