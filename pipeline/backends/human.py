@@ -165,7 +165,7 @@ def _begun(reports: list[dict[str, object]], asked: Asked) -> list[dict[str, obj
     criteria: list[dict[str, object]] = [
         {"task": one.task, "id": one.id, "met": None, "note": ""} for one in asked.to_answer
     ]
-    if asked.kind == "write-tests":
+    if asked.kind in {"write-tests", "build"}:
         tasks = [parse_task_md(file.read_text(encoding="utf-8")) for file in asked.artifact("task")]
         ids = [one.id for task in tasks if isinstance(task, Task) for one in task.criteria]
         criteria = [{"id": id_, "tests": [], "reason": ""} for id_ in ids]

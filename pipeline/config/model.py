@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, create_model
+from pydantic import Field, create_model, field_validator
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, inherited_by, overridden
 from pipeline.config.base_table import Seconds, Table
@@ -24,6 +24,7 @@ from pipeline.languages.table import LANGUAGES, SEVERAL
 from pipeline.reports.fields import RelPath
 from pipeline.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.vocabulary import Loop, Role
+from pipeline.scheduling.patterns import EVERYTHING, fault
 
 if TYPE_CHECKING:
     ToolchainName = str
@@ -92,6 +93,7 @@ class Limits(Table):
     scope_amend: Times = _limit(Loop.SCOPE_AMEND)
     seam: Times = _limit(Loop.SEAM)
     unnoticed_faults: Times = _limit(Loop.UNNOTICED_FAULTS)
+    build: Times = _limit(Loop.BUILD)
     task_redo: Times = _limit(Loop.TASK_REDO)
     cosmetic: Times = _limit(Loop.COSMETIC)
     own_steps: Times = _limit(Loop.OWN_STEPS)
@@ -112,6 +114,22 @@ class FinalReview(Table):
 
     on_blockers: OnBlockers = OnBlockers.COMMIT
     proofs: Proofs = Proofs.OPTIONAL
+
+
+class Solo(Table):
+    """`[solo]`: what the one writer of the recipe `solo` may change."""
+
+    area: Annotated[
+        tuple[str, ...], Field(min_length=1, description="Path patterns; what controls tests or builds by name only")
+    ] = (EVERYTHING,)
+
+    @field_validator("area")
+    @classmethod
+    def _sound(cls, area: tuple[str, ...]) -> tuple[str, ...]:
+        for text in area:
+            if (why := fault(text)) is not None:
+                raise ValueError(f"{text!r}: {why}")
+        return area
 
 
 class Failure(Table):
@@ -265,6 +283,7 @@ class Config(Table):
     gates: Gates = Gates()
     final_review: FinalReview = FinalReview()
     failure: Failure = Failure()
+    solo: Solo = Solo()
     outage: Outage = Outage()
     stub_first: StubFirst = StubFirst()
     budget: Budget = Budget()

@@ -32,7 +32,7 @@ _CLAUDE: Final[Mapping[Tier, str]] = {Tier.SMALL: "haiku", Tier.MEDIUM: "sonnet"
 _SPEAKS: Final[Mapping[Backend, Api]] = {Backend.CLAUDE: Api.ANTHROPIC, Backend.CODEX: Api.RESPONSES}
 """The API dialect of each product; acp's profiles name theirs, and `api` speaks all."""
 
-_WORK: Final = frozenset({"plan", "plan-and-tasks", "split", "write-tests", "stub", "seam", "implement"})
+_WORK: Final = frozenset({"plan", "plan-and-tasks", "split", "write-tests", "stub", "seam", "implement", "build"})
 """The kinds whose second attempt means that the first was not good enough; a second review is no retry."""
 
 

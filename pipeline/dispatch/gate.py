@@ -220,6 +220,9 @@ class _Inspection:
         """Return the means to forge test results that production code adds; measuring alone cannot exclude them."""
         if self.policy.writes is not Writes.TASK or change.content is None:
             return ()
+        tests = self.policy.tests
+        if tests is not None and tests.writable and tests.covers(change.path):  # one writer's own tests
+            return ()
         means = readers.means(change.path, self.view.pristine(change.path), change.content)
         return (*means, *compile_time.notes(change.path, self._manifests(change.path)))
 

@@ -249,8 +249,9 @@ def _write(document: DispatchDocument) -> str:
             "No file is yours as a whole. You may change what is a test inside of production files, and make new tests."
         )
     if document.area:
+        which = _WITH_TESTS if document.kind == "build" else _PATTERNS
         lines = "\n".join(f"* `{one_line(pattern)}`" for pattern in document.area)
-        return f"You may change what these patterns cover, relative to the workspace:\n{lines}\n\n{_PATTERNS}"
+        return f"You may change what these patterns cover, relative to the workspace:\n{lines}\n\n{which}"
     if not document.write:
         return "You may change nothing in the workspace; the report is your whole answer."
     lines = [f"* `{_absolute(f'{document.workspace}/{grant.path}')}` ({grant.action})" for grant in document.write]
@@ -298,6 +299,10 @@ _LOOKED_UP: Final = "To look up, not to be read again (you know it, or `changes`
 _PATTERNS: Final = (
     "A plain path is the file or all below the folder; `?` is one character, `*` several within a name, `**` several "
     "folders. No pattern covers a test, or a file that controls tests, builds, checks or agents."
+)
+_WITH_TESTS: Final = (
+    "A plain path is the file or all below the folder. Tests among them are yours, too. A file that controls tests, "
+    "builds, checks or agents is yours only if it stands here by its own name."
 )
 _ASKED: Final = "# What is asked: "
 _REPORT: Final = "Your report (`?`: may be left out)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -54,6 +55,8 @@ class TaskEvidence(BaseModel):
     judged_by: str | None = None
     proved_by: str | None = None
     """The finding of the final review whose proof the tests are: nobody was asked to write them."""
+    writers: Literal["one"] | None = None
+    """`one`: tests and code come from one dispatch, and were parted for the measurement. None: from two roles."""
     green: GreenEvidence | None = None
     probes: ProbeEvidence | None = None
     loosened: tuple[str, ...] = Field(default=(), exclude=True)

@@ -47,7 +47,7 @@ KINDS_OF: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.CHECK: ("review-plan", "review-split", "review-result", "review-step", "judge", "answer"),
     Role.SIMPLIFY: ("review-plan", "review-result", "review-step", "answer"),
     Role.TEST: ("write-tests",),
-    Role.MAKE: ("stub", "seam", "implement", "change"),
+    Role.MAKE: ("stub", "seam", "implement", "build", "change"),
     Role.PM: ("follow-ups",),
     Role.EXPLORE: ("answer",),
 }

@@ -113,6 +113,7 @@ class TestScope:
         code: Production files; a folder of `folders` that holds one has tests beside the code, and there names decide.
         names: Patterns of test file names, or of paths where they have a `/`.
         known: Files that the toolchain did collect tests from.
+        writable: Whether a dispatch that has an area may change tests as well as code.
     """
 
     __test__: ClassVar[bool] = False  # keeps pytest from collecting it by its name
@@ -122,6 +123,7 @@ class TestScope:
     code: frozenset[str] = frozenset()
     names: tuple[str, ...] = ("test_*.py", "*_test.py")
     known: frozenset[str] = frozenset()
+    writable: bool = False
 
     def covers(self, path: str) -> bool:
         """Return whether `path` is a test file or lies among tests."""
@@ -196,7 +198,7 @@ def judge(
         case Writes.TASK:
             return _judge_production(change, grants, scope)
         case Writes.AREA:
-            return judge_area(change, area or (), is_test=scope.covers(change.path))
+            return judge_area(change, area or (), is_test=scope.covers(change.path), tests_too=scope.writable)
         case Writes.TESTS:
             return _judge_tests(change, scope)
         case Writes.NOTHING:

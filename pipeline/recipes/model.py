@@ -65,7 +65,7 @@ class Step(_Part):
     gate: Literal["approve", "ask", "note"] | None = None
     recipe: str | None = None
     with_: Mapping[str, str] | None = Field(default=None, alias="with")
-    phase: Literal["issue", "plan", "split", "tasks", "review", "publish"] | None = None
+    phase: Literal["issue", "plan", "split", "tasks", "build", "review", "publish"] | None = None
     given: Mapping[str, Any] | None = None
     apply_from: str | None = None
     file_issues: str | tuple[str, ...] | None = None

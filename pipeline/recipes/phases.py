@@ -33,11 +33,12 @@ def phases_of(recipe: Recipe) -> Phases | None:
     own = _own(recipe)
     order = planned([Node(step.id, step.depends_on) for step in recipe.steps], side_by_side=1).order
     return Phases(
-        plan=reviewers["plan"],
+        plan=reviewers.get("plan", ()),
         split=reviewers.get("split", ()),
         result=reviewers["review"],
         own_split="split" in reviewers,
         given=any(step.given is not None for step in recipe.steps),
+        one_writer="build" in reviewers,
         own=tuple(id_ for id_ in order if id_ in own),
     )
 
@@ -60,11 +61,12 @@ def _faults(recipe: Recipe, own: dict[str, Step]) -> Iterator[str]:
     by_id = {step.id: step for step in recipe.steps}
     at = {step.phase: step.id for step in recipe.steps if step.phase is not None}
     of_review = _above(by_id, at["review"])
+    work = at["build"] if "build" in at else at["tasks"]
     for id_, step in own.items():
         if step.kind is not Kind.AGENT or step.agent != "make":
             yield f"{id_!r} stands beside the phases of an issue, and is no step of `agent: make`"
-        elif at["tasks"] not in _above(by_id, id_) or id_ not in of_review:
-            yield f"{id_!r} has to stand between {at['tasks']!r} and {at['review']!r}: write it with `insert_after`"
+        elif work not in _above(by_id, id_) or id_ not in of_review:
+            yield f"{id_!r} has to stand between {work!r} and {at['review']!r}: write it with `insert_after`"
         elif keys := sorted(step.model_dump(exclude_defaults=True).keys() - _KEYS):
             yield f"{id_!r} has {', '.join(keys)}, which mean nothing between the phases of an issue"
         elif any(one.what == "payload" for one in references(step.prompt or "")[0]):

@@ -29,6 +29,7 @@ _ASKED_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "plan": ("orchestrator",),
     "split": ("orchestrator",),
     "tasks": ("test", "make"),
+    "build": ("make",),
 }
 """Whom a phase asks besides its reviewers; @check judges in `tasks` what is in doubt."""
 NOTE: Final = "a note to a person"
@@ -37,6 +38,7 @@ _PHASE_WORDS: Final[Mapping[str, str]] = {
     "plan": "@orchestrator drafts the plan",
     "split": "@orchestrator cuts it into tasks",
     "tasks": "for each task @test writes tests and @make makes them pass",
+    "build": "@make writes tests and code in one go",
     "review": "the result",
     "publish": "redfirst puts the commits on the branch",
 }

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 MOST_PATTERNS: Final = 200
 """Different patterns of one recipe: each is compared with each."""
-_PHASES: Final = ("issue", "plan", "split", "tasks", "review", "publish")
+_PHASES: Final = ("issue", "plan", "split", "tasks", "build", "review", "publish")
+_PLANNED: Final = frozenset({"plan", "split", "tasks"})
+"""The phases in the place of which `build` stands."""
 _REVIEWED: Final = {"plan": ("check", "simplify"), "split": ("check",), "review": ("check", "simplify")}
 _FOR_AGENTS: Final = ("check", "simplify", "explore")
 _TITLE: Final = re.compile(r"(?:build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test)(?:\([^(){}]+\))?!?: +\S")
@@ -216,7 +218,12 @@ def _phases(recipe: Recipe, above: Mapping[str, frozenset[str]]) -> Iterator[Pro
     if not any(one.type == "issue" for one in recipe.inputs):
         message = "phases work on an issue: the recipe needs an input of `type: issue`"
         yield Problem("late_issue", f"/steps/{number}/phase", message)
-    missing = [phase for phase in _PHASES if phase not in met and phase != "split"]
+    both = sorted(_PLANNED & met.keys()) if "build" in met else []
+    if both:
+        message = f"'build' is all that {' and '.join(both)} would be: one writer makes tests and code"
+        yield Problem("phase_order", f"/steps/{number}/phase", message)
+    other = _PLANNED if "build" in met else {"split", "build"}
+    missing = [phase for phase in _PHASES if phase not in met and phase not in other]
     if missing:
         message = f"the way of an issue has no phase {' and no phase '.join(map(repr, missing))}"
         yield Problem("phase_order", f"/steps/{number}/phase", message)

@@ -53,7 +53,7 @@ def deciding(schema: Mapping[str, Any]) -> Field | None:
 
 def giving_up(schema: Mapping[str, Any], reason: str) -> dict[str, object] | None:
     """Return the report that nothing can be done, None if the schema has no such answer."""
-    for word, key in (("BLOCKED", "problem"), ("CANNOT_PROCEED", "missing")):
+    for word, key in (("BLOCKED", "problem"), ("CANNOT_PROCEED", "missing"), ("INCOMPLETE", "blocking_issue")):
         field = deciding(schema)
         if field is not None and word in field.words:
             return {field.name: word, key: reason}

@@ -23,7 +23,18 @@ from pipeline.reports.reviews import (
     StepReview,
     SuiteJudgement,
 )
-from pipeline.reports.work import Blocked, CannotProceed, Changed, Complete, Incomplete, NotTestable, ReadyTests
+from pipeline.reports.work import (
+    Blocked,
+    Built,
+    BuiltUntested,
+    CannotProceed,
+    Changed,
+    Complete,
+    Incomplete,
+    NotTestable,
+    ReadyTests,
+    Unbuilt,
+)
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
@@ -31,6 +42,7 @@ if TYPE_CHECKING:
 
 _WRITE_TESTS: Final = Annotated[ReadyTests | NotTestable | Blocked, Field(discriminator="verdict")]
 _MAKE: Final = Annotated[Complete | Incomplete | CannotProceed, Field(discriminator="result")]
+_BUILD: Final = Annotated[Built | Unbuilt | BuiltUntested, Field(discriminator="result")]
 _CHANGE: Final = Annotated[Changed | Incomplete | CannotProceed, Field(discriminator="result")]
 _ANSWER: Final = Annotated[Answered | Unsure | Questions | Unanswerable, Field(discriminator="result")]
 
@@ -62,7 +74,7 @@ class Kind:
 _AGAIN: Final = ("open_findings", "changes")
 _CUT: Final = ("tasks", "differences", *_AGAIN)
 _MEASURED: Final = ("evidence", "probes", "quarantine", "suspicions", "work_notes", "not_testable")
-_RESULT: Final = ("tasks", *_MEASURED, *_AGAIN)
+_RESULT: Final = ("plan", "tasks", *_MEASURED, *_AGAIN)
 _BUILT: Final = ("remarks", "red", "impacted_tests", "diagnosis", "measured", "candidate_patch")
 _REVIEWERS: Final[Mapping[Role, Any]] = {Role.CHECK: StepReview, Role.SIMPLIFY: SimplifyReview}
 
@@ -90,7 +102,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             ),
             Kind("review-plan", ("issue", "plan"), _CUT, {**_REVIEWERS, Role.CHECK: SplitReview}),
             Kind("review-split", ("issue", "plan", "tasks"), ("differences", *_AGAIN), {Role.CHECK: SplitReview}),
-            Kind("review-result", ("issue", "plan", "diff"), _RESULT, {**_REVIEWERS, Role.CHECK: ResultReview}),
+            Kind("review-result", ("issue", "diff"), _RESULT, {**_REVIEWERS, Role.CHECK: ResultReview}),
             Kind(
                 "review-step",
                 ("request",),
@@ -101,6 +113,7 @@ KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
             Kind("stub", ("task",), ("remarks", "diagnosis"), {Role.MAKE: _MAKE}),
             Kind("seam", ("task", "plan"), ("report", "diagnosis"), {Role.MAKE: _MAKE}),
             Kind("implement", ("task",), _BUILT, {Role.MAKE: _MAKE}),
+            Kind("build", ("issue", "task", "baseline"), ("findings", "feedback", "measured"), {Role.MAKE: _BUILD}),
             Kind(
                 "judge",
                 ("task",),

@@ -13,7 +13,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Concern
 from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_review, rerouted
 from pipeline.reports.reviews import Acceptance, CheckReview, Diagnosis, SimplifyReview, SuiteJudgement
-from pipeline.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests
+from pipeline.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests, Unbuilt
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipeline.reports.findings import Finding, ReviewOutcome
     from pipeline.reports.measured_facts import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
     from pipeline.reports.proofs import Edit, MeasuredProof
-    from pipeline.reports.work import MakeReport, WriteTestsReport
+    from pipeline.reports.work import BuildReport, MakeReport, WriteTestsReport
 
 
 @dataclass(frozen=True)
@@ -231,6 +231,53 @@ def implement(report: MakeReport, facts: ImplementFacts, *, is_test: Callable[[s
     if not facts.changed:
         return Signal.NO_CHANGE
     return Signal.NOT_GREEN if isinstance(report, Complete) else Signal.INCOMPLETE
+
+
+_OF_TESTS: Final[dict[Signal, Signal | None]] = {
+    Signal.RED: None,
+    Signal.TESTS_KEPT: None,
+    Signal.TESTS_DOUBTFUL: None,
+    Signal.DISPUTED: None,
+    Signal.UNNOTICED_FAULTS: Signal.PASSES_ALREADY,
+}
+"""What of one writer's tests over the code before is no fault (None), or called otherwise there."""
+
+
+def red_of_build(report: BuildReport, signal: Signal) -> Signal | None:
+    """Return what is wrong with tests that came with their code, None where nothing is.
+
+    Args:
+        report: The claim: work that is not done yet needs no complete tests.
+        signal: What they would come to as tests of @test.
+    """
+    found = _OF_TESTS.get(signal, signal)
+    unfinished = isinstance(report, Unbuilt) and found not in {None, Signal.ENV_BROKEN}
+    return Signal.INCOMPLETE if unfinished else found
+
+
+def build(report: BuildReport, facts: ImplementFacts, *, structural: bool) -> Signal:
+    """Return the signal for one writer's work whose tests count.
+
+    Args:
+        report: The claim.
+        facts: What was measured on the whole.
+        structural: Tests of a file that could not be imported before pass over stubs of the new code.
+    """
+    is_done = not isinstance(report, Unbuilt)
+    if facts.green:
+        return Signal.GREEN if is_done else Signal.GREEN_INCOMPLETE
+    if facts.regression:
+        return Signal.REGRESSION
+    if facts.unstable:
+        return Signal.GREEN_UNSTABLE
+    if structural:
+        return Signal.STRUCTURAL_ONLY
+    return Signal.NOT_GREEN if is_done else Signal.INCOMPLETE
+
+
+def green_of_build(claimed: Signal, probed: Signal) -> Signal:
+    """Return the signal of what is GREEN once its tests were tried: *claimed* where nothing is wrong with them."""
+    return {Signal.GREEN: claimed, Signal.TEST_DESIGN: Signal.ILLEGAL_RED}.get(probed, probed)
 
 
 def seam(report: MakeReport, facts: SeamFacts) -> Signal:

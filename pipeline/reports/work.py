@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.reports.fields import HonouredSeam, Line, Need, Prose, RelPath, Report, StrictModel, Texts
+from pipeline.reports.fields import HonouredSeam, Line, Need, OldTest, Prose, RelPath, Report, StrictModel, Texts
 
 NotTestableReason = Literal["config-only", "external-system", "non-deterministic", "pure-wiring", "missing-seam"]
+UntestedReason = Literal["config-only", "external-system", "non-deterministic", "pure-wiring"]
 Escalation = Literal["entry_validation", "test_design", "split_needed"]
 
 
@@ -69,6 +70,47 @@ class Complete(Report):
     notes: str = ""
 
 
+class BuiltTest(StrictModel):
+    """A test that one writer names: a guard, or a failing old one that the issue is about."""
+
+    id: Line
+    expected: Literal["RED", "GUARD"] = "RED"
+    reason: str = ""
+
+
+class Built(Complete):
+    """Kind `build`: tests and code are written, in one go."""
+
+    tests: tuple[BuiltTest, ...] = ()
+    criteria: tuple[ShownCriterion, ...] = ()
+    tests_to_change: Annotated[
+        tuple[OldTest, ...], Field(description="tests that were there before and are changed or gone, each with why")
+    ] = ()
+
+    @property
+    def on_tests(self) -> ReadyTests:
+        """Return what it says of its tests, as @test would."""
+        tests = tuple(NamedTest(id=one.id, expected=one.expected, reason=one.reason) for one in self.tests)
+        return ReadyTests(verdict="TESTS_READY", tests=tests, criteria=self.criteria, notes=self.notes)
+
+
+class Unbuilt(Report):
+    """Kind `build`: tried, and stopped."""
+
+    result: Literal["INCOMPLETE"]
+    blocking_issue: Prose
+    attempts: Texts = ()
+
+
+class BuiltUntested(Report):
+    """Kind `build`: the code is written, and no test is possible, for one of the allowed reasons."""
+
+    result: Literal["NOT_TESTABLE"]
+    reason: UntestedReason
+    attempted: str = ""
+    summary: str = ""
+
+
 class Changed(Complete):
     """Kind `change`: done, as a step of a recipe."""
 
@@ -97,3 +139,4 @@ class CannotProceed(Report):
 
 WriteTestsReport = ReadyTests | NotTestable | Blocked
 MakeReport = Complete | Incomplete | CannotProceed
+BuildReport = Built | Unbuilt | BuiltUntested

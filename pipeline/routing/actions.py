@@ -17,6 +17,8 @@ class Given(StrEnum):
     FROM_STUB = "asked by STUB"
     FROM_WRITE_TESTS = "asked by WRITE_TESTS"
     FROM_SEAM = "asked by SEAM"
+    FROM_BUILD = "asked by BUILD"
+    ONE_WRITER = "one writer"
     FIX_TASKS = "drafting fix tasks"
     BLOCKERS = "blockers on record"
     NOTHING_CHANGED = "every task was done already"

@@ -20,12 +20,14 @@ Style = Literal["free", "paid", "exhausted"]
 
 _SHOWN: Final = 3
 _ASKERS: Final = (Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT)
+_WRITERS: Final = (*_ASKERS, Step.BUILD)
 _SPENT_BY_ROWS: Final = {row.action.loop for row in MATRIX if isinstance(row.action, Retry | Return | Again)}
-_IN_A_TASK: Final = (*_ASKERS, Step.CHECK_TESTS, Step.DIAGNOSE, Step.INTEGRATE)
+_IN_A_TASK: Final = (*_WRITERS, Step.CHECK_TESTS, Step.DIAGNOSE, Step.INTEGRATE)
 _BEGINNINGS: Final[Mapping[Step, str]] = {
     Step.WRITE_TESTS: "next task",
     Step.STUB: "next task, stub first",
     Step.CHECK_TESTS: "next task, evidence regression",
+    Step.BUILD: "the issue, one writer",
 }
 
 
@@ -121,6 +123,8 @@ def _nodes(edge: Edge, at: Step) -> tuple[tuple[str, str], ...]:
         case Step() as to:
             return ((_NODE_OF[to], ""),)
         case "queue":
+            if at is Step.ISSUE:
+                return (("P7", ""),)
             first = at in {Step.SPLIT, Step.REVIEW_SPLIT}
             return (("P6", ""),) if first else (("P6", ", next task"), ("P8", ", last task"))
         case Outcome.COMPLETED | Outcome.COMPLETED_WITH_BLOCKERS:

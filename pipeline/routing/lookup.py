@@ -39,12 +39,13 @@ def signals_of(state: RunState) -> frozenset[Signal]:
         return frozenset({Signal.NOT_ASKED, Signal.CANCELLED})
     found -= {Signal.NOT_ASKED}
     if at.step is Step.GATE:
-        return frozenset(GATES[at.gate or ""])
+        found = frozenset(GATES[at.gate or ""])
+        return found - {Signal.REJECTED_TO_SPLIT} if state.one_writer else found  # there is no split to go back to
     if at.step is Step.DIAGNOSE:
         found -= _DIAGNOSES if at.ask is Question.AMEND else _AMENDS
         if at.after not in {Signal.PASSES_ALREADY, Signal.RED_GONE}:
             found -= {Signal.ALREADY_DONE}
-        if at.after is not Signal.PASSES_ALREADY:
+        if at.after is not Signal.PASSES_ALREADY or at.origin is Step.BUILD:
             found -= {Signal.TESTS_KEPT}
         if at.origin is not Step.WRITE_TESTS:
             found -= {Signal.WRONG_REPORT}

@@ -18,7 +18,7 @@ from pipeline.routing.lookup import counter_key, find_row, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.refusals import in_a_row, why_unusable
 from pipeline.routing.state import PARALLEL, Event, RunState, TaskStatus
-from pipeline.routing.state_changes import PER_TASK_STEPS, arrive, drafts_fixes, first_step, measured
+from pipeline.routing.state_changes import ENDS_TASK, PER_TASK_STEPS, arrive, drafts_fixes, first_step, measured
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _carried_out(
             failure = _failure(state, event, exhausted) if to is Step.FAILURE else state.failure
             return arrive(replace(state, failure=failure), to, None, ask, event.signal), []
         case Retry(to, loop, ask):
-            fixing = drafts_fixes(state, event, loop)
+            fixing = to is not Step.BUILD and drafts_fixes(state, event, loop)
             return arrive(replace(state, fixing=fixing), to, loop, ask, event.signal), []
         case Return(loop):
             return arrive(state, state.trunk.origin or Step.IMPLEMENT, loop, None, event.signal), []
@@ -280,7 +280,7 @@ def _next_task(state: RunState, event: Event) -> tuple[RunState, list[EffectSpec
     """Finish the current task, if any, and begin the next; after the last, the final review (matrix 1, NextTask)."""
     effects: list[EffectSpec] = []
     if state.current is not None:
-        done = state.trunk.step is Step.IMPLEMENT
+        done = state.trunk.step in ENDS_TASK
         task = replace(state.task, status=TaskStatus.DONE if done else TaskStatus.ALREADY_DONE)
         head = state.head if done else task.start or state.head
         accepted = (*state.accepted, task.id) if done else state.accepted
@@ -295,5 +295,5 @@ def _next_task(state: RunState, event: Event) -> tuple[RunState, list[EffectSpec
         return forked(state, event.signal), effects
     task = replace(state.tasks[first], status=TaskStatus.ACTIVE, start=state.head)
     state = replace(state.with_task(task), queue=tuple(rest), current=task.id)
-    to, ask = first_step(task)
+    to, ask = (Step.BUILD, None) if state.one_writer else first_step(task)
     return arrive(state, to, None, ask, event.signal).on_trunk(origin=None, in_question=None), effects

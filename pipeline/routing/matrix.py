@@ -57,6 +57,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SANITY, S.BASELINE_IMPOSSIBLE, _rejected(Reason.BASELINE_IMPOSSIBLE), "harness", "the tests cannot be run at all"),
 
     Row(P.ISSUE, S.CLAIMED, Goto(P.PLAN), "@pm", "the issue was Todo; it is claimed, and a plan is wanted"),
+    Row(P.ISSUE, S.CLAIMED, NextTask(), "@pm", "the same, and by its recipe it is one task of one writer, which nobody plans", Given.ONE_WRITER),
     Row(P.ISSUE, S.NOT_FOUND, _rejected(Reason.ISSUE_NOT_FOUND), "@pm", "no such issue"),
     Row(P.ISSUE, S.NOT_TODO, _rejected(Reason.ISSUE_NOT_TODO), "@pm", "status is not Todo"),
     Row(P.ISSUE, S.DEPENDENCY_UNMET, _rejected(Reason.DEPENDENCY_UNMET), "@pm", "an issue that it depends on is not Done"),
@@ -112,7 +113,9 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.WRITE_TESTS, S.BLOCKED, DIAGNOSE, "@test", "cannot write the tests"),
 
     Row(P.CHECK_TESTS, S.ACCEPTABLE, Goto(P.IMPLEMENT), "@check", "the tests are accepted, or that there are none"),
+    Row(P.CHECK_TESTS, S.ACCEPTABLE, NextTask(), "@check", "that there are no tests is accepted, and nothing is broken", Given.FROM_BUILD),
     Row(P.CHECK_TESTS, S.NEEDS_WORK, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "the tests need work: @test mends them, then forward"),
+    Row(P.CHECK_TESTS, S.NEEDS_WORK, Retry(P.BUILD, L.BUILD), "@check", "tests are possible", Given.FROM_BUILD),
 
     Row(P.SEAM, S.SEAM_DONE, Goto(P.WRITE_TESTS), "harness", "seam added, regression holds"),
     Row(P.SEAM, S.REGRESSION, SIGN_OFF, "harness", "the seam breaks a test"),
@@ -120,6 +123,21 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SEAM, S.INCOMPLETE, SIGN_OFF, "@make", "seam not finished"),
     Row(P.SEAM, S.CANNOT_PROCEED, SIGN_OFF, "@make", "something is missing"),
     Row(P.SEAM, S.NEEDS_FILE, AMEND, "@make", "asks for one more file"),
+
+    Row(P.BUILD, S.GREEN, NextTask(), "harness", "its tests are RED over the code before, all is GREEN with its code"),
+    Row(P.BUILD, S.GREEN_INCOMPLETE, NextTask(), "@make", "the same, and @make says what is missing: the final review is told"),
+    Row(P.BUILD, S.ILLEGAL_RED, Retry(P.BUILD, L.BUILD), "harness", "no test, or RED over the code before for an illegal reason"),
+    Row(P.BUILD, S.PASSES_ALREADY, Retry(P.BUILD, L.BUILD), "harness", "every new test passes over the code before"),
+    Row(P.BUILD, S.STRUCTURAL_ONLY, Retry(P.BUILD, L.BUILD), "harness", "tests never reach the behaviour"),
+    Row(P.BUILD, S.RED_UNSTABLE, Retry(P.BUILD, L.BUILD), "harness", "two runs over the code before disagree"),
+    Row(P.BUILD, S.CHANGED_OLD_TEST, Retry(P.BUILD, L.BUILD), "harness", "a test that existed was changed, and is not in its `tests_to_change`"),
+    Row(P.BUILD, S.NOT_GREEN, Retry(P.BUILD, L.BUILD), "harness", "its tests do not pass with its code, or an old one cannot be run"),
+    Row(P.BUILD, S.REGRESSION, Retry(P.BUILD, L.BUILD), "harness", "a test that passed fails now (2 of 2)"),
+    Row(P.BUILD, S.GREEN_UNSTABLE, Retry(P.BUILD, L.BUILD), "harness", "runs of the same bytes disagree"),
+    Row(P.BUILD, S.UNNOTICED_FAULTS, Retry(P.BUILD, L.UNNOTICED_FAULTS), "harness", "GREEN, and no test notices any fault put into a changed function"),
+    Row(P.BUILD, S.NO_CHANGE, Retry(P.BUILD, L.BUILD), "harness", "nothing was changed"),
+    Row(P.BUILD, S.INCOMPLETE, Retry(P.BUILD, L.BUILD), "@make", "it came to no end of it"),
+    Row(P.BUILD, S.NOT_TESTABLE, SIGN_OFF, "@make", "no test is possible, says @make, and nothing is broken: @check signs it off or does not"),
 
     Row(P.IMPLEMENT, S.GREEN, NextTask(), "harness", "GREEN measured, nothing else broke"),
     Row(P.IMPLEMENT, S.GREEN_INCOMPLETE, NextTask(), "@make", "GREEN measured, and @make says what is missing: the final review is told"),
@@ -141,12 +159,16 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.WRITE_TESTS, L.TEST_REWRITE), "@check", "no RED yet: @test again", Given.FROM_WRITE_TESTS),
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.STUB, L.STUB_RETRY), "@check", "the stub pass again", Given.FROM_STUB),
     Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.SEAM, L.SEAM), "@check", "the seam again", Given.FROM_SEAM),
+    Row(P.DIAGNOSE, S.PRODUCTION_LOGIC, Retry(P.BUILD, L.TEST_DESIGN), "@check", "tests and code once more, with the notes", Given.FROM_BUILD),
     Row(P.DIAGNOSE, S.TEST_DESIGN, Retry(P.WRITE_TESTS, L.TEST_DESIGN), "@check", "@test redesigns, fresh RED, fresh @make"),
+    Row(P.DIAGNOSE, S.TEST_DESIGN, Retry(P.BUILD, L.TEST_DESIGN), "@check", "the same: its tests are wrong", Given.FROM_BUILD),
     Row(P.DIAGNOSE, S.WRONG_REPORT, Retry(P.WRITE_TESTS, L.TEST_DESIGN), "@check", "the tests are right, what @test reports of them is not: its report again"),
     Row(P.DIAGNOSE, S.AMENDED, Return(L.SCOPE_AMEND), "@check", "the file is added to the task; the asker continues"),
     Row(P.DIAGNOSE, S.REFUSED, Return(L.MAKE_RETRY), "@check", "refused: the asker continues with the note"),
     Row(P.DIAGNOSE, S.SPEC, Retry(P.SPLIT, L.SPLIT_REWORK), "@check", "the task is wrong: split again"),
+    Row(P.DIAGNOSE, S.SPEC, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the issue is not one task as it stands: it is planned", Given.FROM_BUILD),
     Row(P.DIAGNOSE, S.SPLIT_NEEDED, Retry(P.SPLIT, L.SPLIT_REWORK), "@check", "the task is too large: split again"),
+    Row(P.DIAGNOSE, S.SPLIT_NEEDED, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the issue is too large for one sitting: it is planned", Given.FROM_BUILD),
     Row(P.DIAGNOSE, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "the plan is wrong: back to the plan"),
     Row(P.DIAGNOSE, S.TESTS_KEPT, Goto(P.IMPLEMENT), "@check", "the behaviour exists, and its tests notice faults put into it: they are kept"),
     Row(P.DIAGNOSE, S.ALREADY_DONE, NextTask(), "@check", "the behaviour exists: its tests are dropped, and named at the end"),
@@ -165,6 +187,8 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.FINAL_REVIEW, S.CONVERGED, Goto(P.PUBLISH), "@check, @simplify", "same findings twice: the reviews ended, blockers on record"),
     Row(P.FINAL_REVIEW, S.FIX, Retry(P.SPLIT, L.FINAL_REVIEW), "@check", "production and test findings become fix tasks"),
     Row(P.FINAL_REVIEW, S.PROVED, Retry(P.SPLIT, L.FINAL_REVIEW), "harness", "all that must be fixed is proved by tests that fail: these are the fix tasks"),
+    Row(P.FINAL_REVIEW, S.FIX, Retry(P.BUILD, L.FINAL_REVIEW), "@check", "the writer mends what was found, tests and code", Given.ONE_WRITER),
+    Row(P.FINAL_REVIEW, S.PROVED, Retry(P.BUILD, L.FINAL_REVIEW), "harness", "all that must be fixed is proved: the writer mends it, tests and code", Given.ONE_WRITER),
     Row(P.FINAL_REVIEW, S.COSMETIC, Retry(P.FINAL_REVIEW, L.COSMETIC), "@check", "our code applies an edit that keeps the syntax tree"),
     Row(P.FINAL_REVIEW, S.PLAN, Retry(P.PLAN, L.PLAN_REWORK), "@check", "a plan or split finding: back to the plan"),
     Row(P.FINAL_REVIEW, S.WRITTEN, Retry(P.FINAL_REVIEW, L.OWN_STEPS), "@make", "a step of the recipe's own has written: the next one, then the review"),
@@ -186,6 +210,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.GATE, S.REJECTED_TO_PLAN, Retry(P.PLAN, L.HUMAN), "a person", "back to the plan with the feedback"),
     Row(P.GATE, S.REJECTED_TO_SPLIT, Retry(P.SPLIT, L.HUMAN), "a person", "back to the split with the feedback"),
     Row(P.GATE, S.REJECTED_TO_FIX, Retry(P.SPLIT, L.HUMAN), "a person", "the feedback becomes fix tasks"),
+    Row(P.GATE, S.REJECTED_TO_FIX, Retry(P.BUILD, L.HUMAN), "a person", "the writer mends what the feedback says", Given.ONE_WRITER),
 
     Row(None, S.MALFORMED, Again(L.REASK), "any dispatch", "no report, or one that breaks its schema"),
     Row(None, S.VIOLATION, Again(L.REASK), "any dispatch", "a change outside the role's policy: restored, told, asked again"),
@@ -229,6 +254,7 @@ BOUNDS: Final[dict[Loop, Bound]] = {
     L.SCOPE_AMEND: Bound(2, "task", Retry(P.SPLIT, L.SPLIT_REWORK)),
     L.SEAM: Bound(1, "task", SIGN_OFF),
     L.UNNOTICED_FAULTS: Bound(1, "task", NextTask()),
+    L.BUILD: Bound(2, "task", Retry(P.DIAGNOSE, L.TEST_DIAGNOSIS, Q.DIAGNOSE)),
     L.TASK_REDO: Bound(1, "task", DIAGNOSE),
     L.COSMETIC: Bound(1, "run", Goto(P.PUBLISH)),
     L.OWN_STEPS: Bound(10, "split revision", _parked(Reason.AGENT_UNUSABLE)),
@@ -261,13 +287,14 @@ ASKS: Final[Mapping[Step, tuple[Role, ...]]] = {
     P.CHECK_TESTS: (Role.CHECK,),
     P.SEAM: (Role.MAKE,),
     P.IMPLEMENT: (Role.MAKE,),
+    P.BUILD: (Role.MAKE,),
     P.DIAGNOSE: (Role.CHECK,),
     P.FINAL_REVIEW: (Role.CHECK, Role.SIMPLIFY),
 }
 """Whose slots a step has; the rows of "any dispatch" hold in these. @pm has none: a model behind it only finds words."""
 
 MEASURING: Final[frozenset[Step]] = frozenset(
-    {P.SANITY, P.STUB, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.INTEGRATE, P.FINAL_REVIEW, P.PUBLISH}
+    {P.SANITY, P.STUB, P.WRITE_TESTS, P.SEAM, P.IMPLEMENT, P.BUILD, P.INTEGRATE, P.FINAL_REVIEW, P.PUBLISH}
 )
 """The steps in which tests or checks are run; ENV_BROKEN and ESCAPE hold in these, and wherever an agent is asked."""
 

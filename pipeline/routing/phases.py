@@ -22,6 +22,8 @@ class Phases:
         result: Who reviews the result.
         own_split: Whether the split is a draft of its own; else the plan brings its tasks.
         given: Whether the recipe brings the first plan along, with its tasks, so that nobody is asked for them.
+        one_writer: Whether tests and code of the issue come from one dispatch (BUILD), and nobody plans. What does not
+            come about so is planned after all, by one draft for plan and tasks.
         own: The steps of the recipe's own between the tasks and the review of the result, by id, in order.
     """
 
@@ -30,6 +32,7 @@ class Phases:
     result: tuple[Role, ...] = ASKS[Step.FINAL_REVIEW]
     own_split: bool = True
     given: bool = False
+    one_writer: bool = False
     own: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -52,6 +55,8 @@ class Phases:
         A plan that is reviewed brings its one task along, which is reviewed with it. Where a person looks at the plan
         or the split, the split is asked for by itself (`RunState.plan_brings_tasks`).
         """
+        if self.one_writer:
+            return len((Step.BUILD, *self.own, *self.result))
         draft = 0 if self.given else 1
         apart = (self.own_split and not self.plan) or bool({"plan", "split"}.intersection(gates) and not self.given)
         split = draft + len(self.split) if apart else 0

@@ -202,6 +202,8 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
         )
     tree = entry.tree or f"tree-{number}"
     tasks = entry.tasks
+    if state.one_writer and signal is Signal.CLAIMED and not tasks:
+        tasks = (NewTask(id="1"),)
     if state.parallel > 1:  # a walk knows no files that two tasks might share
         tasks = tuple(task if task.after is not None else task.model_copy(update={"after": ()}) for task in tasks)
     return Event(
@@ -209,12 +211,19 @@ def _event(state: RunState, number: int, entry: Entry) -> Event:
         lane=lane,
         role=role,
         tree=tree,
-        trees=_over_head(state, signal, tree),
+        trees=_parted(state, signal, tree) or _over_head(state, signal, tree),
         tasks=tasks,
         blockers=entry.blockers,
         reason=entry.reason,
         note=entry.note,
     )
+
+
+def _parted(state: RunState, signal: Signal, tree: str) -> Trees | None:
+    """Return the trees that BUILD makes of what it was handed, where that has tests."""
+    if state.trunk.step is not Step.BUILD or signal is Signal.NOT_TESTABLE:
+        return None
+    return Trees(start=state.head, tests=f"{tree}-red", red=f"{tree}-red", candidate=tree)
 
 
 def _over_head(state: RunState, signal: Signal, tree: str) -> Trees | None:

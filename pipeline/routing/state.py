@@ -237,6 +237,11 @@ class RunState(engine.LoopState[MatrixLane]):
         return self.head in ("", self.start)
 
     @property
+    def one_writer(self) -> bool:
+        """Return whether one writer makes tests and code, since nothing has sent the issue to a plan."""
+        return self.phases.one_writer and self.plan_revision == 1
+
+    @property
     def may_take_the_plans_task(self) -> bool:
         """Return whether a task that came with the plan need not be cut: it was reviewed and accepted with it.
 
@@ -264,8 +269,13 @@ class RunState(engine.LoopState[MatrixLane]):
                 Step.STUB: Given.FROM_STUB,
                 Step.WRITE_TESTS: Given.FROM_WRITE_TESTS,
                 Step.SEAM: Given.FROM_SEAM,
+                Step.BUILD: Given.FROM_BUILD,
             }
             found |= {given for step, given in asked_by.items() if step is at.origin}
+        if at.step is Step.CHECK_TESTS and at.origin is Step.BUILD:
+            found.add(Given.FROM_BUILD)
+        if at.step in {Step.ISSUE, Step.FINAL_REVIEW, Step.GATE} and self.one_writer:
+            found.add(Given.ONE_WRITER)
         if at.step is Step.SPLIT and self.fixing:
             found.add(Given.FIX_TASKS)
         if at.step is Step.PUBLISH:

@@ -14,7 +14,10 @@ from pipeline.routing.vocabulary import MEASURED_GREEN, Loop, Question, Signal, 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ASKERS: Final = frozenset({Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT})
+ASKERS: Final = frozenset({Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT, Step.BUILD})
+_GREEN: Final = frozenset({Step.IMPLEMENT, Step.BUILD})
+ENDS_TASK: Final = _GREEN | {Step.CHECK_TESTS}
+"""Where the next task follows, the work of this one is accepted in these steps; elsewhere it was done already."""
 PER_TASK_STEPS: Final = ASKERS | {Step.CHECK_TESTS, Step.DIAGNOSE, Step.INTEGRATE}
 REVIEWS: Final[Mapping[Step, str]] = {
     Step.REVIEW_PLAN: "plan",
@@ -39,7 +42,8 @@ _OPEN: Final = frozenset({TaskStatus.WAITING, TaskStatus.ACTIVE, TaskStatus.DROP
 def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunState:
     """Take the trees, tasks and blockers that *event* speaks of into the state (matrix 4)."""
     edited = event.signal is Signal.APPROVED and bool(event.tasks)  # a person changed the task files (contract 5)
-    if edited or (event.signal in DRAFTS and state.trunk.step is Step.SPLIT):
+    taken = event.signal is Signal.CLAIMED and state.one_writer
+    if edited or taken or (event.signal in DRAFTS and state.trunk.step is Step.SPLIT):
         return _drafted(state, event)
     if state.trunk.step in REVIEWS and event.signal in _VERDICTS:
         state = replace(state, blockers={**state.blockers, REVIEWS[state.trunk.step]: event.blockers})
@@ -58,7 +62,9 @@ def measured(state: RunState, event: Event, exhausted: tuple[Loop, ...]) -> RunS
         return state.on_trunk(in_question=state.task.tests if gone else state.task.candidate)
     # what is GREEN but for faults that no test notices is accepted once @test was asked as often as it may be
     settled = event.signal is Signal.UNNOTICED_FAULTS and bool(exhausted)
-    if state.trunk.step is Step.IMPLEMENT and (event.signal in MEASURED_GREEN or settled):
+    if state.trunk.step in _GREEN and (event.signal in MEASURED_GREEN or settled):
+        return replace(state, head=state.task.candidate or state.head)
+    if state.trunk.step is Step.CHECK_TESTS and state.trunk.origin is Step.BUILD and event.signal is Signal.ACCEPTABLE:
         return replace(state, head=state.task.candidate or state.head)
     if event.signal in _TESTS_ACCEPTED.get(state.trunk.step, ()):
         return replace(state, head=state.task.red or state.head)
@@ -84,6 +90,9 @@ def _with_trees(state: RunState, event: Event) -> TaskState:
             return replace(task, red=task.tests if judged else task.start, testable=judged)
         case (Step.IMPLEMENT, _) if event.tree:
             return replace(task, candidate=event.tree)
+        case (Step.BUILD, _) if event.tree:
+            red = event.trees.red if event.trees is not None else None
+            return replace(task, tests=red, red=red, candidate=event.tree, testable=red is not None)
         case (Step.INTEGRATE, _):
             return _put_over_the_head(state, event)
         case _:
@@ -142,7 +151,7 @@ def arrive(state: RunState, to: Step, loop: Loop | None, ask: Question | None, a
     origin = left.origin
     if to in {Step.DIAGNOSE, Step.CHECK_TESTS, Step.SEAM}:
         origin = left.step if left.step in ASKERS else origin
-        if left.step is Step.CHECK_TESTS:
+        if left.step is Step.CHECK_TESTS and origin is not Step.BUILD:
             origin = Step.WRITE_TESTS
         elif left.step is Step.INTEGRATE:
             origin = Step.WRITE_TESTS if after is Signal.RED_GONE else Step.IMPLEMENT
@@ -152,6 +161,8 @@ def arrive(state: RunState, to: Step, loop: Loop | None, ask: Question | None, a
         state = _back_to_start(state)
     if to is Step.SPLIT and loop not in {Loop.SPLIT_REVIEW, Loop.HYGIENE}:
         state = _new_split(state, loop)
+    if to is Step.BUILD and state.current is None:
+        state = _reopened(state)
     visit = state.visits + 1
     entered = MatrixLane(
         step=to,
@@ -192,6 +203,14 @@ def _back_to_start(state: RunState) -> RunState:
         fixing=False,
         blockers={},
     )
+
+
+def _reopened(state: RunState) -> RunState:
+    """Return the state in which the issue's one task is worked on again, from what the run came to: one commit."""
+    *_, task = state.tasks.values()
+    candidate = state.head if task.status is TaskStatus.DONE else task.candidate
+    task = replace(task, status=TaskStatus.ACTIVE, candidate=candidate)
+    return replace(state.with_task(task), current=task.id, head=task.start or state.start, accepted=(), written=())
 
 
 def _new_split(state: RunState, loop: Loop | None) -> RunState:

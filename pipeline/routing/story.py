@@ -35,7 +35,7 @@ PHASES: Final = (
     Phase("5", "Split", (Step.SPLIT,)),
     Phase("5.5", "Review split", (Step.REVIEW_SPLIT,)),
     Phase("6", "Write tests", (Step.STUB, Step.WRITE_TESTS, Step.CHECK_TESTS, Step.SEAM)),
-    Phase("7", "Implement", (Step.IMPLEMENT, Step.DIAGNOSE, Step.INTEGRATE)),
+    Phase("7", "Implement", (Step.IMPLEMENT, Step.BUILD, Step.DIAGNOSE, Step.INTEGRATE)),
     Phase("8", "Final review", (Step.FINAL_REVIEW,)),
     Phase("9", "Publish", (Step.PUBLISH,)),
 )
@@ -59,6 +59,10 @@ TOLD: Final[Mapping[Step, str]] = {
     Step.IMPLEMENT: (
         "An agent writes the code. The tests are frozen and run by redfirst itself: those of the task must pass now, "
         "and so must all that passed before (GREEN)."
+    ),
+    Step.BUILD: (
+        "An agent writes tests and code in one go. redfirst parts them: over the old code the new tests must fail "
+        "(RED), each because the behaviour is missing; with the new code all must pass (GREEN)."
     ),
     Step.DIAGNOSE: "It did not work out. A reviewer says what is at fault: the code, the tests, the task or the plan.",
     Step.INTEGRATE: "Tasks were worked on side by side; this one is put over the others, and measured again.",

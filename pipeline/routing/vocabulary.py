@@ -22,6 +22,7 @@ class Step(StrEnum):
     WRITE_TESTS = "write-tests"
     CHECK_TESTS = "check-tests"
     SEAM = "seam"
+    BUILD = "build"
     IMPLEMENT = "implement"
     DIAGNOSE = "diagnose"
     INTEGRATE = "integrate"
@@ -48,6 +49,7 @@ _PHASES: Final[dict[Step, str]] = {
     Step.CHECK_TESTS: "6",
     Step.SEAM: "6",
     Step.IMPLEMENT: "7",
+    Step.BUILD: "6+7",
     Step.DIAGNOSE: "7",
     Step.INTEGRATE: "7",
     Step.FINAL_REVIEW: "8",
@@ -199,6 +201,7 @@ class Loop(StrEnum):
     SCOPE_AMEND = "scope_amend"
     SEAM = "seam"
     UNNOTICED_FAULTS = "unnoticed_faults"
+    BUILD = "build"
     TASK_REDO = "task_redo"
     COSMETIC = "cosmetic"
     OWN_STEPS = "own_steps"

@@ -35,6 +35,7 @@ _PHASES: Final[dict[str, Phase]] = {
     "5.5": "split",
     "6": "tests",
     "7": "make",
+    "6+7": "make",
     "8": "review",
     "9": "publish",
 }

@@ -22,7 +22,7 @@ from pipeline.reports.reviews import CheckReview, SplitAnswers, SuiteJudgement, 
 from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
-from pipeline.reports.work import ReadyTests
+from pipeline.reports.work import Built, ReadyTests
 from pipeline.runs.run import Run
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.task_drafts import may_bring_a_task
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _FINDING: Final = re.compile(r"### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)")
 _BLOCKING: Final = ("BLOCK", "HIGH")
+SHOWS_CRITERIA: Final = ("write-tests", "build")
+"""The kinds whose report says which tests show which criterion."""
 _WORK: Final = ("implement", "stub", "seam")
 _EARLIER: Final = ("diagnosis", "measured", "candidate_patch")
 """The artifacts of who is asked again: work can lie at the desk."""
@@ -175,10 +177,10 @@ def _untrue(desk: Desk, asked: Asked, content: Mapping[str, Any], report: Report
         from pipeline.service.draft_faults import draft_faults  # noqa: PLC0415  (it loads all that drives a run)
 
         found += draft_faults(asked, content, report)
-    if isinstance(report, ReadyTests):
+    if isinstance(report, ReadyTests | Built):
         from pipeline.service.id_faults import id_faults  # noqa: PLC0415  (it reads what was measured, and files)
 
-        found += id_faults(desk, asked, report)
+        found += id_faults(desk, asked, report.on_tests if isinstance(report, Built) else report)
     return [fault for fault in found if fault is not None]
 
 
@@ -188,6 +190,8 @@ def _refusals(asked: Asked) -> list[Callable[[Report], Malformed | None]]:
     match asked.kind:
         case "write-tests" if tasks:
             return [partial(criteria.unshown, tasks[0])]
+        case "build" if tasks:
+            return [lambda report: criteria.unshown(tasks[0], report.on_tests) if isinstance(report, Built) else None]
         case "review-result":
             return [partial(criteria.unanswered, asked.to_answer)]
         case "review-plan" | "review-split" if "answers" not in asked.without and not asked.reask:

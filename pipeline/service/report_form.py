@@ -107,7 +107,7 @@ class ReportForm:
         begun: dict[str, list[dict[str, str]]] = {}
         if self.asked.to_answer:
             begun["criteria"] = [{"task": one.task, "id": one.id} for one in self.asked.to_answer]
-        if self.asked.kind == "write-tests":
+        if self.asked.kind in human_report.SHOWS_CRITERIA:
             begun["criteria"] = [{"id": one.id} for one in self._criteria()]
         begun["prior"] = [{"id": one.id} for one in human_report.open_findings(self.asked)]
         return begun
@@ -125,7 +125,11 @@ class ReportForm:
         return [one for task in human_report.tasks_of(self.asked) for one in task.criteria]
 
     def _notes(self) -> dict[str, list[str]]:
-        shown = [f"{one.id}: {one.text}" for one in self._criteria()] if self.asked.kind == "write-tests" else []
+        shown = (
+            [f"{one.id}: {one.text}" for one in self._criteria()]
+            if self.asked.kind in human_report.SHOWS_CRITERIA
+            else []
+        )
         met = [f"task {one.task}, {one.id}: {one.text}" for one in self.asked.to_answer]
         open_ones = human_report.open_findings(self.asked)
         return {

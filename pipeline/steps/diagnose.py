@@ -71,7 +71,8 @@ def _red_tree(ctx: Context) -> str:
 def _notices(ctx: Context) -> bool:
     """Return whether the tests in question pass over the code as it is, and were measured to notice faults in it."""
     task = ctx.state.task
-    evidence = read_evidence(ctx, task.id) if ctx.lane.after is Signal.PASSES_ALREADY else None
+    asked = ctx.lane.after is Signal.PASSES_ALREADY and ctx.lane.origin is not Step.BUILD
+    evidence = read_evidence(ctx, task.id) if asked else None
     found = evidence.noticing if evidence is not None and evidence.tests_tree == task.tests else None
     return found is not None and found.notices
 

@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.reports.issue_task import task_of_issue
+from pipeline.reports.taskfile import task_md
 from pipeline.reports.untrusted_text import legible
-from pipeline.routing.state import Event
+from pipeline.routing.state import Event, NewTask
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
+from pipeline.runs.drafts import task_file, write_draft
 from pipeline.runs.events import ClaimTaken
 from pipeline.runs.store import take_claim
 from todo import ErrorKind, Status
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
+    from todo import Issue
 
 _SIGNALS = {
     ErrorKind.ISSUE_NOT_FOUND: Signal.NOT_FOUND,
@@ -50,4 +54,13 @@ async def run(ctx: Context) -> Event:
         # from the user's own bytes, which may differ from the committed ones by line endings
         edits = tracker.in_worktree(ctx.repository.worktree).set_status(ctx.issue, Status.IN_PROGRESS)
     tracker.show_in_progress(ctx.run, ctx.repository.worktree, edits)
-    return Event(signal=Signal.CLAIMED, note=f"{ctx.issue} is In Progress", evidence=(evidence,))
+    tasks, names = _taken_as_task(ctx, committed.read(ctx.issue)) if ctx.state.one_writer else ((), ())
+    note = f"{ctx.issue} is In Progress"
+    return Event(signal=Signal.CLAIMED, tasks=tasks, note=note, evidence=(evidence, *names))
+
+
+def _taken_as_task(ctx: Context, issue: Issue) -> tuple[tuple[NewTask, ...], tuple[str, ...]]:
+    """Write the issue down as the one task that it is, where nobody plans it."""
+    task = task_of_issue(issue.title, issue.body)
+    name = write_draft(ctx.run, task_file(task.id), task_md(task))
+    return (NewTask(id=task.id, title=task.title),), (name,)

@@ -51,7 +51,7 @@ async def run(ctx: Context) -> Event:
         return _drafted(ctx, given, 1)
     artifacts = draft_artifacts(ctx)
     artifacts["baseline"] = [baseline]
-    if ctx.lane.via is not None:
+    if ctx.lane.via is not None and ctx.path(PLAN).exists():
         artifacts["previous_plan"] = [ctx.path(PLAN)]
     if ctx.lane.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
         patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.routing.vocabulary import Step
 from pipeline.steps import (
+    build,
     check_tests,
     diagnose,
     failure,
@@ -42,6 +43,7 @@ STEPS: Final[Mapping[Step, Callable[[Context], Awaitable[Event]]]] = {
     Step.CHECK_TESTS: check_tests.run,
     Step.SEAM: seam.run,
     Step.IMPLEMENT: implement.run,
+    Step.BUILD: build.run,
     Step.DIAGNOSE: diagnose.run,
     Step.INTEGRATE: integrate.run,
     Step.FINAL_REVIEW: final_review.run,

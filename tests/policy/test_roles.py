@@ -15,7 +15,7 @@ from pipeline.routing.vocabulary import Role
 GOOD = {
     "name": "make",
     "description": "Writes code.",
-    "kinds": "[stub, seam, implement, change]",
+    "kinds": "[stub, seam, implement, build, change]",
     "writes": "task",
     "shell": "true",
     "network": "none",
@@ -40,7 +40,7 @@ def test_a_sound_file_gives_its_contract_and_its_prompt() -> None:
     assert spec.model_dump() == {
         "name": Role.MAKE,
         "description": "Writes code.",
-        "kinds": ("stub", "seam", "implement", "change"),
+        "kinds": ("stub", "seam", "implement", "build", "change"),
         "writes": Writes.TASK,
         "test_regions": False,
         "shell": True,
@@ -116,8 +116,8 @@ def test_the_name_is_the_name_of_the_file() -> None:
 
 def test_kinds_are_those_of_the_role() -> None:
     assert "the kinds of this role are" in str(problem(role_file(kinds="[implement]")))
-    assert "the kinds of this role are" in str(problem(role_file(kinds="[stub, seam, implement, change, plan]")))
-    assert "the kinds of this role are" in str(problem(role_file(kinds="[stub, seam, implement, change, stub]")))
+    assert "the kinds of this role are" in str(problem(role_file(kinds="[stub, seam, implement, build, change, plan]")))
+    assert "the kinds of this role are" in str(problem(role_file(kinds="[stub, seam, implement, build, change, stub]")))
 
 
 @pytest.mark.parametrize("role", list(Role))

@@ -38,6 +38,9 @@ LEAST: list[tuple[str, Role, Question | None, dict[str, Any]]] = [
     ("seam", Role.MAKE, None, {"result": "INCOMPLETE", "blocking_issue": "b"}),
     ("implement", Role.MAKE, None, {"result": "CANNOT_PROCEED", "missing": "m"}),
     ("change", Role.MAKE, None, {"result": "COMPLETE"}),
+    ("build", Role.MAKE, None, {"result": "COMPLETE"}),
+    ("build", Role.MAKE, None, {"result": "INCOMPLETE", "blocking_issue": "b"}),
+    ("build", Role.MAKE, None, {"result": "NOT_TESTABLE", "reason": "config-only"}),
     *[
         ("answer", role, None, {"result": "ANSWERED", "output": "o"})
         for role in (Role.CHECK, Role.SIMPLIFY, Role.EXPLORE)

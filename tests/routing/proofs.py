@@ -49,6 +49,8 @@ SIGNALS: Final[Mapping[Step, str]] = {
     Step.SEAM: f"SEAM_DONE REGRESSION NO_CHANGE {_STUCK} {_DISPATCH}",
     Step.IMPLEMENT: "GREEN GREEN_INCOMPLETE ENTRY_FLAG TEST_DESIGN SPLIT_NEEDED REGRESSION NO_CHANGE NOT_GREEN "
     f"HIDDEN_REGRESSION STALE_XFAIL GREEN_UNSTABLE UNNOTICED_FAULTS {_STUCK} {_DISPATCH}",
+    Step.BUILD: "GREEN GREEN_INCOMPLETE ILLEGAL_RED PASSES_ALREADY STRUCTURAL_ONLY RED_UNSTABLE CHANGED_OLD_TEST "
+    f"NOT_GREEN REGRESSION GREEN_UNSTABLE UNNOTICED_FAULTS NO_CHANGE INCOMPLETE NOT_TESTABLE {_DISPATCH}",
     Step.DIAGNOSE: "PRODUCTION_LOGIC TEST_DESIGN AMENDED REFUSED SPEC SPLIT_NEEDED PLAN ALREADY_DONE ENVIRONMENT "
     f"TESTS_KEPT WRONG_REPORT QUESTION {_DISPATCH}",
     Step.INTEGRATE: "ACCEPTED CONFLICT TEST_CONFLICT NOT_GREEN REGRESSION HIDDEN_REGRESSION RED_GONE "
@@ -61,18 +63,30 @@ SIGNALS: Final[Mapping[Step, str]] = {
 }
 
 SITUATIONS: Final[Mapping[Step, tuple[frozenset[Given], ...]]] = {
+    **dict.fromkeys((Step.ISSUE, Step.FINAL_REVIEW, Step.GATE), (frozenset(), frozenset({Given.ONE_WRITER}))),
+    Step.CHECK_TESTS: (frozenset(), frozenset({Given.FROM_BUILD})),
     Step.SPLIT: (frozenset(), frozenset({Given.FIX_TASKS})),
     Step.DIAGNOSE: (
         frozenset(),
         frozenset({Given.FROM_STUB}),
         frozenset({Given.FROM_WRITE_TESTS}),
         frozenset({Given.FROM_SEAM}),
+        frozenset({Given.FROM_BUILD}),
     ),
     Step.PUBLISH: (frozenset(), frozenset({Given.BLOCKERS}), frozenset({Given.NOTHING_CHANGED})),
 }
 """Which givens can hold together in a step; in the others none does."""
 
 SPECIAL: Final = {
+    (Step.ISSUE, Signal.CLAIMED, Given.ONE_WRITER),
+    (Step.FINAL_REVIEW, Signal.FIX, Given.ONE_WRITER),
+    (Step.GATE, Signal.REJECTED_TO_FIX, Given.ONE_WRITER),
+    (Step.CHECK_TESTS, Signal.ACCEPTABLE, Given.FROM_BUILD),
+    (Step.CHECK_TESTS, Signal.NEEDS_WORK, Given.FROM_BUILD),
+    *(
+        (Step.DIAGNOSE, signal, Given.FROM_BUILD)
+        for signal in (Signal.PRODUCTION_LOGIC, Signal.TEST_DESIGN, Signal.SPEC, Signal.SPLIT_NEEDED)
+    ),
     (Step.SPLIT, Signal.DRAFTED, Given.FIX_TASKS),
     (Step.DIAGNOSE, Signal.PRODUCTION_LOGIC, Given.FROM_STUB),
     (Step.DIAGNOSE, Signal.PRODUCTION_LOGIC, Given.FROM_WRITE_TESTS),
@@ -105,12 +119,13 @@ Kind = Literal["free", "paid", "task"]
 Edge = tuple[str, Kind]
 
 STOP: Final = "stop"
-_ASKERS: Final = (Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT)
+_ASKERS: Final = (Step.STUB, Step.WRITE_TESTS, Step.SEAM, Step.IMPLEMENT, Step.BUILD)
 _ASKED_BY: Final = {
     None: Step.IMPLEMENT,
     Given.FROM_STUB: Step.STUB,
     Given.FROM_WRITE_TESTS: Step.WRITE_TESTS,
     Given.FROM_SEAM: Step.SEAM,
+    Given.FROM_BUILD: Step.BUILD,
 }
 _GATES: Final = ("plan", "split", "commit")
 _REJECTED_AT: Final = {
@@ -127,9 +142,11 @@ class ExhaustedForeverError(Exception):
 
 
 def _nodes(step: Step) -> tuple[str, ...]:
-    """The nodes of a step: DIAGNOSE has one for each asker, a gate one for each place where it can stand."""
+    """The nodes of a step: DIAGNOSE has one for each asker, CHECK_TESTS two, a gate one for each place of it."""
     if step is Step.DIAGNOSE:
         return tuple(f"diagnose<{asker}" for asker in _ASKERS)
+    if step is Step.CHECK_TESTS:
+        return step.value, f"{step.value}<{Step.BUILD}"
     if step is Step.GATE:
         return tuple(f"gate:{name}" for name in _GATES)
     return (step.value,)
@@ -141,12 +158,14 @@ def _step(node: str) -> Step:
 
 def _asker(node: str) -> Step:
     step = _step(node)
-    if step is Step.DIAGNOSE:
+    if "<" in node:
         return Step(node.partition("<")[2])
     return {Step.CHECK_TESTS: Step.WRITE_TESTS, Step.INTEGRATE: Step.IMPLEMENT}.get(step, step)
 
 
 def _entered(node: str, to: Step) -> str:
+    if to is Step.CHECK_TESTS and _asker(node) is Step.BUILD:
+        return f"{to}<{Step.BUILD}"
     return f"diagnose<{_asker(node)}" if to is Step.DIAGNOSE else to.value
 
 
@@ -156,6 +175,8 @@ def _holds(row: Row, node: str) -> bool:
         return False
     if step is Step.DIAGNOSE and row.signal is Signal.PRODUCTION_LOGIC:
         return _ASKED_BY[row.given] is _asker(node)
+    if step in {Step.DIAGNOSE, Step.CHECK_TESTS} and (step, row.signal, Given.FROM_BUILD) in SPECIAL:
+        return (row.given is Given.FROM_BUILD) is (_asker(node) is Step.BUILD)
     if step is Step.DIAGNOSE and row.signal in {Signal.TESTS_KEPT, Signal.WRONG_REPORT}:  # only after WRITE_TESTS
         return _asker(node) is Step.WRITE_TESTS
     if step is Step.GATE and row.signal in _REJECTED_AT:
@@ -178,13 +199,20 @@ def _follow(action: Action, node: str, bounds: Bounds, role: Role | None, empty:
             return []  # the step has one slot less from here on, which cannot happen for ever
         case NextTask():
             beside: list[Edge] = [(Step.INTEGRATE.value, "free")] if _step(node) is Step.IMPLEMENT else []
-            return [*beside, *((to.value, "task") for to in _TASK_BEGINS), *_gates_before(node, action)]
+            return [*beside, *((to.value, "task") for to in _next_of(node)), *_gates_before(node, action)]
         case Forward():
             return _follow(_BEHIND[node.partition(":")[2]], node, bounds, role, empty)
         case Stop():
             return [(STOP, "free")]
         case _:
             assert_never(action)
+
+
+def _next_of(node: str) -> tuple[Step, ...]:
+    """Where the next task begins; the only one of one writer begins behind ISSUE, and nothing comes after it."""
+    if _step(node) is Step.ISSUE:
+        return (Step.BUILD,)
+    return (Step.FINAL_REVIEW,) if _asker(node) is Step.BUILD else _TASK_BEGINS
 
 
 def _paid(loop: Loop, node: str, bounds: Bounds) -> Kind:
@@ -237,13 +265,14 @@ def unpaid_cycle(matrix: Matrix, bounds: Bounds) -> list[str]:
 
 
 def unpaid_refill(matrix: Matrix, bounds: Bounds) -> list[str]:
-    """Taking the next task shortens the queue; only SPLIT fills it, so SPLIT must not come again without paying."""
+    """Taking the next task shortens the queue; only SPLIT fills it, and a task is taken up again only by
+    BUILD, so that neither may come again without paying."""
     try:
         graph = _graph(matrix, bounds, frozenset({"free", "task"}))
     except ExhaustedForeverError as error:
         return [f"reached limits: {error}"]
-    reached = _reachable(graph, graph[Step.SPLIT.value])
-    return ["the queue is refilled without paying"] if Step.SPLIT.value in reached else []
+    filled = [step for step in (Step.SPLIT, Step.BUILD) if step.value in _reachable(graph, graph[step.value])]
+    return [f"the queue is refilled without paying: {step}" for step in filled]
 
 
 def dead_end(matrix: Matrix, bounds: Bounds) -> list[str]:

@@ -29,6 +29,7 @@ SANITY OK -> ISSUE
 SANITY PRECONDITION -> rejected
 SANITY BASELINE_IMPOSSIBLE -> rejected baseline_impossible
 ISSUE CLAIMED -> PLAN
+ISSUE CLAIMED, if one writer -> next task
 ISSUE NOT_FOUND -> rejected issue_not_found
 ISSUE NOT_TODO -> rejected issue_not_todo
 ISSUE DEPENDENCY_UNMET -> rejected dependency_unmet
@@ -69,6 +70,8 @@ WRITE_TESTS PROOF_PASSES -> next task
 WRITE_TESTS NEEDS_FILE -> DIAGNOSE (amend)
 CHECK_TESTS ACCEPTABLE -> IMPLEMENT
 CHECK_TESTS NEEDS_WORK -> WRITE_TESTS by TEST_REWRITE
+CHECK_TESTS ACCEPTABLE, if asked by BUILD -> next task
+CHECK_TESTS NEEDS_WORK, if asked by BUILD -> BUILD by BUILD
 SEAM SEAM_DONE -> WRITE_TESTS
 SEAM REGRESSION, NO_CHANGE, INCOMPLETE, CANNOT_PROCEED -> CHECK_TESTS (not_testable)
 SEAM NEEDS_FILE -> DIAGNOSE (amend)
@@ -80,10 +83,19 @@ IMPLEMENT NOT_GREEN, INCOMPLETE, CANNOT_PROCEED -> DIAGNOSE (diagnose)
 IMPLEMENT STALE_XFAIL -> WRITE_TESTS by TEST_REWRITE
 IMPLEMENT GREEN_UNSTABLE -> DIAGNOSE (diagnose)
 IMPLEMENT UNNOTICED_FAULTS -> WRITE_TESTS by UNNOTICED_FAULTS
+BUILD GREEN, GREEN_INCOMPLETE -> next task
+BUILD ILLEGAL_RED, PASSES_ALREADY, STRUCTURAL_ONLY, RED_UNSTABLE, CHANGED_OLD_TEST -> BUILD by BUILD
+BUILD NOT_GREEN, REGRESSION, GREEN_UNSTABLE, NO_CHANGE, INCOMPLETE -> BUILD by BUILD
+BUILD UNNOTICED_FAULTS -> BUILD by UNNOTICED_FAULTS
+BUILD NOT_TESTABLE -> CHECK_TESTS (not_testable)
 DIAGNOSE PRODUCTION_LOGIC -> IMPLEMENT by MAKE_RETRY
 DIAGNOSE PRODUCTION_LOGIC, if asked by WRITE_TESTS -> WRITE_TESTS by TEST_REWRITE
 DIAGNOSE PRODUCTION_LOGIC, if asked by STUB -> STUB by STUB_RETRY
 DIAGNOSE PRODUCTION_LOGIC, if asked by SEAM -> SEAM by SEAM
+DIAGNOSE PRODUCTION_LOGIC, if asked by BUILD -> BUILD by TEST_DESIGN
+DIAGNOSE TEST_DESIGN, if asked by BUILD -> BUILD by TEST_DESIGN
+DIAGNOSE SPEC, if asked by BUILD -> PLAN by PLAN_REWORK
+DIAGNOSE SPLIT_NEEDED, if asked by BUILD -> PLAN by PLAN_REWORK
 DIAGNOSE TEST_DESIGN, WRONG_REPORT -> WRITE_TESTS by TEST_DESIGN
 DIAGNOSE AMENDED -> the asker by SCOPE_AMEND
 DIAGNOSE REFUSED -> the asker by MAKE_RETRY
@@ -99,6 +111,7 @@ INTEGRATE TEST_CONFLICT -> WRITE_TESTS by TASK_REDO
 INTEGRATE HIDDEN_REGRESSION, RED_GONE -> DIAGNOSE (diagnose)
 FINAL_REVIEW ACCEPTABLE, CONVERGED -> PUBLISH
 FINAL_REVIEW FIX, PROVED -> SPLIT by FINAL_REVIEW
+FINAL_REVIEW FIX, PROVED, if one writer -> BUILD by FINAL_REVIEW
 FINAL_REVIEW COSMETIC -> FINAL_REVIEW by COSMETIC
 FINAL_REVIEW PLAN -> PLAN by PLAN_REWORK
 FINAL_REVIEW WRITTEN -> FINAL_REVIEW by OWN_STEPS
@@ -116,6 +129,7 @@ FAILURE HANDLER_FAILED -> failed cleanup_needed
 GATE APPROVED -> forward
 GATE REJECTED_TO_PLAN -> PLAN by HUMAN
 GATE REJECTED_TO_SPLIT, REJECTED_TO_FIX -> SPLIT by HUMAN
+GATE REJECTED_TO_FIX, if one writer -> BUILD by HUMAN
 any MALFORMED, VIOLATION, TIMED_OUT -> the same slot by REASK
 any UNAVAILABLE -> parked agent_unavailable
 any BUDGET -> parked budget
@@ -170,7 +184,9 @@ def test_every_cell_is_the_one_that_was_designed() -> None:
 
 
 def test_the_rows_of_any_dispatch_hold_where_agents_have_slots() -> None:
-    asked = "PLAN REVIEW_PLAN SPLIT REVIEW_SPLIT STUB WRITE_TESTS CHECK_TESTS SEAM IMPLEMENT DIAGNOSE FINAL_REVIEW"
+    asked = (
+        "PLAN REVIEW_PLAN SPLIT REVIEW_SPLIT STUB WRITE_TESTS CHECK_TESTS SEAM IMPLEMENT BUILD DIAGNOSE FINAL_REVIEW"
+    )
     agents = {Step[name] for name in asked.split()}
     assert set(ASKS) == agents
     for row in MATRIX:
@@ -191,13 +207,18 @@ def test_each_step_asks_whom_the_design_names() -> None:
         Step.CHECK_TESTS,
         Step.DIAGNOSE,
     }
-    assert {step for step, roles in ASKS.items() if roles == (Role.MAKE,)} == {Step.STUB, Step.SEAM, Step.IMPLEMENT}
+    assert {step for step, roles in ASKS.items() if roles == (Role.MAKE,)} == {
+        Step.STUB,
+        Step.SEAM,
+        Step.IMPLEMENT,
+        Step.BUILD,
+    }
     assert ASKS[Step.PLAN] == ASKS[Step.SPLIT] == (Role.ORCHESTRATOR,)
     assert ASKS[Step.WRITE_TESTS] == (Role.TEST,)
 
 
 def test_the_environment_can_break_where_something_is_run() -> None:
-    names = "SANITY STUB WRITE_TESTS SEAM IMPLEMENT INTEGRATE FINAL_REVIEW PUBLISH"
+    names = "SANITY STUB WRITE_TESTS SEAM IMPLEMENT BUILD INTEGRATE FINAL_REVIEW PUBLISH"
     assert {Step[name] for name in names.split()} == MEASURING
 
 
@@ -226,6 +247,7 @@ def test_a_gate_sends_back_only_to_where_the_run_has_been() -> None:
         (Loop.SCOPE_AMEND, 2, False, "task", "SPLIT by SPLIT_REWORK"),
         (Loop.SEAM, 1, False, "task", "CHECK_TESTS (not_testable)"),
         (Loop.UNNOTICED_FAULTS, 1, False, "task", "next task"),
+        (Loop.BUILD, 2, False, "task", "DIAGNOSE (diagnose) by TEST_DIAGNOSIS"),
         (Loop.COSMETIC, 1, False, "run", "PUBLISH"),
         (Loop.OWN_STEPS, 10, False, "split revision", "parked agent_unusable"),
         (Loop.TIP_MOVED, 5, False, "run", "parked branch_moved"),

@@ -17,6 +17,7 @@ from pipeline.routing.lookup import UnroutedSignalError, signals_of
 from pipeline.routing.matrix import MATRIX
 from pipeline.routing.phases import EVERYBODY, Phases
 from pipeline.routing.simulation import dispatches_due
+from pipeline.routing.state import Event, Trees
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -27,14 +28,16 @@ if TYPE_CHECKING:
 FOUND: Final = {name: phases_of(sound(text, **BUILT_IN)) for name, text in BUILT_IN.items()}
 PHASES: Final = {name: phases for name, phases in FOUND.items() if phases is not None}
 QUICK: Final = PHASES["quick"]
+SOLO: Final = PHASES["solo"]
 OWN: Final = replace(QUICK, own=("log", "more"))
 LENIENT: Final = replace(QUICK, plan=(Role.CHECK,), own_split=True)
 
 
 def test_which_built_in_recipes_are_ways_of_an_issue() -> None:
-    assert set(PHASES) == {"issue", "quick"}
+    assert set(PHASES) == {"issue", "quick", "solo"}
     assert PHASES["issue"] == EVERYBODY
     assert Phases((), (), (Role.CHECK,), own_split=False) == QUICK
+    assert replace(QUICK, one_writer=True) == SOLO
 
 
 def test_what_is_passed_is_paid_by_nothing() -> None:
@@ -123,11 +126,61 @@ def test_steps_of_its_own_are_done_before_the_review_and_again_when_tasks_were_a
     assert (again.own_step, again.written) == ("log", ())
 
 
+def test_solo_asks_twice_and_mends_what_the_review_finds_in_the_same_task() -> None:
+    claimed = event("CLAIMED", tasks=tasks("1"))
+    state = walk(begin(phases=SOLO), "OK", claimed)
+    assert (state.trunk.step, state.current, SOLO.least()) == (Step.BUILD, "1", 2)
+    green = walk(state, built("GREEN", "c"))
+    assert (green.trunk.step, green.head, green.accepted) == (Step.FINAL_REVIEW, "c", ("1",))
+    assert walk(green, "ACCEPTABLE", "PUBLISHED").outcome == "completed"
+    mending = walk(green, "COSMETIC=e", "FIX")
+    task = mending.tasks["1"]
+    assert (mending.trunk.step, mending.head, mending.accepted, mending.fixing) == (Step.BUILD, "start", (), False)
+    assert (task.candidate, task.start, task.status) == ("e", "start", "active")
+    mended = walk(mending, built("GREEN", "d"))
+    assert (mended.head, mended.accepted, mended.done_tasks[0].candidate) == ("d", ("1",), "d")
+
+
+def test_what_one_writer_does_not_bring_about_is_planned_with_its_work_as_a_patch() -> None:
+    state = walk(begin(phases=SOLO), "OK", event("CLAIMED", tasks=tasks("1")))
+    for number, said in enumerate(("ILLEGAL_RED", "NOT_GREEN", "REGRESSION")):
+        assert state.trunk.step is Step.BUILD
+        state = walk(state, built(said, f"c{number}"))
+    assert (state.trunk.step, state.trunk.origin) == (Step.DIAGNOSE, Step.BUILD)
+    with pytest.raises(UnroutedSignalError):
+        walk(state, "TESTS_KEPT")
+    again = walk(state, "PRODUCTION_LOGIC")
+    assert (again.trunk.step, walk(again, built("NOT_GREEN", "c3")).trunk.step) == (Step.BUILD, Step.PLAN)
+    for word in ("SPEC", "SPLIT_NEEDED", "PLAN"):
+        planned = walk(state, word)
+        assert (planned.trunk.step, planned.one_writer, planned.previous_work) == (Step.PLAN, False, "c2")
+    tasked = walk(planned, "DRAFTED", "NOT_ASKED", event("NOT_ASKED", tasks=tasks("2")))
+    assert (tasked.trunk.step, tasked.current) == (Step.WRITE_TESTS, "2")
+
+
+def test_work_without_tests_is_accepted_only_when_it_was_signed_off() -> None:
+    state = walk(begin(phases=SOLO), "OK", event("CLAIMED", tasks=tasks("1")), "NOT_TESTABLE=c")
+    assert (state.trunk.step, state.task.testable) == (Step.CHECK_TESTS, False)
+    done = walk(state, "ACCEPTABLE")
+    assert (done.trunk.step, done.head, done.tasks["1"].status) == (Step.FINAL_REVIEW, "c", "done")
+    assert walk(state, "NEEDS_WORK").trunk.step is Step.BUILD
+    gate = walk(begin(gates=["commit"], phases=SOLO), "OK", event("CLAIMED", tasks=tasks("1")), built("GREEN", "c"))
+    assert signals_of(walk(gate, "ACCEPTABLE")) == {Signal.APPROVED, Signal.REJECTED_TO_PLAN, Signal.REJECTED_TO_FIX}
+    assert walk(gate, "ACCEPTABLE", "REJECTED_TO_FIX").trunk.step is Step.BUILD
+
+
+def built(said: str, tree: str) -> Event:
+    trees = Trees(start="start", tests=f"{tree}-red", red=f"{tree}-red", candidate=tree)
+    return Event(signal=Signal(said), tree=tree, trees=trees)
+
+
 WAYS: Final[Mapping[str, RunState]] = {
     "quick": begin(limits(Loop.PLAN_REWORK, Loop.SPLIT_REWORK, Loop.REASK, final_review=2), phases=QUICK),
     "quick, gates": begin(limits(Loop.PLAN_REWORK), ["plan", "split", "commit"], park=True, phases=QUICK),
     "a split without a plan's review": begin(limits(Loop.PLAN_REWORK, Loop.HYGIENE), phases=LENIENT),
     "steps of its own": begin(limits(Loop.PLAN_REWORK, final_review=2, own_steps=2), phases=OWN),
+    "solo": begin(limits(Loop.PLAN_REWORK, Loop.BUILD, Loop.TEST_DIAGNOSIS, final_review=2), phases=SOLO),
+    "solo, gates": begin(limits(Loop.BUILD, final_review=2), ["commit"], park=True, phases=SOLO),
     "issue": begin(limits(Loop.PLAN_REWORK, plan_review=2, split_review=2, final_review=2)),
 }
 

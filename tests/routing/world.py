@@ -52,6 +52,13 @@ def _events_seen(
             yield from ((Event(signal=signal, role=role), row) for role in slots(state))
         elif signal in DRAFTS and state.trunk.step is Step.SPLIT:
             yield from ((Event(signal=signal, tasks=renamed(state, split)), row) for split in splits)
+        elif signal is Signal.CLAIMED and state.one_writer:
+            yield Event(signal=signal, tasks=(NewTask(id="1"),)), row
+        elif state.trunk.step is Step.BUILD:
+            name = f"t{state.trunk.visit}"
+            red = None if signal in {Signal.NOT_TESTABLE, Signal.NO_CHANGE} else f"{name}-red"
+            trees = Trees(start=state.head, tests=red, red=red, candidate=name)
+            yield Event(signal=signal, tree=name, trees=trees), row
         elif state.trunk.step is Step.INTEGRATE:
             yield Event(signal=signal, trees=integrated(state, signal)), row
         else:

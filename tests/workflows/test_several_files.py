@@ -53,7 +53,7 @@ def wrong(text: str, **others: str) -> list[str]:
 
 
 def test_check_03_what_comes_with_the_program_is_sound() -> None:
-    assert set(BUILT_IN) == {"issue", "quick", "review", "research", "fix-failing-tests", "triage"}
+    assert set(BUILT_IN) == {"issue", "quick", "solo", "review", "research", "fix-failing-tests", "triage"}
     for name, text in BUILT_IN.items():
         assert sound(text, **BUILT_IN).name == name
         assert sound(text).description

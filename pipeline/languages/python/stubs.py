@@ -28,8 +28,13 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
 
 
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-    """Return the names that the modules newly define at their top level, without dunder names."""
-    return stubs.introduced(before, after, lambda _, source: _defined(source))
+    """Return the names that the modules newly define at their top level, without dunder names, and in their classes.
+
+    A member is among them where its class was there before; what a new class has comes with it.
+    """
+    found = stubs.introduced(before, after, lambda _, source: _defined(source))
+    new = {(symbol.path, symbol.name) for symbol in found}
+    return tuple(one for one in found if (one.path, one.name.rpartition(".")[0]) not in new)
 
 
 def _parsed(source: str) -> list[ast.stmt]:
@@ -43,8 +48,26 @@ def _defined(source: str) -> Iterator[str]:
     for node in _flat(_parsed(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from () if node.name.startswith("__") else (node.name,)
+            yield from _members(node) if isinstance(node, ast.ClassDef) else ()
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             yield from (name for name in _targets_of(node) if not name.startswith("__"))
+
+
+def _members(node: ast.ClassDef) -> Iterator[str]:
+    """Yield what a class has, with its name before it: methods, variables, and what its methods set on the object."""
+    for one in _flat(node.body):
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{node.name}.{one.name}"
+            yield from (f"{node.name}.{name}" for name in _set_on_self(one))
+        elif isinstance(one, ast.Assign | ast.AnnAssign):
+            yield from (f"{node.name}.{name}" for name in _targets_of(one))
+
+
+def _set_on_self(method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    first = next(iter((*method.args.posonlyargs, *method.args.args)), None)
+    for node in ast.walk(method):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+            yield from (node.attr,) if first is not None and node.value.id == first.arg else ()
 
 
 def _targets(files: Mapping[str, str], symbol: Symbol) -> Iterator[Target]:

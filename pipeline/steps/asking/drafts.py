@@ -67,6 +67,11 @@ def planned(ctx: Context) -> PlanReport | PlanAndTasks:
     return plans.planned(ctx.run)
 
 
+def planned_files(ctx: Context) -> frozenset[str]:
+    """Return the files of the plan; none where nobody plans."""
+    return frozenset() if ctx.state.one_writer else frozenset(file.path for file in planned(ctx).files)
+
+
 def as_given(ctx: Context) -> PlanAndTasks | None:
     """Return the plan that the recipe brings along, where it is what counts here: nothing has come back yet."""
     return plans.as_given(ctx.run) if ctx.lane.via is None else None

@@ -46,8 +46,8 @@ async def judge(
     start = task.start or ctx.state.head
     artifacts: dict[str, list[Path]] = {"task": [ctx.path(f"task-{task.id}.md")]}
     if question is Question.DIAGNOSE:  # it may find that these are wrong
-        artifacts |= {"issue": [ctx.path("issue.md")], "plan": [ctx.path("plan.md")], **questions.answers(ctx)}
-    elif question is Question.TESTS:  # what it says of tests, and what is no part of the issue
+        artifacts |= {"issue": [ctx.path("issue.md")], **questions.answers(ctx)}
+    if question in {Question.DIAGNOSE, Question.TESTS} and not ctx.state.one_writer:
         artifacts["plan"] = [ctx.path("plan.md")]
     visit = ctx.lane.visit
     if task.tests and task.tests != start:

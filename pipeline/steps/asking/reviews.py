@@ -219,7 +219,9 @@ def all_last_reviews(ctx: Context) -> dict[Stage, ReviewRecord]:
 
 def review_artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     """Return what every review is given: the issue, the plan, and the findings it must answer."""
-    artifacts = {"issue": [ctx.path("issue.md")], "plan": [ctx.path("plan.md")]}
+    artifacts = {"issue": [ctx.path("issue.md")]}
+    if not ctx.state.one_writer:
+        artifacts["plan"] = [ctx.path("plan.md")]
     findings = review.open_findings()
     if findings:
         artifacts["open_findings"] = list(findings)

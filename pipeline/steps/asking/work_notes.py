@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TEXTS: Final = TypeAdapter(
     Annotated[tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)]
 )
-_KINDS: Final = frozenset({"write-tests", "stub", "seam", "implement"})
+_KINDS: Final = frozenset({"write-tests", "stub", "seam", "implement", "build"})
 _SAID: Final[Mapping[str, str]] = {
     "assumptions": "assumes",
     "notes": "notes",

@@ -27,7 +27,7 @@ from pipeline.reports.fields import Evidence
 from pipeline.reports.tasks import adds_tests, taken_away
 from pipeline.reports.work import ReadyTests
 from pipeline.steps.asking import criteria
-from pipeline.steps.asking.drafts import planned
+from pipeline.steps.asking.drafts import planned_files
 from pipeline.steps.context import Composed
 from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.stubs import scaffolds, symbols_of
@@ -121,7 +121,7 @@ async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str,
         return None
     records = here.after.records
     tests = {entry: records[entry].function for entry in here.verdict.new_ids if entry in records}
-    about = {change.path for change in (*task.files, *planned(ctx).files)}
+    about = {change.path for change in task.files} | planned_files(ctx)
     traced = here.traced if here.tree == tree else None
     passing = Passing(tree, tests, about, here.after.layout, traced)
     noticing = await noticing_probe(ctx, ctx.config.probes, passing)

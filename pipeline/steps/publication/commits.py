@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pipeline.steps.publication.follow_ups import Item
     from pipeline.steps.publication.publisher import Publisher
 
-_WRITING: Final = frozenset({"write-tests", "implement", "seam", "stub", "change"})
+_WRITING: Final = frozenset({"write-tests", "implement", "seam", "stub", "build", "change"})
 """Kinds of dispatches whose work is in the commits."""
 _TEXTS: Final = (".md", ".rst", ".adoc")
 _ENDS: Final = ",;:.!?"
@@ -204,6 +204,8 @@ def task_message(ctx: Context, task: TaskState, paths: Sequence[str], base: str)
         lines.append(("Task-File", f"sha256:{hashlib.sha256(content).hexdigest()}"))
         if task.spec.red_base == "start" and not (evidence.ledger is not None and evidence.noticing is not None):
             lines.append(("Red-Base", base))
+        if evidence.writers is not None:
+            lines.append(("Writers", evidence.writers))
     body = "\n".join(f"- {criterion}" for criterion in spec.acceptance_criteria)
     return message_of(f"{kind}: {lower_first(spec.title, _names(spec))}", body, lines)
 

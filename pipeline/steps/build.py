@@ -1,0 +1,276 @@
+"""BUILD (phases 6 and 7): one writer makes tests and code; we part them by side, and measure RED and GREEN of each.
+
+The tests are put over the code as it was before, where each must fail for a legal reason, in two runs; the whole must
+be GREEN, and its probes are tried as ever. One dispatch is one candidate: what is wrong with it comes back measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pipeline.dispatch.request import Request
+from pipeline.measure import project_checks
+from pipeline.measure.composed_trees import compose, shares_file, with_other_code
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.measure.outcome_words import named
+from pipeline.measure.project_tools import tools_for
+from pipeline.measure.red.over_stubs import texts
+from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.policy.scope import Action
+from pipeline.reports import reduce
+from pipeline.reports.fields import FileChange, Symbol
+from pipeline.reports.issue_task import task_as_done
+from pipeline.reports.measured_facts import ImplementFacts
+from pipeline.reports.taskfile import task_md
+from pipeline.reports.untrusted_text import block
+from pipeline.reports.work import Built, BuiltUntested, Unbuilt
+from pipeline.routing.state import Event, Trees
+from pipeline.routing.vocabulary import Loop, Role, Signal
+from pipeline.runs.drafts import task_file, write_draft
+from pipeline.scheduling.patterns import parsed
+from pipeline.steps import write_tests
+from pipeline.steps.asking import criteria
+from pipeline.steps.asking.dispatches import ask
+from pipeline.steps.asking.grants import scope_without_task
+from pipeline.steps.asking.words import baseline_md
+from pipeline.steps.evidence.green import measure_candidate, not_green_md, record_green, unstable
+from pipeline.steps.evidence.records import baseline_of, by_their_names, read_evidence, write_evidence
+from pipeline.steps.evidence.red import wrong_ids
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.policy.scope import TestScope
+    from pipeline.reports.decode import Malformed
+    from pipeline.reports.fields import Report
+    from pipeline.reports.tasks import Task
+    from pipeline.reports.work import BuildReport
+    from pipeline.steps.asking.dispatches import Answer
+    from pipeline.steps.context import Context
+    from pipeline.steps.evidence.green import Measured
+
+
+_NAMES: Final = {Loop.HUMAN: "feedback", Loop.FINAL_REVIEW: "findings"}
+"""What the reason for asking again is called, by the loop; else it is what was measured."""
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A candidate by its sides.
+
+    Args:
+        tree: All of it.
+        tests: Its tests over the code as it was before.
+        code: The production files that it changes.
+        suite: The files that it changes for its tests' sake; one that holds both is among these and `code`.
+    """
+
+    tree: str
+    tests: str
+    code: tuple[str, ...]
+    suite: tuple[str, ...]
+
+
+async def run(ctx: Context) -> Event:
+    """Return the measured signal of what one writer made."""
+    task, start = ctx.task(), _start(ctx)
+    try:
+        answer = await ask(ctx, await _request(ctx, task, start))
+        if isinstance(answer, Event):
+            return answer
+        report = answer.report
+        if not isinstance(report, Built | Unbuilt | BuiltUntested):
+            raise TypeError(f"kind build was answered by {type(report).__name__}")
+        tree = await _tidied(ctx, start, answer.result.tree or start)
+        return await _measured(ctx, task, report, answer, parted(ctx, start, tree))
+    except UnmeasurableError as error:
+        return error.event
+
+
+def _start(ctx: Context) -> str:
+    return ctx.state.task.start or ctx.state.head
+
+
+async def _request(ctx: Context, task: Task, start: str) -> Request:
+    artifacts: dict[str, list[Path]] = {
+        "issue": [ctx.path("issue.md")],
+        "task": [ctx.path(task_file(task.id))],
+        "baseline": [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))],
+    }
+    came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via is not None else []
+    if came_back:
+        artifacts[_NAMES.get(ctx.lane.via or Loop.BUILD, "measured")] = came_back
+    return Request(
+        Role.MAKE,
+        "build",
+        ctx.state.task.candidate or start,
+        artifacts=artifacts,
+        area=tuple(map(parsed, ctx.config.solo.area)),
+        tests=_scope(ctx),
+        tools=await tools_for(ctx, ()),
+        accept=lambda report: criteria.unshown(task, report.on_tests) if isinstance(report, Built) else None,
+        verify=partial(_wrong_ids, ctx, start),
+    )
+
+
+def _scope(ctx: Context) -> TestScope:
+    """Return what counts as a test, all of which may be changed."""
+    tree = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
+    return replace(scope_without_task(baseline_of(ctx), tree, ctx.toolchain.sources), writable=True)
+
+
+async def _wrong_ids(ctx: Context, start: str, report: Report, tree: str) -> Malformed | None:
+    if not isinstance(report, Built) or tree == start:
+        return None
+    sides = parted(ctx, start, tree)
+    _as_done(ctx, ctx.task(), report, start, sides)
+    return await wrong_ids(_supposing(ctx, sides), report.on_tests, sides.tests)
+
+
+async def _tidied(ctx: Context, start: str, tree: str) -> str:
+    """Return the candidate after the configured formatters."""
+    return await project_checks.fixed(ctx, start, tree, changed_paths(ctx, start, tree), baseline_of(ctx).layout)
+
+
+def parted(ctx: Context, start: str, tree: str) -> Parted:
+    """Return the sides of a candidate over what the task began with."""
+    layout, scope = baseline_of(ctx).layout, _scope(ctx)
+    changed = changed_paths(ctx, start, tree)
+    suite = tuple(
+        path for path in changed if shares_file(path, layout) or layout.is_test_side(path) or scope.takes(path)
+    )
+    tests = compose(ctx, tree, start, suite, layout).tree
+    return Parted(tree, tests, with_other_code(ctx, tests, tree, suite, layout), suite)
+
+
+def _supposing(ctx: Context, sides: Parted) -> Context:
+    """Return the same ports over a state in which the tests are accepted, and the code is the candidate."""
+    state = ctx.state
+    task = replace(state.task, tests=sides.tests, red=sides.tests, candidate=sides.tree, testable=True)
+    return ctx.supposing(state.with_task(task))
+
+
+def _as_done(ctx: Context, task: Task, report: BuildReport, start: str, sides: Parted) -> Task:
+    """Return the task with what the candidate makes of it, and write it down: what judges it reads its file."""
+    there = {entry.path for entry in ctx.repository.entries(start)}
+    left = {entry.path for entry in ctx.repository.entries(sides.tree)}
+
+    def change(path: str) -> FileChange:
+        action = Action.CREATE if path not in there else Action.MODIFY if path in left else Action.DELETE
+        return FileChange(path=path, action=action)
+
+    layout = baseline_of(ctx).layout
+    sources = [path for path in sides.code if path.endswith(ctx.toolchain.sources)]
+    new = ctx.toolchain.introduced(texts(ctx, start, sources), texts(ctx, sides.tree, sources))
+    only_tests = [path for path in sides.suite if not shares_file(path, layout)]
+    changed = by_their_names(ctx, report.tests_to_change) if isinstance(report, Built) else ()
+    found = task_as_done(
+        task,
+        tuple(map(change, sides.code)),
+        tuple(map(change, only_tests)),
+        tuple(Symbol(name=one.name, path=one.path or None) for one in new),
+        changed,
+    )
+    write_draft(ctx.run, task_file(task.id), task_md(found))
+    return found
+
+
+async def _measured(ctx: Context, task: Task, report: BuildReport, answer: Answer, sides: Parted) -> Event:
+    """Return the signal of a candidate: what its tests show over the code before, then what all show over its code."""
+    start, number = _start(ctx), answer.result.dispatch[:3]
+    if sides.tree == start:
+        return _event(ctx, Signal.NO_CHANGE, None, "nothing was changed", answer.evidence)
+    task = _as_done(ctx, task, report, start, sides)
+    there = _supposing(ctx, sides)
+    if isinstance(report, BuiltUntested):
+        return await _untested(ctx, task, report, answer, sides)
+    tests = report.on_tests if isinstance(report, Built) else Built(result="COMPLETE").on_tests
+    red = await write_tests.measured(there, task, tests, answer, sides.tests, f"evidence/red-{number}.md")
+    refused = reduce.red_of_build(report, red.signal)
+    if refused is not None:
+        return _event(ctx, refused, sides, red.note, *reversed(red.evidence))
+    return await _green(there, task, report, answer, sides)
+
+
+async def _green(ctx: Context, task: Task, report: Built | Unbuilt, answer: Answer, sides: Parted) -> Event:
+    """Return GREEN with the evidence kept, or what is in the way of it; the tests were accepted."""
+    found = read_evidence(ctx, task.id)
+    if found is not None:
+        write_evidence(ctx, found.model_copy(update={"writers": "one"}))
+    measured = await measure_candidate(ctx, task, sides.tree)
+    signal = reduce.build(report, _facts(measured), structural=bool(measured.structural))
+    if signal in {Signal.GREEN, Signal.GREEN_INCOMPLETE}:
+        made = await record_green(ctx, task, measured, answer.evidence)
+        signal = reduce.green_of_build(signal, made.signal)
+        return _event(ctx, signal, sides, made.note, *made.evidence)
+    if signal is Signal.GREEN_UNSTABLE:
+        made = unstable(ctx, task, measured, measured.unstable, answer.evidence)
+        return _event(ctx, signal, sides, made.note, *made.evidence)
+    words = not_green_md(task, signal, measured)
+    name = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", words)
+    return _event(ctx, signal, sides, _note(signal, report, measured), name, answer.evidence)
+
+
+async def _untested(ctx: Context, task: Task, report: BuiltUntested, answer: Answer, sides: Parted) -> Event:
+    """Return NOT_TESTABLE where nothing is broken: whether there really is no test is for @check to say."""
+    why = report.model_dump(mode="json", include={"reason", "attempted"})
+    start = _start(ctx)
+    evidence = TaskEvidence(
+        task=task.id,
+        tests_tree=start,
+        production=start,
+        test_paths=(),
+        command=(),
+        not_testable=why,
+        writers="one",
+    )
+    name = write_evidence(ctx, evidence)
+    state = ctx.state
+    bare = replace(state.task, tests=None, red=None, candidate=sides.tree, testable=False)
+    there = ctx.supposing(state.with_task(bare))
+    measured = await measure_candidate(there, task, sides.tree)
+    if measured.green:
+        await record_green(there, task, measured)
+        told = ctx.write(
+            f"evidence/untested-{ctx.lane.visit:03}.md", f"# No test is possible\n\n{block(report.attempted)}\n"
+        )
+        return _event(ctx, Signal.NOT_TESTABLE, replace(sides, tests=""), report.reason, told, name, answer.evidence)
+    signal = reduce.build(report, _facts(measured), structural=False)
+    words = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", not_green_md(task, signal, measured))
+    return _event(ctx, signal, sides, _note(signal, report, measured), words, answer.evidence)
+
+
+def _event(ctx: Context, signal: Signal, sides: Parted | None, note: str, *evidence: str) -> Event:
+    if sides is None:
+        return Event(signal=signal, note=note, evidence=evidence)
+    tests = sides.tests or None
+    trees = Trees(start=_start(ctx), tests=tests, red=tests, candidate=sides.tree)
+    return Event(signal=signal, tree=sides.tree, trees=trees, note=note, evidence=evidence)
+
+
+def _facts(measured: Measured) -> ImplementFacts:
+    return ImplementFacts(
+        green=measured.green,
+        stale_xfail=bool(measured.verdict.stale_xfail) and measured.verdict.own_green and not measured.broken,
+        regression=bool(measured.broken),
+        unstable=bool(measured.unstable) and measured.verdict.own_green,
+    )
+
+
+def _note(signal: Signal, report: BuildReport, measured: Measured) -> str:
+    match signal:
+        case Signal.REGRESSION:
+            return f"breaks {', '.join(measured.broken[:3])}"
+        case Signal.STRUCTURAL_ONLY:
+            return f"pass on stubs too: {', '.join(measured.structural[:3])}"
+        case Signal.INCOMPLETE:
+            return _claim(report)
+        case _:
+            in_the_way = measured.in_the_way or measured.verdict.stale_xfail
+            return f"not GREEN: {named(in_the_way[:3], measured.observation)}"
+
+
+def _claim(report: BuildReport) -> str:
+    return report.blocking_issue if isinstance(report, Unbuilt) else report.summary

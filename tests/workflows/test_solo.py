@@ -1,0 +1,171 @@
+"""The recipe `solo`: one writer for tests and code, parted by side and measured; what goes wrong comes back to it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from e2e.lanes import finding, play, review
+from kit import (
+    FILES,
+    GREET,
+    GREET_DONE,
+    MAKE,
+    NEW_ID,
+    PLAN,
+    RESULT_ACCEPTED,
+    TASK,
+    TEST_GREET,
+    TEST_GREET_NEW,
+    TESTS,
+    Entry,
+    judge,
+    make_project,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kit import Project
+
+pytestmark = pytest.mark.slow
+
+
+def built(files: dict[str, Any] | None = None, **report: Any) -> Entry:
+    return {
+        "when": {"kind": "build"},
+        "files": {**TESTS["files"], **MAKE["files"]} if files is None else files,
+        "report": {"result": "COMPLETE", "summary": "blank names are refused", **report},
+    }
+
+
+def asked(project: Project) -> list[str]:
+    return [line["data"]["kind"] for line in project.journal() if line["kind"] == "dispatch_started"]
+
+
+def test_solo_takes_an_issue_to_one_commit_that_is_verified_with_two_dispatches(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    played = play(project, [built(), RESULT_ACCEPTED], "--recipe", "solo")
+    assert played.document["outcome"] == "completed", (played.document, played.rows)
+    assert asked(project) == ["build", "review-result"]
+    assert played.rows == [
+        "sanity/OK",
+        "issue/CLAIMED[one writer]",
+        "build/GREEN",
+        "final-review/ACCEPTABLE",
+        "publish/PUBLISHED",
+    ]
+    assert played.assert_artifact_rule() == 2
+    assert len(played.subjects()) == 2, "tests and code are one commit, then the tracker's"
+    commit = project.git("log", "-1", "--format=%B", "HEAD~1")
+    assert "\nWriters: one" in commit
+    assert "\nRed-Evidence: sha256:" in commit
+    evidence = json.loads(played.artifact("evidence/task-1.json"))
+    assert (evidence["writers"], len(evidence["ledger"]["red"]) > 0) == ("one", True)
+    verified = project.redfirst("verify", "run-GAL-1")
+    assert verified.returncode == 0, verified.stdout
+
+
+BLANK = GREET_DONE.replace("if not name:", "if not name.strip():")
+BLANK_TEST = TEST_GREET_NEW.replace("an_empty", "a_blank").replace('greet("")', 'greet(" ")')
+HI = "Hello, {name}!", "Hi, {name}!"
+
+
+def again(code: str, tests: str, **report: Any) -> Entry:
+    return built({"greet.py": code, "tests/test_greet.py": tests}, **report)
+
+
+def test_what_is_wrong_with_one_writers_work_comes_back_to_it_measured(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.env["REDFIRST_LIMITS__BUILD"] = "20"
+    stopped = {"result": "INCOMPLETE", "blocking_issue": "what a name is, is said nowhere"}
+    wrong = finding("blank names pass", concern="production")
+    script = [
+        again(GREET_DONE, TEST_GREET_NEW.replace('        greet("")', '        greeet("")')),
+        again(GREET_DONE, TEST_GREET + '\n\ndef test_bo():\n    assert greet("Bo") == "Hello, Bo!"\n'),
+        again(GREET, TEST_GREET_NEW),
+        again(GREET_DONE.replace(*HI), TEST_GREET_NEW),
+        again(GREET_DONE.replace(*HI), TEST_GREET_NEW.replace("Hello, Ada!", "Hi, Ada!")),
+        again(GREET, TEST_GREET),
+        {**again(GREET, TEST_GREET_NEW), "report": stopped},
+        built({"pyproject.toml": FILES["pyproject.toml"] + "\n"}),
+        again(GREET_DONE, TEST_GREET_NEW, criteria=[{"id": "C1", "tests": [NEW_ID]}]),
+        review("review-result", "NEEDS WORK", wrong),
+        again(BLANK, BLANK_TEST),
+        review(
+            "review-result", "ACCEPTABLE", prior=[{"id": "final-1-01", "status": "resolved", "note": "it is refused"}]
+        ),
+    ]
+    played = play(project, script, "--recipe", "solo")
+    assert played.rows[2:-1] == [
+        "build/ILLEGAL_RED",
+        "build/PASSES_ALREADY",
+        "build/NOT_GREEN",
+        "build/REGRESSION",
+        "build/CHANGED_OLD_TEST",
+        "build/NO_CHANGE",
+        "build/INCOMPLETE",
+        "any/VIOLATION",
+        "build/GREEN",
+        "final-review/FIX[one writer]",
+        "build/GREEN",
+        "final-review/ACCEPTABLE",
+    ], played.document["note"]
+    assert played.document["outcome"] == "completed"
+    assert played.assert_artifact_rule() == len(script)
+    asked = played.dispatches("build")
+    assert "measured" not in asked[0].artifacts
+    for number, said in enumerate(("name 'greeet' is not defined", "passes on the code", "not GREEN: ", "breaks"), 1):
+        assert said in asked[number].text("measured")
+    assert "[HIGH] blank names pass" in asked[-1].text("findings")
+    assert len(played.subjects()) == 2, "what the review found is in the same commit"
+    assert "test_a_blank_name" in project.git("show", "HEAD~1")
+
+
+def test_what_one_writer_does_not_bring_about_is_planned_with_its_work_as_a_patch(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    stopped = {"result": "INCOMPLETE", "blocking_issue": "it is two things"}
+    script = [
+        *({**again(GREET_DONE, TEST_GREET), "report": stopped},) * 3,
+        judge("diagnose", diagnosis="split_needed", notes="plan it"),
+        {"when": {"kind": "plan-and-tasks"}, "report": {**PLAN["report"], "tasks": [TASK]}},
+        TESTS,
+        MAKE,
+        RESULT_ACCEPTED,
+    ]
+    played = play(project, script, "--recipe", "solo")
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert played.rows[4:9] == [
+        "build/INCOMPLETE",
+        "diagnose/SPLIT_NEEDED[asked by BUILD]",
+        "plan/DRAFTED",
+        "review-plan/NOT_ASKED",
+        "split/NOT_ASKED",
+    ]
+    assert played.assert_artifact_rule() == len(script)
+    assert "a name is needed" in played.asked("plan").text("previous_patch")
+    assert played.asked("write-tests").document["task"] == "2"
+    assert "Writers:" not in project.git("log", "-1", "--format=%B", "HEAD~1")
+
+
+def test_work_without_a_test_is_signed_off_or_not(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    why = {"result": "NOT_TESTABLE", "reason": "pure-wiring", "attempted": "nothing to call", "summary": "says it"}
+    told = GREET.replace("Greetings.", "Greetings, for people.")
+    script = [
+        {**built({"greet.py": told.replace(*HI)}), "report": why},
+        {**built({"greet.py": told}), "report": why},
+        judge("not_testable", accepted=True, notes="only words"),
+        RESULT_ACCEPTED,
+    ]
+    played = play(project, script, "--recipe", "solo")
+    assert played.rows[2:-1] == [
+        "build/REGRESSION",
+        "build/NOT_TESTABLE",
+        "check-tests/ACCEPTABLE[asked by BUILD]",
+        "final-review/ACCEPTABLE",
+    ], played.document["note"]
+    assert played.assert_artifact_rule() == len(script)
+    assert played.tasks() == {"1": "done"}
+    assert "for people" in project.git("show", "work:greet.py")
