@@ -30,6 +30,7 @@ _OVER: Final[Mapping[str | None, str]] = {
     "start": "the code of the start of the run",
     "seam": "the seam that the commit brings",
     "stubs": "stubs of what the run introduced",
+    "signatures": "the parent's code with the commit's signatures",
     "stand-ins": "the parent's code with stand-ins for new names",
 }
 

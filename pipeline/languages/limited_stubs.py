@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from pipeline.languages.sources.stubs import Stubbed, StubFault
+from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ class Scaffolding:
     def introduced(self, before: Files, after: Files) -> tuple[Symbol, ...]:
         """Return the symbols defined outside of tests that were not defined before."""
         return introduced(import_module(self.stub_readers[0]).introduced, before, after)
+
+    def with_old_bodies(self, before: Files, after: Files, *, kept: bool) -> OldBodies:
+        """Return the files with the bodies that their functions had; see the protocol."""
+        read = import_module(self.stub_readers[0]).with_old_bodies
+        try:
+            return limited(read)(before, after, kept)
+        except UnreadableError:
+            return OldBodies({}, ())
 
     def stub_faults(self, before: Files, after: Files, symbols: Sequence[Symbol]) -> tuple[StubFault, ...]:
         """Return the faults of a stub pass: changes that are no stubs."""

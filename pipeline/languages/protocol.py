@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_classes import Symbol
-    from pipeline.languages.sources.stubs import Stubbed, StubFault
+    from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
     from pipeline.process import Box, Mount
 
 
@@ -243,6 +243,16 @@ class Toolchain(Protocol):
 
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
         """Return the symbols that the files newly define at their top level."""
+        ...
+
+    def with_old_bodies(self, before: Mapping[str, str], after: Mapping[str, str], *, kept: bool) -> OldBodies:
+        """Return the files of *after* with the bodies that their functions had before, and stubs for what is new.
+
+        Args:
+            before: The sources as they were; a file that is missing here is new.
+            after: As they are; one that cannot be read is not in the answer.
+            kept: Else what was changed gets a stub as well: an old body need not compile with what is new around it.
+        """
         ...
 
     def stub_faults(

@@ -91,8 +91,8 @@ def _with_trees(state: RunState, event: Event) -> TaskState:
         case (Step.IMPLEMENT, _) if event.tree:
             return replace(task, candidate=event.tree)
         case (Step.BUILD, _) if event.tree:
-            red = event.trees.red if event.trees is not None else None
-            return replace(task, tests=red, red=red, candidate=event.tree, testable=red is not None)
+            red, stubs = (event.trees.red, event.trees.stubs) if event.trees is not None else (None, None)
+            return replace(task, stubs=stubs, tests=red, red=red, candidate=event.tree, testable=red is not None)
         case (Step.INTEGRATE, _):
             return _put_over_the_head(state, event)
         case _:

@@ -16,7 +16,7 @@ from pipeline.measure.composed_trees import compose, shares_file, with_other_cod
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.outcome_words import named
 from pipeline.measure.project_tools import tools_for
-from pipeline.measure.red.over_stubs import texts
+from pipeline.measure.red.over_stubs import texts, with_own_signatures
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.policy.scope import Action
 from pipeline.reports import reduce
@@ -37,7 +37,7 @@ from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.green import measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.records import baseline_of, by_their_names, read_evidence, write_evidence
-from pipeline.steps.evidence.red import wrong_ids
+from pipeline.steps.evidence.red import look, wrong_ids
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,12 +65,14 @@ class Parted:
         tests: Its tests over the code as it was before.
         code: The production files that it changes.
         suite: The files that it changes for its tests' sake; one that holds both is among these and `code`.
+        stubs: That code with the candidate's signatures, where the tests do not compile over it as it is.
     """
 
     tree: str
     tests: str
     code: tuple[str, ...]
     suite: tuple[str, ...]
+    stubs: str | None = None
 
 
 async def run(ctx: Context) -> Event:
@@ -84,7 +86,7 @@ async def run(ctx: Context) -> Event:
         if not isinstance(report, Built | Unbuilt | BuiltUntested):
             raise TypeError(f"kind build was answered by {type(report).__name__}")
         tree = await _tidied(ctx, start, answer.result.tree or start)
-        return await _measured(ctx, task, report, answer, parted(ctx, start, tree))
+        return await _measured(ctx, task, report, answer, await _compiled(ctx, parted(ctx, start, tree)))
     except UnmeasurableError as error:
         return error.event
 
@@ -126,6 +128,10 @@ async def _wrong_ids(ctx: Context, start: str, report: Report, tree: str) -> Mal
         return None
     sides = parted(ctx, start, tree)
     _as_done(ctx, ctx.task(), report, start, sides)
+    try:
+        sides = await _compiled(ctx, sides)
+    except UnmeasurableError:  # the step finds it, too, and says so
+        return None
     return await wrong_ids(_supposing(ctx, sides), report.on_tests, sides.tests)
 
 
@@ -145,10 +151,37 @@ def parted(ctx: Context, start: str, tree: str) -> Parted:
     return Parted(tree, tests, with_other_code(ctx, tests, tree, suite, layout), suite)
 
 
+async def _compiled(ctx: Context, sides: Parted) -> Parted:
+    """Return the candidate with its tests over stubs that its own signatures make, where they need these to compile.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    if not sides.suite or await _loads(ctx, sides):
+        return sides
+    start, layout = _start(ctx), baseline_of(ctx).layout
+    for kept in (True, False):  # an old body need not compile with what is new around it
+        stubs = with_own_signatures(ctx, start, sides.tree, sides.suite, layout, kept=kept)
+        if stubs is None:
+            break
+        tests = compose(ctx, sides.tree, stubs, sides.suite, layout).tree
+        over = replace(sides, tests=tests, stubs=stubs)
+        if await _loads(ctx, over):
+            return over
+    return sides
+
+
+async def _loads(ctx: Context, sides: Parted) -> bool:
+    seen = await look(_supposing(ctx, sides), sides.tests)
+    return seen.unread <= baseline_of(ctx).unread
+
+
 def _supposing(ctx: Context, sides: Parted) -> Context:
     """Return the same ports over a state in which the tests are accepted, and the code is the candidate."""
     state = ctx.state
-    task = replace(state.task, tests=sides.tests, red=sides.tests, candidate=sides.tree, testable=True)
+    task = replace(
+        state.task, stubs=sides.stubs, tests=sides.tests, red=sides.tests, candidate=sides.tree, testable=True
+    )
     return ctx.supposing(state.with_task(task))
 
 
@@ -163,14 +196,15 @@ def _as_done(ctx: Context, task: Task, report: BuildReport, start: str, sides: P
 
     layout = baseline_of(ctx).layout
     sources = [path for path in sides.code if path.endswith(ctx.toolchain.sources)]
-    new = ctx.toolchain.introduced(texts(ctx, start, sources), texts(ctx, sides.tree, sources))
+    before, after = texts(ctx, start, sources), texts(ctx, sides.tree, sources)
+    named = (*ctx.toolchain.introduced(before, after), *ctx.toolchain.with_old_bodies(before, after, kept=True).changed)
     only_tests = [path for path in sides.suite if not shares_file(path, layout)]
     changed = by_their_names(ctx, report.tests_to_change) if isinstance(report, Built) else ()
     found = task_as_done(
         task,
         tuple(map(change, sides.code)),
         tuple(map(change, only_tests)),
-        tuple(Symbol(name=one.name, path=one.path or None) for one in new),
+        tuple(Symbol(name=one.name, path=one.path or None, new=one.new) for one in named),
         changed,
     )
     write_draft(ctx.run, task_file(task.id), task_md(found))
@@ -246,7 +280,7 @@ def _event(ctx: Context, signal: Signal, sides: Parted | None, note: str, *evide
     if sides is None:
         return Event(signal=signal, note=note, evidence=evidence)
     tests = sides.tests or None
-    trees = Trees(start=_start(ctx), tests=tests, red=tests, candidate=sides.tree)
+    trees = Trees(start=_start(ctx), stubs=sides.stubs, tests=tests, red=tests, candidate=sides.tree)
     return Event(signal=signal, tree=sides.tree, trees=trees, note=note, evidence=evidence)
 
 

@@ -14,7 +14,7 @@ from pipeline.measure.probes.noticing import Passing, noticing_probe
 from pipeline.measure.probes.revert import Wanted
 from pipeline.measure.probes.words import noticed_lines
 from pipeline.measure.red.import_stubs import with_stand_ins
-from pipeline.measure.red.over_stubs import tried_over_stubs, with_stubs
+from pipeline.measure.red.over_stubs import tried_over_stubs, with_own_signatures, with_stubs
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.runs.info import RunInfo
 from pipeline.verification.evidence_checks import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.verification.claims import Claim, Kept
 
-Over = Literal["parent", "start", "seam", "stubs", "stand-ins"]
+Over = Literal["parent", "start", "seam", "stubs", "stand-ins", "signatures"]
 
 _NOTES: Final[Mapping[Over, tuple[str, ...]]] = {
     "parent": (),
@@ -42,6 +42,9 @@ _NOTES: Final[Mapping[Over, tuple[str, ...]]] = {
     "seam": ("RED is measured over the seam that the commit brings; over its parent no such test passes",),
     "stand-ins": (
         "RED is measured over the parent with stand-ins for new names; without them its tests are not imported",
+    ),
+    "signatures": (
+        "RED is measured over the parent with this commit's signatures; over it as it is its tests do not compile",
     ),
     "stubs": ("RED is measured over stubs of what the run introduced; with Red-Base the tests do not compile",),
 }
@@ -225,6 +228,9 @@ class ClaimedCommit:
             return await self._red_on_stubs(ledger, red, wanted, layout) or ("start", red)
         if not problems_of_red(ledger, red) or any(map(red.passes, ledger.red)):
             return "parent", red
+        own = self.kept.evidence.writers is not None
+        if own and (found := await self._red_over_signatures(ledger, wanted, paths, layout)) is not None:
+            return found
         seam = self._seam(ledger, paths, layout)
         if seam is not None:
             return "seam", await measure_red(self.ctx, (self.tree, seam), paths, ids, wanted, layout)
@@ -247,6 +253,24 @@ class ClaimedCommit:
             return None
         ids = {*ledger.red, *ledger.guards}
         return "stubs", await measure_red(self.ctx, (self.tree, bare), (), ids, wanted, layout)
+
+    async def _red_over_signatures(
+        self, ledger: RedTests, wanted: Wanted, paths: frozenset[str], layout: Layout
+    ) -> tuple[Over, Red] | None:
+        """Return what tests of one writer show over the parent with the commit's own signatures, where they do.
+
+        These are made anew from the commit: that of the run is not believed.
+        """
+        ids = {*ledger.red, *ledger.guards}
+        found: tuple[Over, Red] | None = None
+        for kept in (True, False):
+            bare = with_own_signatures(self.ctx, self.parent, self.tree, sorted(paths), layout, kept=kept)
+            if bare is None:
+                break
+            found = "signatures", await measure_red(self.ctx, (self.tree, bare), paths, ids, wanted, layout)
+            if not problems_of_red(ledger, found[1]):
+                break
+        return found
 
     def _seam(self, ledger: RedTests, test_paths: frozenset[str], layout: Layout) -> str | None:
         """Return the tree with the seam that the tests were written over, if this commit brings one."""

@@ -60,7 +60,7 @@ class CommitCheck(_Document):
     `evidence` is where the evidence was found, `red_over` which code the tests were measured over to see them fail:
     the parent's, that of the start of the run (a fix of tests alone), stubs of what the run introduced (such a fix,
     where the start lacks what its tests are compiled with), the seam that the commit itself brings, or the parent's
-    with stand-ins for new names that an old file of tests imports.
+    with stand-ins for new names that an old file of tests imports, or with the signatures of a commit of one writer.
     """
 
     commit: str
@@ -70,7 +70,7 @@ class CommitCheck(_Document):
     run_id: str | None = None
     task: str | None = None
     evidence: str | None = None
-    red_over: Literal["parent", "start", "seam", "stubs", "stand-ins"] | None = None
+    red_over: Literal["parent", "start", "seam", "stubs", "stand-ins", "signatures"] | None = None
     tests: tuple[TestLine, ...] = ()
     kept: int = 0
     problems: tuple[Problem, ...] = ()

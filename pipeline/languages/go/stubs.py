@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.languages.sources.stubs import Edit, Stubbed
+    from pipeline.languages.sources.stubs import Body, Edit, OldBodies, Stubbed
 
 STUB: Final = 'panic("not implemented")'
 
@@ -51,6 +51,27 @@ def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Sym
             names = dict.fromkeys(name for name in defined(source) if name not in old)
             found += [Symbol(path, name) for name in names]
     return tuple(found)
+
+
+def with_old_bodies(before: Mapping[str, str], after: Mapping[str, str], kept: bool) -> OldBodies:
+    """Return the files with the bodies that their functions had, or the stub, put before what they do now.
+
+    What they do now is never reached, and keeps what the file imports in use.
+    """
+
+    def stub(now: str, was: str | None) -> str:
+        first = f"if true {was}" if kept and was is not None else STUB
+        return f"{{ {first}; {now[1:]}"
+
+    old, new = ({path: text for path, text in files.items() if not _is_test(path)} for files in (before, after))
+    return stubs.with_old_bodies(old, new, lambda _, source: _functions(source), stub)
+
+
+def _functions(source: str) -> Iterator[Body]:
+    for item in items(parse(source.encode())):
+        body = item.node.child_by_field_name("body") if item.kind in _FUNCTIONS else None
+        if body is not None:
+            yield item.name, body.start_byte, body.end_byte
 
 
 def defined(source: str) -> Iterator[str]:

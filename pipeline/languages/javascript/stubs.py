@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.red_classes import Symbol
     from pipeline.languages.named_definitions import Parts
-    from pipeline.languages.sources.stubs import Edit, Stubbed
+    from pipeline.languages.sources.stubs import Body, Edit, OldBodies, Stubbed
 
 STUB: Final = 'throw new Error("not implemented")'
 _BODY: Final = f"{{ {STUB}; }}"
@@ -35,6 +35,21 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
     """Return the symbols newly defined at the files' top level; members are dotted."""
     return stubs.introduced(before, after, _defined)
+
+
+def with_old_bodies(before: Mapping[str, str], after: Mapping[str, str], kept: bool) -> OldBodies:
+    """Return the files with the bodies that their functions had, or the stub."""
+
+    def stub(_: str, was: str | None) -> str:
+        return was if kept and was is not None else _BODY
+
+    return stubs.with_old_bodies(before, after, _functions, stub)
+
+
+def _functions(path: str, source: str) -> Iterator[Body]:
+    for one in definitions(parse(path, source.encode())):
+        if one.body is not None and one.body.type == "statement_block":
+            yield ".".join(one.place), one.body.start_byte, one.body.end_byte
 
 
 def _defined(path: str, source: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pipeline.languages.projects.copies import cache_of, own_views
 from pipeline.languages.projects.project import Project
 from pipeline.languages.projects.same_collection import Memory, key_of
 from pipeline.languages.protocol import Environment, Lookup, Measurement, Missing, Toolchain
-from pipeline.languages.sources.stubs import Stubbed, StubFault
+from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.languages.table import SEVERAL
 from pipeline.views.manifest import scan
 
@@ -173,6 +173,16 @@ class Projects:
         shares = self._shares((), before, after)
         found = (one.symbols_outside(one.toolchain.introduced(old, new)) for one, _, (old, new) in shares)
         return tuple(symbol for symbols in found for symbol in symbols)
+
+    def with_old_bodies(self, before: Mapping[str, str], after: Mapping[str, str], *, kept: bool) -> OldBodies:
+        """Return the files with the bodies that their functions had before, each in its language."""
+        files: dict[str, str] = {}
+        changed: list[Symbol] = []
+        for project, _, (old, new) in self._shares((), before, after):
+            found = project.toolchain.with_old_bodies(old, new, kept=kept)
+            files |= {project.place.outer_path(path): text for path, text in found.files.items()}
+            changed += project.symbols_outside(found.changed)
+        return OldBodies(files, tuple(changed))
 
     def stub_faults(
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]

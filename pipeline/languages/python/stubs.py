@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.sources import stubs
-from pipeline.languages.sources.stubs import Target
+from pipeline.languages.sources.stubs import OldBodies, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +35,12 @@ def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Sym
     found = stubs.introduced(before, after, lambda _, source: _defined(source))
     new = {(symbol.path, symbol.name) for symbol in found}
     return tuple(one for one in found if (one.path, one.name.rpartition(".")[0]) not in new)
+
+
+def with_old_bodies(before: Mapping[str, str], after: Mapping[str, str], kept: bool) -> OldBodies:
+    """Return nothing: over code that lacks a name the tests of other files can be loaded, and one is told apart."""
+    del before, after, kept
+    return OldBodies({}, ())
 
 
 def _parsed(source: str) -> list[ast.stmt]:

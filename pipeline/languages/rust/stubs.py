@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from pipeline.evidence.red_classes import Symbol
-    from pipeline.languages.sources.stubs import Edit, Stubbed
+    from pipeline.languages.sources.stubs import Body, Edit, OldBodies, Stubbed
 
 _BODY: Final = "{ #![allow(unused)] todo!() }"
 """The stub; it compiles even where the project denies unused parameters."""
@@ -40,6 +40,28 @@ def stub_symbols(files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed
 def introduced(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
     """Return the symbols newly defined outside of test regions; methods are dotted."""
     return stubs.introduced(before, after, lambda _, source: _definitions(parse(source.encode())))
+
+
+def with_old_bodies(before: Mapping[str, str], after: Mapping[str, str], kept: bool) -> OldBodies:
+    """Return the files with the bodies that their functions had, or the stub."""
+
+    def stub(_: str, was: str | None) -> str:
+        return was if kept and was is not None else _BODY
+
+    return stubs.with_old_bodies(before, after, lambda _, source: _functions(parse(source.encode())), stub)
+
+
+def _functions(body: Node, owner: str = "") -> Iterator[Body]:
+    for item in items_of(body):
+        inside = item.child_by_field_name("body")
+        if inside is None:
+            continue
+        if item.type == "function_item":
+            yield f"{owner}{field_text(item, 'name')}", inside.start_byte, inside.end_byte
+        elif item.type == "impl_item":
+            yield from _functions(inside, f"{owner}{owner_of(item)}.")
+        elif item.type in _OWNERS:
+            yield from _functions(inside, owner if item.type == "mod_item" else f"{owner}{field_text(item, 'name')}.")
 
 
 def _targets(trees: Mapping[str, Node], symbol: Symbol) -> Iterator[Target]:

@@ -80,6 +80,50 @@ def introduced(
     return tuple(symbols)
 
 
+Body = tuple[str, int, int]
+"""The name of a function, and the start and end of its body in bytes."""
+
+
+@dataclass(frozen=True)
+class OldBodies:
+    """Files with signatures as they are and bodies as they were; `changed` are functions whose body was another one."""
+
+    files: Mapping[str, str]
+    changed: tuple[Symbol, ...]
+
+
+def with_old_bodies(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    bodies: Callable[[str, str], Iterable[Body]],
+    stub: Callable[[str, str | None], str],
+) -> OldBodies:
+    """Return the files of *after* without what their functions do there: tests compile with them and find the old code.
+
+    Args:
+        before: The files as they were.
+        after: As they are.
+        bodies: Lists the functions of a path and its text, each with its body.
+        stub: What a body becomes, given it as it is, and as it was if there was one.
+    """
+    files: dict[str, str] = {}
+    changed: list[Symbol] = []
+    for path, source in after.items():
+        old, new = before.get(path, "").encode(), source.encode()
+        had: dict[str, list[str]] = {}
+        for name, start, end in bodies(path, old.decode()) if old else ():
+            had.setdefault(name, []).append(old[start:end].decode())
+        edits: set[Edit] = set()
+        for name, start, end in bodies(path, source):
+            now = new[start:end].decode()
+            was = had[name].pop(0) if had.get(name) else None
+            if was != now:
+                edits.add((start, end, stub(now, was)))
+                changed += [] if was is None else [Symbol(path, name, new=False)]
+        files[path] = _applied(source, edits)
+    return OldBodies(files, tuple(dict.fromkeys(changed)))
+
+
 def _applied(source: str, edits: set[Edit]) -> str:
     encoded = source.encode()
     outermost = [one for one in edits if not any(_is_inside(one, other) for other in edits)]

@@ -11,7 +11,7 @@ from pipeline.evidence.compare import judge_stubs
 from pipeline.evidence.red_classes import Symbol
 from pipeline.git import GITLINK, Entry, TreeChange
 from pipeline.languages.protocol import Selection
-from pipeline.measure.composed_trees import shares_file
+from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import changed_paths, measure
 
 if TYPE_CHECKING:
@@ -76,6 +76,36 @@ def with_stubs(
         for path, text in stubs.files.items()
     ]
     return ctx.repository.build_tree(tree, changes)
+
+
+def with_own_signatures(
+    ctx: MeasurementContext, start: str, tree: str, tests: Sequence[str], layout: Layout, *, kept: bool
+) -> str | None:
+    """Return the code before with the signatures of a tree that has tests and code in one; None where nothing is new.
+
+    Its functions have the bodies that they had, or the stub where they are new. Nothing but sources is taken.
+
+    Args:
+        ctx: The run, or what measures without one.
+        start: The code before.
+        tree: Tests and code.
+        tests: The files that it changes for its tests' sake.
+        layout: Which files are tests.
+        kept: Else what was there and changed gets the stub, too (`with_old_bodies`).
+    """
+    changed = [path for path in changed_paths(ctx, start, tree) if not layout.is_test_side(path)]
+    sources = [path for path in changed if path.endswith(ctx.toolchain.sources)]
+    found = ctx.toolchain.with_old_bodies(texts(ctx, start, sources), texts(ctx, tree, sources), kept=kept)
+    if not found.files:
+        return None
+    there, now = ({one.path: one for one in ctx.repository.entries(each, *changed)} for each in (start, tree))
+    changes = [
+        TreeChange(path, Entry(path, now[path].mode, ctx.repository.write_blob(found.files[path].encode())))
+        if path in found.files
+        else TreeChange(path, there.get(path))
+        for path in changed
+    ]
+    return compose(ctx, start, ctx.repository.build_tree(tree, changes), tests, layout).tree
 
 
 def texts(ctx: MeasurementContext, tree: str, paths: Sequence[str]) -> dict[str, str]:

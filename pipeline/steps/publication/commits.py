@@ -84,9 +84,9 @@ def planned(ctx: Context, base: Base) -> tuple[Planned, ...]:
             continue
         paths = [change.path for change in ctx.repository.diff(tree, accepted)]
         message = task_message(ctx, task, paths, base.commit)
-        if task.testable and task.stubs is not None and task.stubs not in {tree, accepted} and _is_sound(ctx, task):
-            found.append(Planned(tree, task.stubs, _scaffold_message(ctx, task), f"task {task.id}"))
-            tree = task.stubs
+        if _is_scaffolded(ctx, task, tree) and _is_sound(ctx, task):
+            found.append(Planned(tree, task.stubs or tree, _scaffold_message(ctx, task), f"task {task.id}"))
+            tree = task.stubs or tree
         found.append(Planned(tree, accepted, message, f"task {task.id}"))
         tree = accepted
     found += _own(ctx, tree, len(ctx.state.done_tasks))
@@ -154,6 +154,14 @@ def in_form(ctx: Context, message: str, who: Signature) -> str:
 
 def _closing(ctx: Context) -> str:
     return f"chore(todo): close {ctx.issue}"
+
+
+def _is_scaffolded(ctx: Context, task: TaskState, tree: str) -> bool:
+    """Return whether the stubs of a task are a commit before it; those of one writer were made for the measurement."""
+    evidence = read_evidence(ctx, task.id)
+    if evidence is not None and evidence.writers is not None:
+        return False
+    return task.testable and task.stubs is not None and task.stubs not in {tree, _accepted_tree(task)}
 
 
 def _is_sound(ctx: Context, task: TaskState) -> bool:

@@ -12,7 +12,7 @@ from pipeline.evidence import observation as seen
 from pipeline.evidence.observation import Ended, Fault, Frame, Observation, TestRecord
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Environment
-from pipeline.languages.sources.stubs import Stubbed, StubFault
+from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,6 +97,10 @@ class SumsToolchain:
     def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
         new = ((path, name) for path, text in after.items() for name in sums(text))
         return tuple(Symbol(path, name) for path, name in new if name not in sums(before.get(path, "")))
+
+    def with_old_bodies(self, before: Mapping[str, str], after: Mapping[str, str], *, kept: bool) -> OldBodies:
+        del before, after, kept
+        return OldBodies({}, ())
 
     def stub_faults(
         self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
