@@ -238,6 +238,7 @@ _OF_TESTS: Final[dict[Signal, Signal | None]] = {
     Signal.TESTS_KEPT: None,
     Signal.TESTS_DOUBTFUL: None,
     Signal.DISPUTED: None,
+    Signal.CHANGED_OLD_TEST: None,  # they are measured as they were
     Signal.UNNOTICED_FAULTS: Signal.PASSES_ALREADY,
 }
 """What of one writer's tests over the code before is no fault (None), or called otherwise there."""
@@ -255,19 +256,24 @@ def red_of_build(report: BuildReport, signal: Signal) -> Signal | None:
     return Signal.INCOMPLETE if unfinished else found
 
 
-def build(report: BuildReport, facts: ImplementFacts, *, structural: bool) -> Signal:
+def build(report: BuildReport, facts: ImplementFacts, *, shown: bool, structural: bool) -> Signal:
     """Return the signal for one writer's work whose tests count.
 
     Args:
         report: The claim.
         facts: What was measured on the whole.
+        shown: A test was RED, or those that it adds notice faults in the code as it is; or nothing can show it.
         structural: Tests of a file that could not be imported before pass over stubs of the new code.
     """
     is_done = not isinstance(report, Unbuilt)
-    if facts.green:
+    if facts.green and shown:
         return Signal.GREEN if is_done else Signal.GREEN_INCOMPLETE
+    if facts.green:
+        return Signal.ILLEGAL_RED if is_done else Signal.INCOMPLETE
     if facts.regression:
         return Signal.REGRESSION
+    if facts.hidden:
+        return Signal.HIDDEN_REGRESSION
     if facts.unstable:
         return Signal.GREEN_UNSTABLE
     if structural:

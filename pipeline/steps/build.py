@@ -35,7 +35,7 @@ from pipeline.steps.asking import criteria
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.words import baseline_md
-from pipeline.steps.evidence.green import measure_candidate, not_green_md, record_green, unstable
+from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.records import baseline_of, by_their_names, read_evidence, write_evidence
 from pipeline.steps.evidence.red import look, wrong_ids
 
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from pipeline.steps.evidence.green import Measured
 
 
+_KEPT: Final = frozenset({Signal.TESTS_KEPT, Signal.TESTS_DOUBTFUL})
+"""Tests that are all that was made, and pass over the code as it is: what they notice stands in the place of RED."""
 _NAMES: Final = {Loop.HUMAN: "feedback", Loop.FINAL_REVIEW: "findings"}
 """What the reason for asking again is called, by the loop; else it is what was measured."""
 
@@ -225,16 +227,19 @@ async def _measured(ctx: Context, task: Task, report: BuildReport, answer: Answe
     refused = reduce.red_of_build(report, red.signal)
     if refused is not None:
         return _event(ctx, refused, sides, red.note, *reversed(red.evidence))
-    return await _green(there, task, report, answer, sides)
+    return await _green(there, task, report, answer, sides, kept=red.signal in _KEPT)
 
 
-async def _green(ctx: Context, task: Task, report: Built | Unbuilt, answer: Answer, sides: Parted) -> Event:
-    """Return GREEN with the evidence kept, or what is in the way of it; the tests were accepted."""
+async def _green(
+    ctx: Context, task: Task, report: Built | Unbuilt, answer: Answer, sides: Parted, *, kept: bool
+) -> Event:
+    """Return GREEN with the evidence kept, or what is in the way of it; the tests were accepted, or *kept*."""
     found = read_evidence(ctx, task.id)
     if found is not None:
         write_evidence(ctx, found.model_copy(update={"writers": "one"}))
     measured = await measure_candidate(ctx, task, sides.tree)
-    signal = reduce.build(report, _facts(measured), structural=bool(measured.structural))
+    shown = kept or (measured.ledger is not None and bool(measured.ledger.red))
+    signal = reduce.build(report, _facts(measured), shown=shown, structural=bool(measured.structural))
     if signal in {Signal.GREEN, Signal.GREEN_INCOMPLETE}:
         made = await record_green(ctx, task, measured, answer.evidence)
         signal = reduce.green_of_build(signal, made.signal)
@@ -271,7 +276,7 @@ async def _untested(ctx: Context, task: Task, report: BuiltUntested, answer: Ans
             f"evidence/untested-{ctx.lane.visit:03}.md", f"# No test is possible\n\n{block(report.attempted)}\n"
         )
         return _event(ctx, Signal.NOT_TESTABLE, replace(sides, tests=""), report.reason, told, name, answer.evidence)
-    signal = reduce.build(report, _facts(measured), structural=False)
+    signal = reduce.build(report, _facts(measured), shown=True, structural=False)
     words = ctx.write(f"evidence/green-{answer.result.dispatch[:3]}.md", not_green_md(task, signal, measured))
     return _event(ctx, signal, sides, _note(signal, report, measured), words, answer.evidence)
 
@@ -289,6 +294,7 @@ def _facts(measured: Measured) -> ImplementFacts:
         green=measured.green,
         stale_xfail=bool(measured.verdict.stale_xfail) and measured.verdict.own_green and not measured.broken,
         regression=bool(measured.broken),
+        hidden=bool(measured.hidden),
         unstable=bool(measured.unstable) and measured.verdict.own_green,
     )
 
@@ -297,6 +303,10 @@ def _note(signal: Signal, report: BuildReport, measured: Measured) -> str:
     match signal:
         case Signal.REGRESSION:
             return f"breaks {', '.join(measured.broken[:3])}"
+        case Signal.HIDDEN_REGRESSION:
+            return hidden_note(measured)
+        case Signal.ILLEGAL_RED:
+            return "no test is RED over the code before"
         case Signal.STRUCTURAL_ONLY:
             return f"pass on stubs too: {', '.join(measured.structural[:3])}"
         case Signal.INCOMPLETE:

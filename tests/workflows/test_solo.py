@@ -103,7 +103,7 @@ def test_what_is_wrong_with_one_writers_work_comes_back_to_it_measured(tmp_path:
         "build/PASSES_ALREADY",
         "build/NOT_GREEN",
         "build/REGRESSION",
-        "build/CHANGED_OLD_TEST",
+        "build/HIDDEN_REGRESSION",
         "build/NO_CHANGE",
         "build/INCOMPLETE",
         "any/VIOLATION",
@@ -123,6 +123,7 @@ def test_what_is_wrong_with_one_writers_work_comes_back_to_it_measured(tmp_path:
     assert "test_a_blank_name" in project.git("show", "HEAD~1")
 
 
+@pytest.mark.broad
 def test_what_one_writer_does_not_bring_about_is_planned_with_its_work_as_a_patch(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     stopped = {"result": "INCOMPLETE", "blocking_issue": "it is two things"}
@@ -149,6 +150,7 @@ def test_what_one_writer_does_not_bring_about_is_planned_with_its_work_as_a_patc
     assert "Writers:" not in project.git("log", "-1", "--format=%B", "HEAD~1")
 
 
+@pytest.mark.broad
 def test_work_without_a_test_is_signed_off_or_not(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     why = {"result": "NOT_TESTABLE", "reason": "pure-wiring", "attempted": "nothing to call", "summary": "says it"}

@@ -96,6 +96,7 @@ NODE = Work(
 )
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "work",
     [
