@@ -1,10 +1,10 @@
 """How much each dispatch is given to read: `python -P bench/prompts.py`.
 
-Plays three runs with scripted agents, and prints the characters of each prompt and of the artifacts beside it: a small
-one without loops, the demo, and a long one (the plan, the split and the tests are sent back, a stuck @make is
-diagnosed, the final review wants a fix) on a project with some hundred parametrised tests. A token is about four
-characters. Folders of runs as arguments are read instead. Characters are counted, not time: the figures are the same on
-every machine, but for its paths.
+Plays runs with scripted agents, and prints the characters of each prompt and of the artifacts beside it: a small one
+without loops by the recipes `issue`, `quick` and `solo`, the demo, and a long one (the plan, the split and the tests
+are sent back, a stuck @make is diagnosed, the final review wants a fix) on a project with some hundred parametrised
+tests. A token is about four characters. Folders of runs as arguments are read instead. Characters are counted, not
+time: the figures are the same on every machine, but for its paths.
 """
 
 from __future__ import annotations
@@ -104,6 +104,22 @@ def small(folder: Path) -> Path:
     return completed(lanes.play(kit.make_project(folder), entries))
 
 
+def quick(folder: Path) -> Path:
+    """Play the small issue by the recipe `quick`; return the run."""
+    kit, lanes = test_kit()
+    both = {"when": {"kind": "plan-and-tasks"}, "report": {**kit.PLAN["report"], "tasks": [kit.TASK]}}
+    entries = [both, kit.TESTS, kit.MAKE, kit.RESULT_ACCEPTED]
+    return completed(lanes.play(kit.make_project(folder), entries, "--recipe", "quick"))
+
+
+def solo(folder: Path) -> Path:
+    """Play the small issue by the recipe `solo`; return the run."""
+    kit, lanes = test_kit()
+    files = {**kit.TESTS["files"], **kit.MAKE["files"]}
+    built = {"when": {"kind": "build"}, "files": files, "report": {"result": "COMPLETE", "summary": "refused"}}
+    return completed(lanes.play(kit.make_project(folder), [built, kit.RESULT_ACCEPTED], "--recipe", "solo"))
+
+
 def test_kit() -> tuple[Any, Any]:
     """Return the modules with which our tests make projects and play runs."""
     sys.path[:0] = [str(ROOT / "tests")]
@@ -181,9 +197,11 @@ def main() -> None:
     if not asked.runs:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
-            for name in ("small", "long"):
+            for name in ("small", "quick", "solo", "long"):
                 (place / name).mkdir()
             report("small run", small(place / "small"))
+            report("the same by the recipe quick", quick(place / "quick"))
+            report("the same by the recipe solo", solo(place / "solo"))
             report("demo", demo(place))
             report("long run", long(place / "long"))
 

@@ -135,7 +135,7 @@ def run_command(
         gates=_gates(approve or []),
         agents=tuple(agent or ()),
         values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
-        recipe=recipe or "issue",
+        recipe=recipe or "",
         inputs=tuple(inputs or ()),
         previous=previous,
         trigger="mcp" if for_agent else "cli",

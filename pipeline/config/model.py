@@ -132,6 +132,15 @@ class Solo(Table):
         return area
 
 
+class Recipes(Table):
+    """`[recipes]`: the recipe of a run of an issue that names none."""
+
+    default: Annotated[str, Field(min_length=1)] = "issue"
+    labels: Annotated[
+        Mapping[str, str], Field(description="Over the default, by a label of the issue; the first one")
+    ] = {}
+
+
 class Failure(Table):
     """`[failure]`: where a failed run leaves its work."""
 
@@ -284,6 +293,7 @@ class Config(Table):
     final_review: FinalReview = FinalReview()
     failure: Failure = Failure()
     solo: Solo = Solo()
+    recipes: Recipes = Recipes()
     outage: Outage = Outage()
     stub_first: StubFirst = StubFirst()
     budget: Budget = Budget()

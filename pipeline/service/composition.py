@@ -31,7 +31,7 @@ from pipeline.service.orchestrator import drive_issue
 from pipeline.service.ports import build_context, place_of_run, require_runner
 from pipeline.service.previous_work import previous_patch
 from pipeline.service.progress import IssueStanding, shown
-from pipeline.service.recipe_choice import issue_recipe
+from pipeline.service.recipe_choice import issue_recipe, with_recipe
 from pipeline.service.run_config import (
     RunOptions,
     changed_file,
@@ -82,6 +82,7 @@ async def _start(repository: Repository, options: RunOptions, say: Display, inte
         partial(require_runner, repository, config),
         partial(refuse_misfit, config, options.issue),
     )
+    options = with_recipe(repository, tip, config, options)
     chosen = partial(issue_recipe, repository, tip, options)
     try:
         start_point = examine(repository, options.issue, options.base or config.base)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.command import ADD, not_shown
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
     from pipeline.config.load import Loaded
     from pipeline.dispatch.agent_choice import Choice
     from pipeline.git import Repository
+
+_NOBODY: Final = frozenset({Backend.SCRIPTED, Backend.HUMAN, Backend.COMMAND, Backend.OFF, Backend.BUILTIN})
+"""Backends of which nothing is known of who answers."""
+_SAME: Final = (
+    "the same as @make: another agent or model in [agents.check] would look at its work with other eyes, which counts "
+    "most in the recipe solo"
+)
 
 
 def asked_roles(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Role, ...]:
@@ -68,7 +76,18 @@ def check_agents(loaded: Loaded, environ: Mapping[str, str], roles: Sequence[Rol
         is_told = check.status == "fail" and same != check.id
         update = {"message": f"as {same}", "advice": "", "same_as": same}
         found.append(check.model_copy(update=update) if is_told else check)
-    return found
+    return [_beside_the_writer(loaded, check) for check in found]
+
+
+def _beside_the_writer(loaded: Loaded, check: Check) -> Check:
+    """Return the check of @check with a word on who writes, where that is the same agent with the same model."""
+    if check.id != f"agent-{Role.CHECK.value}" or check.status != "ok":
+        return check
+    with suppress(UserError):  # of @make, which has a check of its own
+        one, other = (choices(loaded.config, role)[0] for role in (Role.CHECK, Role.MAKE))
+        if one.agent.backend not in _NOBODY and str(one) == str(other):
+            return check.model_copy(update={"message": f"{check.message}; {_SAME}"})
+    return check
 
 
 def _refusal(loaded: Loaded, role: Role) -> UserError | None:

@@ -19,7 +19,7 @@ from pipeline.runs.preconditions import examine, refuse_base_branch
 from pipeline.runs.unfit import refuse_hidden
 from pipeline.service.conventions import refuse_misfit
 from pipeline.service.ports import require_runner
-from pipeline.service.recipe_choice import chosen, unsound, values_of
+from pipeline.service.recipe_choice import chosen, unsound, values_of, with_recipe
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.recipe_issues import with_issues
 from pipeline.service.run_config import read_config
@@ -90,10 +90,11 @@ def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = Fal
         UserError: the recipe, its inputs or the configuration cannot be used.
     """
     tip = repository.resolve("HEAD") or ""
+    config = read_config(repository, tip, options.flags, options.environ).config
+    options = with_recipe(repository, tip, config, options)
     library = RecipeFiles(repository, tip or None, options.environ)
     found = chosen(library, options.recipe, repository)
     values = with_issues(repository, found.recipe, values_of(found, options.recipe, options.given(found.recipe)))
-    config = read_config(repository, tip, options.flags, options.environ).config
     gates = tuple(gate for gate in WAYS_BACK if gate in options.gates)
     whole, shown = (preview(one, values, gates) for one in (found.recipe, _without_idle(found.recipe, config)))
     if not isinstance(whole, Preview):

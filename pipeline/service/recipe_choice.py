@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,14 +21,16 @@ from pipeline.recipes.phases import phases_of, why_not
 from pipeline.recipes.plan import Preview, inputs_of, preview
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RecipeFacts
-from pipeline.runs.tracker import FOLDER, named_in
+from pipeline.runs.tracker import FOLDER, in_tree, named_in
 from pipeline.service.recipe_files import FOLDER as RECIPES
 from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
 from pipeline.service.run_config import issue_input, pairs
+from todo import TrackerError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.recipes.model import Recipe
     from pipeline.recipes.problems import Problem
@@ -122,6 +125,18 @@ def issue_recipe(repository: Repository, commit: str, options: RunOptions) -> tu
     if wrong:
         raise unsound(options.recipe, found.file, wrong)
     return ChosenForIssue(found.file, found.recipe, found.theirs, phases), values
+
+
+def with_recipe(repository: Repository, commit: str, config: Config, options: RunOptions) -> RunOptions:
+    """Return the options with a recipe: where none is named, that of a label of the issue, else the default one."""
+    if options.recipe:
+        return options
+    labels: tuple[str, ...] = ()
+    if config.recipes.labels and options.issue:
+        with suppress(TrackerError):  # an issue that is not there is told by whoever looks for it
+            labels = in_tree(repository, commit).read(options.issue).labels
+    by_label = (recipe for label, recipe in config.recipes.labels.items() if label in labels)
+    return replace(options, recipe=next(by_label, config.recipes.default))
 
 
 def _is_theirs(file: RecipeFile, repository: Repository | None) -> bool:

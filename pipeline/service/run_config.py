@@ -73,7 +73,8 @@ class RunOptions:
     gates: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
-    recipe: str = "issue"
+    recipe: str = ""
+    """Empty where none is named: that of `[recipes]` counts."""
     inputs: tuple[str, ...] = ()
     previous: str | None = None
     """An earlier run of the issue, of which this one is given the work."""

@@ -171,3 +171,19 @@ def test_work_without_a_test_is_signed_off_or_not(tmp_path: Path) -> None:
     assert played.assert_artifact_rule() == len(script)
     assert played.tasks() == {"1": "done"}
     assert "for people" in project.git("show", "work:greet.py")
+
+
+def test_a_repository_says_which_recipe_an_issue_has_where_none_is_named(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.env |= {"REDFIRST_RECIPES__DEFAULT": "quick", "REDFIRST_RECIPES__LABELS__BUG": "solo"}
+
+    def named(*words: str) -> str:
+        return json.loads(project.redfirst("run", "GAL-1", *words, "--dry-run", "--json").stdout)["recipe"]["name"]
+
+    assert (named(), named("--recipe", "issue")) == ("solo", "issue")
+    project.env["REDFIRST_RECIPES__LABELS__BUG"] = "issue"
+    assert named() == "issue"
+    del project.env["REDFIRST_RECIPES__LABELS__BUG"]
+    assert named() == "quick"
+    project.env["REDFIRST_RECIPES__DEFAULT"] = "quik"
+    assert 'no recipe "quik"' in project.redfirst("run", "GAL-1", "--dry-run").stderr
