@@ -24,6 +24,7 @@ from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.reports.work import Built, ReadyTests
 from pipeline.runs.run import Run
+from pipeline.service.proof_faults import proof_faults
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.task_drafts import may_bring_a_task
 from pipeline.steps.asking.task_reviews import open_questions
@@ -173,6 +174,8 @@ def _untrue(desk: Desk, asked: Asked, content: Mapping[str, Any], report: Report
     for refuse in _refusals(asked):
         malformed = refuse(report)
         found += [Fault(malformed.pointer, malformed.sentence)] if malformed is not None else []
+    if isinstance(report, CheckReview | SuiteJudgement):
+        found += proof_faults(desk, report)
     if isinstance(report, PlanReport | PlanAndTasks | SplitReport):
         from pipeline.service.draft_faults import draft_faults  # noqa: PLC0415  (it loads all that drives a run)
 

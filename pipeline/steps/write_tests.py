@@ -29,7 +29,14 @@ from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.proofs import proof_of_task, proved_by, report_of
 from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.records import baseline_of, write_evidence
-from pipeline.steps.evidence.red import MeasuredRed, measure_added, measure_red, tests_start, wrong_ids
+from pipeline.steps.evidence.red import (
+    MeasuredRed,
+    measure_added,
+    measure_red,
+    passes_already,
+    tests_start,
+    wrong_ids,
+)
 
 if TYPE_CHECKING:
     from pipeline.measure.probes.evidence import NoticingEvidence
@@ -129,12 +136,11 @@ async def _proved(ctx: Context, task: Task, finding: Finding, test: ProvingTest)
     """Return the signal of a task whose tests are a finding's proof: that it is RED is measured where it stands now."""
     tree = with_test(ctx, test, tests_start(ctx))
     try:
-        event = await measured(ctx, task, report_of(finding, task), tree, f"evidence/red-{task.id}-proof.md")
+        if await passes_already(ctx, tree, test.path):  # there is nothing to do, nor to diagnose
+            return Event(signal=Signal.PROOF_PASSES, note=f"{test.path} passes over what was fixed before it")
+        return await measured(ctx, task, report_of(finding, task), tree, f"evidence/red-{task.id}-proof.md")
     except UnmeasurableError as error:
         return error.event.model_copy(update={"tree": tree})
-    if event.signal is Signal.PASSES_ALREADY:  # a fix before it settled it: there is nothing to do, nor to diagnose
-        return event.model_copy(update={"signal": Signal.PROOF_PASSES, "tree": None})
-    return event
 
 
 async def measured(

@@ -98,6 +98,10 @@ def test_comments_on_lines_of_the_changes_become_feedback_and_are_never_lost(pla
     wrong = browser.post(f"{RUN}/reject", {**fields, **said, "to": "nowhere"})
     assert (wrong.status_code, written(wrong.text, "feedback")) == (400, feedback)
 
+    proof = {"proof": "one: greet 1 = 1\r\n", "proof_path": "TODO/one.check"}
+    refused = browser.post(f"{RUN}/reject", {**fields, **said, **proof})
+    assert (refused.status_code, "The proof cannot be used" in refused.text) == (400, True)
+
     assert browser.post(f"{RUN}/reject", {**fields, **said}).status_code == 303
     played.project.redfirst("watch", "GAL-1")
     assert feedback in (played.project.run_folder() / "feedback-1.md").read_text()

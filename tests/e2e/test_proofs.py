@@ -232,7 +232,8 @@ def test_a_proof_that_passes_since_another_fix_is_done_and_asks_nobody(tmp_path:
         "files": {"tests/test_blank.py": BLANK.replace("Bob", "Eve")},
         "report": {"verdict": "TESTS_READY", "tests": [{"id": "test_others_are_greeted", "expected": "GUARD"}]},
     }
-    played = reviewed(tmp_path, both, doubt, diagnosis, again, FIXED, result("ACCEPTABLE"))
+    settles = result("ACCEPTABLE", prior=[{"id": "final-1-01", "status": "resolved"}])  # its proof is in no file now
+    played = reviewed(tmp_path, both, doubt, diagnosis, again, FIXED, settles)
     assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
     assert played.rows_of("fix-1")[:5] == [
         "write-tests/RED",

@@ -261,6 +261,19 @@ async def wrong_ids(ctx: Context, report: Report, tree: str) -> Malformed | None
     return criteria.wrong_ids(report, after, is_changed=tree != tests_start(ctx))
 
 
+async def passes_already(ctx: Context, tree: str, path: str) -> bool:
+    """Return whether all tests of a new file pass over the code before; the look at it is kept for who judges them.
+
+    Raises:
+        UnmeasurableError: the environment is broken.
+    """
+    over = _composed(ctx, tree, tests_start(ctx))
+    after = await _first_look(ctx, over)
+    ctx.learnt.looked = over, after
+    mine = [record for record in after.records.values() if record.path == path]
+    return bool(mine) and path not in after.unread and all(record.outcome in PASSING for record in mine)
+
+
 def _expected(report: ReadyTests, seen: Observation, *, may_fail: bool) -> dict[str, red_classes.Expected]:
     """Return what @test announced; not of failing tests where production lacks more than this task brings."""
     records = seen.records.values() if may_fail else ()
