@@ -223,7 +223,7 @@ async def _measured(ctx: Context, task: Task, report: BuildReport, answer: Answe
     if isinstance(report, BuiltUntested):
         return await _untested(ctx, task, report, answer, sides)
     tests = report.on_tests if isinstance(report, Built) else Built(result="COMPLETE").on_tests
-    red = await write_tests.measured(there, task, tests, answer, sides.tests, f"evidence/red-{number}.md")
+    red = await write_tests.measured(there, task, tests, sides.tests, f"evidence/red-{number}.md", answer.evidence)
     refused = reduce.red_of_build(report, red.signal)
     if refused is not None:
         return _event(ctx, refused, sides, red.note, *reversed(red.evidence))

@@ -39,6 +39,8 @@ TOLD = """\
 007-implement-make: answered (T)
     the whole suite over the new code, must pass ...
     the whole suite over the new code, must pass: 2 passed (T)
+    the old tests as they were over the new code, must pass ...
+    the old tests as they were over the new code, must pass: 1 passed (T)
 [7] implement task 1 of 1: GREEN: 2 tests pass -> final-review
 """.splitlines()
 """What is said while the task is worked on, but for the times."""

@@ -188,7 +188,7 @@ def test_the_owner_reads_what_the_final_review_was_told_and_what_no_test_noticed
     assert all(f"- no test noticed: greet.py:{one['line']}: {one['what']}" in summary for one in probes)
 
 
-def test_the_smallest_run_starts_fewer_than_eighty_processes_of_git(tmp_path: Path) -> None:
+def test_the_smallest_run_starts_fewer_than_ninety_processes_of_git(tmp_path: Path) -> None:
     """The rest were questions that had been answered (ADR-R122)."""
     project = make_project(tmp_path)
     asked, counting = tmp_path / "asked", tmp_path / "bin"
@@ -201,4 +201,4 @@ def test_the_smallest_run_starts_fewer_than_eighty_processes_of_git(tmp_path: Pa
     played = play(project, [plan(), reviewed(), PLAN_SIMPLE, *WORK])
     assert played.document["outcome"] == "completed", played.document["note"]
     questions = asked.read_text().splitlines()
-    assert 40 < len(questions) < 80, "\n".join(questions)
+    assert 40 < len(questions) < 90, "\n".join(questions)

@@ -80,6 +80,7 @@ SITUATIONS: Final[Mapping[Step, tuple[frozenset[Given], ...]]] = {
 SPECIAL: Final = {
     (Step.ISSUE, Signal.CLAIMED, Given.ONE_WRITER),
     (Step.FINAL_REVIEW, Signal.FIX, Given.ONE_WRITER),
+    (Step.FINAL_REVIEW, Signal.PROVED, Given.ONE_WRITER),
     (Step.GATE, Signal.REJECTED_TO_FIX, Given.ONE_WRITER),
     (Step.CHECK_TESTS, Signal.ACCEPTABLE, Given.FROM_BUILD),
     (Step.CHECK_TESTS, Signal.NEEDS_WORK, Given.FROM_BUILD),
