@@ -57,7 +57,7 @@ MATRIX: Final[tuple[Row, ...]] = (
     Row(P.SANITY, S.BASELINE_IMPOSSIBLE, _rejected(Reason.BASELINE_IMPOSSIBLE), "harness", "the tests cannot be run at all"),
 
     Row(P.ISSUE, S.CLAIMED, Goto(P.PLAN), "@pm", "the issue was Todo; it is claimed, and a plan is wanted"),
-    Row(P.ISSUE, S.CLAIMED, NextTask(), "@pm", "the same, and by its recipe it is one task of one writer, which nobody plans", Given.ONE_WRITER),
+    Row(P.ISSUE, S.CLAIMED, NextTask(), "@pm", "the issue was Todo; it is claimed, and one writer makes tests and code of it", Given.ONE_WRITER),
     Row(P.ISSUE, S.NOT_FOUND, _rejected(Reason.ISSUE_NOT_FOUND), "@pm", "no such issue"),
     Row(P.ISSUE, S.NOT_TODO, _rejected(Reason.ISSUE_NOT_TODO), "@pm", "status is not Todo"),
     Row(P.ISSUE, S.DEPENDENCY_UNMET, _rejected(Reason.DEPENDENCY_UNMET), "@pm", "an issue that it depends on is not Done"),

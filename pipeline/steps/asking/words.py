@@ -89,6 +89,11 @@ def red_md(ledger: RedTests, command: Iterable[str], notes: Iterable[str] = ()) 
     )
 
 
+_ONE: Final = (
+    "one: who wrote the code wrote its tests, in one go. Whether they ask for the right thing nobody has judged."
+)
+
+
 def evidence_md(evidence: TaskEvidence, task: Task) -> str:
     """Return the evidence of one task for who reviews the result."""
     ledger = evidence.ledger
@@ -96,6 +101,7 @@ def evidence_md(evidence: TaskEvidence, task: Task) -> str:
     named |= {test.id.partition("::")[0] for test in task.tests_to_change}
     why = evidence.not_testable or {}
     return f"# Evidence of task {evidence.task}\n" + sections(
+        ("Writers", _ONE if evidence.writers is not None else ""),
         ("RED", _red(evidence) if ledger is not None else f"none: {why.get('reason', 'not testable')}"),
         ("Proof", f"its tests are what proves {evidence.proved_by}" if evidence.proved_by else ""),
         ("Guards", bullets(folded(ledger.guards, {})) if ledger is not None else ""),
