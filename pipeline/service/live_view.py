@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pipeline.runs.activity_file import Doing
     from pipeline.runs.spending import AnyRun
 
+_PLANNED: Final = (Step.PLAN, Step.REVIEW_PLAN, Step.SPLIT, Step.REVIEW_SPLIT, Step.WRITE_TESTS)
+"""Where a run of one writer does not come, unless it is planned after all."""
 Stands = Literal["done", "now", "ahead", "left_out", "failed"]
 _GOOD: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 
@@ -173,6 +175,8 @@ def phases_of(run: Run) -> tuple[PhaseShown, ...]:
     been = [phase for one in own if (phase := phase_with(one.decision.step)) is not None]
     visits = Counter(been)
     left_out = {phase_with(one.decision.step) for one in own if one.event.signal is Signal.NOT_ASKED}
+    if run.state.one_writer:
+        left_out |= {phase_with(step) for step in _PLANNED}
     now = {phase for step in _steps(run) if (phase := phase_with(step)) is not None}
     if not now and run.state.trunk.step is not Step.GATE:  # the failure handler: it failed where it was last
         now = set(been[-1:])

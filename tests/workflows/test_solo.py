@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import finding, play, review
+from e2e.test_unnoticed_faults import BLIND, GOOD, SHOP
 from kit import (
     FILES,
     GREET,
@@ -187,3 +188,16 @@ def test_a_repository_says_which_recipe_an_issue_has_where_none_is_named(tmp_pat
     assert named() == "quick"
     project.env["REDFIRST_RECIPES__DEFAULT"] = "quik"
     assert 'no recipe "quik"' in project.redfirst("run", "GAL-1", "--dry-run").stderr
+
+
+@pytest.mark.broad
+def test_faults_that_no_test_of_one_writer_notices_come_back_to_it_once(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.probed = True
+    weak = {"shop.py": SHOP, "tests/test_shop.py": BLIND}
+    strong = {"tests/test_shop.py": GOOD}
+    played = play(project, [built(weak), built(strong), RESULT_ACCEPTED], "--recipe", "solo")
+    assert played.rows[2:4] == ["build/UNNOTICED_FAULTS", "build/GREEN"], played.document["note"]
+    assert "not noticed" in played.asked("build", 2).text("measured")
+    phases = json.loads(project.redfirst("show", "run-GAL-1", "--json").stdout)
+    assert phases["outcome"] == "completed"
