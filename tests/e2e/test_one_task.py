@@ -76,6 +76,8 @@ def test_a_small_issue_takes_seven_dispatches(tmp_path: Path) -> None:
         "new tests over the old code again, traced, must fail: 1 failed",
         "the whole suite over the new code, must pass ...",
         "the whole suite over the new code, must pass: 2 passed",
+        "the old tests as they were over the new code, must pass ...",
+        "the old tests as they were over the new code, must pass: 1 passed",
     ], "what is measured is said before it is"
 
 
