@@ -28,6 +28,7 @@ from pipeline.config.keys import dotted
 from pipeline.errors import UserError
 from pipeline.languages.table import LANGUAGES
 from pipeline.outcomes import Reason
+from pipeline.policy.control_files import is_control
 
 if TYPE_CHECKING:
     from pipeline.config.keys import KeyPath
@@ -183,6 +184,8 @@ def _why(path: KeyPath, value: object) -> str | None:
             return "commits carry Signed-off-by, which certifies something in your name"
         case ("commits", "pattern"):
             return "this expression is matched on the host, and one can be made that never ends"
+        case ("solo", "area") if any(map(is_control, cast("list[str]", value))):
+            return "one writer may change these files, which control tests or builds"
         case ("checks", _) if any(map(_names_a_host_path, cast("list[object]", value))):
             return "these programs of the host are brought into the box"
         case _:

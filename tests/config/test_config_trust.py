@@ -44,6 +44,7 @@ def initialise(folder: Path) -> Path:
     [
         ('sandbox = "none"', "sandbox"),
         ('[agents]\nnetwork = "open"', "agents.network"),
+        ('[solo]\narea = ["**", "pyproject.toml"]', "solo.area"),
         ('[agents.test]\nnetwork = "model"', "agents.test.network"),
         ('[agents]\nread = ["/etc"]', "agents.read"),
         ('[agents.pm]\nread = ["/etc"]', "agents.pm.read"),
@@ -88,6 +89,7 @@ def test_a_value_that_opens_the_box_or_the_host_needs_trust(tmp_path: Path, text
         '[toolchains.node]\ncommand = ["npm", "test"]\nfolder = "web"',
         '[toolchains]\nuse = ["cargo", "go"]\n[toolchains.cargo]\ncommand = ["cargo", "test", "--all-features"]',
         '[checks]\ncommands = [["ruff", "/etc/passwd"]]\nfix = []',
+        '[solo]\narea = ["src/**", "tests/**"]',
         "[limits]\nplan_review = 9\n[budget]\ncost_usd = 100.0",
     ],
 )
