@@ -389,6 +389,7 @@ def test_blockers_are_named_with_what_they_say(repository: Repository) -> None:
         "severity": "HIGH",
         "headline": "The parser is forgotten",
         "location": "plan.md",
+        "proof": None,
     }
     assert "blockers  on record: plan-1-01" in ask("explain", "GAL-39", "--last")
 

@@ -31,9 +31,9 @@ _QUICK_S: Final = 8.0
 )
 @pytest.mark.slow
 def test_a_hostile_configuration_is_refused_at_once(tmp_path: Path, text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     error = refused(tmp_path, text)
-    assert time.perf_counter() - began < _QUICK_S
+    assert time.process_time() - began < _QUICK_S
     assert len(error.message.splitlines()) < 25
     assert len(error.message) < 5_000
 
@@ -42,9 +42,9 @@ def test_a_hostile_configuration_is_refused_at_once(tmp_path: Path, text: str) -
 @pytest.mark.slow
 def test_many_values_are_placed_at_once(tmp_path: Path) -> None:
     text = "[agents.env]\n" + "".join(f'A{number} = "1"\n' for number in range(10_000))
-    began = time.perf_counter()
+    began = time.process_time()
     loaded = read(tmp_path, text)
-    assert time.perf_counter() - began < _QUICK_S
+    assert time.process_time() - began < _QUICK_S
     assert str(loaded.origins["agents.env.A9999"]) == "redfirst.toml:10001"
 
 

@@ -253,9 +253,9 @@ def test_the_time_grows_with_the_data_and_no_faster(case: str) -> None:
     def seconds(size: int) -> float:
         head = b"-----BEGIN PRIVATE KEY-----\n" if "without end" in case else b""
         data = (head + WORST[case] * (size // len(WORST[case]) + 1))[:size]
-        began = time.perf_counter()
+        began = time.process_time()
         redact(data, secrets)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     small = min(seconds(1_000_000) for _ in range(3))
     assert seconds(8_000_000) < 8 * small * 4 + 0.5
