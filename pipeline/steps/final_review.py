@@ -92,7 +92,7 @@ async def run(ctx: Context) -> Event:
     tree: str | None = None
     if reviewed.signal in {Signal.FIX, Signal.PROVED, Signal.PLAN, Signal.COSMETIC}:
         must = [finding for finding in reviewed.ledger.open if finding.id in reviewed.outcome.must_fix]
-        if reviewed.signal is Signal.FIX:  # what is proved is a task already: nobody drafts one for it
+        if reviewed.signal is Signal.FIX and not ctx.state.one_writer:  # what is proved is a task: nobody drafts it
             must = [finding for finding in must if task_of(ctx, finding, "fix-1") is None]
         names = [ctx.write(f"reviews/final-{review.ordinal}-must-fix.md", findings_md(must))]
         if reviewed.signal is Signal.COSMETIC:

@@ -70,6 +70,15 @@ def test_solo_takes_an_issue_to_one_commit_that_is_verified_with_two_dispatches(
 
 BLANK = GREET_DONE.replace("if not name:", "if not name.strip():")
 BLANK_TEST = TEST_GREET_NEW.replace("an_empty", "a_blank").replace('greet("")', 'greet(" ")')
+BLANK_PROOF = """import pytest
+
+from greet import greet
+
+
+def test_a_blank_name():
+    with pytest.raises(ValueError):
+        greet("  ")
+"""
 HI = "Hello, {name}!", "Hi, {name}!"
 
 
@@ -122,6 +131,36 @@ def test_what_is_wrong_with_one_writers_work_comes_back_to_it_measured(tmp_path:
     assert "[HIGH] blank names pass" in asked[-1].text("findings")
     assert len(played.subjects()) == 2, "what the review found is in the same commit"
     assert "test_a_blank_name" in project.git("show", "HEAD~1")
+
+
+def test_one_writer_is_handed_what_is_proved_beside_what_is_not(tmp_path: Path) -> None:
+    proof = {"test": {"path": "tests/test_blank.py", "content": BLANK_PROOF}}
+    script = [
+        built(),
+        review(
+            "review-result",
+            "NEEDS WORK",
+            {**finding("blank names pass", concern="production"), "proof": proof},
+            finding("no word of it in the docstring", concern="production"),
+        ),
+        built(),
+        review(
+            "review-result", "NEEDS WORK", prior=[{"id": "final-1-02", "status": "resolved", "note": "it is there"}]
+        ),
+        again(BLANK, BLANK_TEST),
+        RESULT_ACCEPTED,
+    ]
+    played = play(make_project(tmp_path), script, "--recipe", "solo")
+    assert played.rows[3:-1] == [
+        "final-review/FIX[one writer]",
+        "build/GREEN",
+        "final-review/PROVED[one writer]",
+        "build/GREEN",
+        "final-review/ACCEPTABLE",
+    ], played.document["note"]
+    for request in played.dispatches("build")[1:]:
+        assert "def test_a_blank_name" in request.text("findings"), "what is proved is no task of its own here"
+    assert played.document["outcome"] == "completed"
 
 
 @pytest.mark.broad
