@@ -243,16 +243,19 @@ def test_what_check_agreed_to_stays_with_the_evidence_over_the_head(tmp_path: Pa
     changed = of_test(2, "bee", {"bee.check": "bee0: bee 0 = 1\n"})
     other = of_make(2, "bee", {"bee.sum": "bee n = n * 2 + 1\n"})
     agreed = {"when": {"kind": "judge", "question": "tests", "task": "2"}, "report": {"verdict": "ACCEPTABLE"}}
-    entries = [*split(task("ant"), task("bee")), of_test(1, "ant"), of_make(1, "ant"), changed, agreed, other]
+    leave = diagnoses(2, "production_logic", tests_to_change=[{"id": "bee.check::bee0", "reason": "the issue says 1"}])
+    entries = [*split(task("ant"), task("bee")), of_test(1, "ant"), of_make(1, "ant"), changed, agreed, other, leave]
     played = play(project, [*entries, *AFTER_MAKE])
     assert played.document["_code"] == 0, played.document["_stderr"]
     of_bee = [row.removeprefix("task-2 ") for row in lanes(project) if row.startswith("task-2")]
     assert of_bee == [
         "write-tests/CHANGED_OLD_TEST",
         "check-tests/ACCEPTABLE",
+        "implement/HIDDEN_REGRESSION",
+        "diagnose/PRODUCTION_LOGIC",
         "implement/GREEN",
         "integrate/ACCEPTED",
-    ]
+    ], "who agreed to another text has not said that the old one may fail"
     evidence = json.loads(played.artifact("evidence/task-2.json"))
     assert evidence["changed_old"] == ["bee.check::bee0"]
     assert evidence["judged_by"].startswith("judgements/")
