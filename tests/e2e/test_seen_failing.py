@@ -69,7 +69,6 @@ def test_an_old_test_that_fails_once_is_a_question_and_the_same_bytes_do_not_ans
     assert again.document.get("outcome") == "completed", (again.document, again.rows)
 
 
-@pytest.mark.broad
 def test_a_failure_in_a_repetition_is_the_same_question(tmp_path: Path) -> None:
     project = with_old_test(tmp_path, 1)
     project.env |= {"REDFIRST_PROBES__REPEAT": "2"}

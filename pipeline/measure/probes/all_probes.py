@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.compare import passed
+from pipeline.measure import kept_runs
 from pipeline.measure.probes.evidence import MutationEvidence, ProbeEvidence
 from pipeline.measure.probes.mutation import FaultLimits, Judges, mutation_probe
 from pipeline.measure.probes.reach import reach_probe
@@ -88,6 +89,10 @@ async def probes_of(
         others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation)
         found = found.model_copy(update={"old": others})
         if others.unstable:
+            # without the new files it was the same code: who hands in these bytes again is asked the same
+            failed = kept_runs.seen_failing(ctx.checkout.root, trees[1])
+            known = {entry: failed[entry] for entry in others.unstable if entry in failed}
+            kept_runs.keep_failures(ctx.checkout.root, candidate.tree, known)
             return found
     if wanted.revert:
         reverted = await revert_check(ctx, tasks, evidence, candidate.tree, candidate.new_ids, layout)
