@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import fenced
@@ -19,14 +20,16 @@ from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
 from pipeline.steps.asking.proofs import proof_of_task, report_of
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green
+from pipeline.steps.evidence.in_lane import red_over_head, still_holds
 from pipeline.steps.evidence.over_head import over_head
 from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
 
 if TYPE_CHECKING:
     from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
-    from pipeline.routing.state import Trees
+    from pipeline.routing.state import TaskState, Trees
     from pipeline.steps.context import Context
+    from pipeline.steps.evidence.in_lane import InLane
     from pipeline.steps.evidence.over_head import OverHead
 
 _SHOWN: Final = 30_000
@@ -52,12 +55,14 @@ async def run(ctx: Context) -> Event:
         if put.trees.stubs is not None:
             over = await stub.check(there, task, head, put.trees.stubs)
             stub.record_waiting(there, task, (*over.waiting, *over.sentences))
-        gone = await _red(there, task, put.trees)
+        evidence, reached = read_evidence(ctx, task.id), kept_runs.reach(ctx.checkout.root)
+        gone = await _red(there, task, put.trees, state)
         if gone is not None:
             return gone
         if put.code_in_the_way:
             return _in_the_way(ctx, Signal.CONFLICT, put, put.code_in_the_way, beside)
-        return await _green(there, task, put.trees, beside)
+        in_lane = still_holds(there, state, evidence, reached) if evidence is not None else None
+        return await _green(there, task, put.trees, beside, in_lane)
     except UnmeasurableError as error:
         return error.event
 
@@ -77,7 +82,7 @@ def _in_the_way(ctx: Context, signal: Signal, put: OverHead, paths: tuple[str, .
     return Event(signal=signal, trees=put.trees, note=note, evidence=(name,))
 
 
-async def _red(ctx: Context, task: Task, trees: Trees) -> Event | None:
+async def _red(ctx: Context, task: Task, trees: Trees, was: TaskState) -> Event | None:
     """Measure RED over the head, and keep it as the task's evidence; return the event of a RED that is gone."""
     evidence = read_evidence(ctx, task.id)
     answer, proof = last_answer(ctx, Step.WRITE_TESTS, Role.TEST, "write-tests"), proof_of_task(ctx)
@@ -85,6 +90,10 @@ async def _red(ctx: Context, task: Task, trees: Trees) -> Event | None:
     if answer is None and proof is not None:
         report = report_of(proof[0], task)
     if evidence is None or not ctx.state.task.testable or not isinstance(report, ReadyTests):
+        return None
+    known = await red_over_head(ctx, task, was, evidence)
+    if known is not None:
+        write_evidence(ctx, known)
         return None
     named = answer.evidence if answer is not None else None
     words = f"evidence/red-{ctx.lane.visit:03}-integrate.md"
@@ -106,9 +115,9 @@ def _still_kept(before: TaskEvidence, now: TaskEvidence) -> bool:
     return kept and now.noticing is not None and now.noticing.notices
 
 
-async def _green(ctx: Context, task: Task, trees: Trees, beside: str) -> Event:
+async def _green(ctx: Context, task: Task, trees: Trees, beside: str, in_lane: InLane | None) -> Event:
     """Measure the task's work over the head, and keep it as the task's evidence where it is GREEN."""
-    measured = await measure_candidate(ctx, task, trees.candidate or trees.start)
+    measured = await measure_candidate(ctx, task, trees.candidate or trees.start, in_lane)
     if measured.green:
         found = await record_green(ctx, task, measured)
         match found.signal:

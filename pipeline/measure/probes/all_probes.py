@@ -40,6 +40,7 @@ class Candidate:
         start: The tree that the run began with.
         without_new: The tree without new test files, to run `old` over: one may change what others see. Empty: the tree
             is as good.
+        known: What was measured of the same work already, where nothing that its tests stand on is different here.
     """
 
     tree: str
@@ -49,6 +50,7 @@ class Candidate:
     old: tuple[str, ...] = ()
     start: str = ""
     without_new: str = ""
+    known: ProbeEvidence | None = None
 
 
 async def probes_of(
@@ -78,7 +80,12 @@ async def probes_of(
     records = candidate.observation.records.values()
     own = frozenset(r.id for r in records if passed(r) and (ledger.owns(r) or r.id in candidate.new_ids))
     reaching = own.intersection({*ledger.red, *(r.id for r in records if r.path in ledger.whole_files)})
-    found, alone = ProbeEvidence(), None
+    if candidate.known is not None:
+        found = candidate.known.model_copy(update={"revert": None})
+        wanted = wanted.model_copy(update={"repeat": 1, "reach": False, "mutants": 0})
+    else:
+        found = ProbeEvidence()
+    alone = None
     if wanted.repeat > 1:
         first, trace = candidate.observation, wanted.reach and bool(reaching)
         again, alone = await repeat(ctx, candidate.tree, own, wanted.repeat, first=first, trace=trace)

@@ -129,13 +129,18 @@ class OldEvidence(_Value):
 
 
 class ProbeEvidence(_Value):
-    """The results of all probes. None means not requested or not reached: an unstable GREEN ends the probes."""
+    """The results of all probes. None means not requested or not reached: an unstable GREEN ends the probes.
+
+    `measured` is the tree that all but `revert` were measured over, where that is not the candidate: the task's work
+    before it was put over what was accepted meanwhile, none of which its tests stand on.
+    """
 
     repeated: RepeatEvidence | None = None
     old: OldEvidence | None = None
     revert: RevertEvidence | None = None
     reach: ReachEvidence | None = None
     mutation: MutationEvidence | None = None
+    measured: str = ""
     quarantine: tuple[str, ...] = ()
     """One line for each quarantined test and each entry that no longer counts."""
 

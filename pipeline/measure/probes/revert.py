@@ -97,6 +97,7 @@ async def measure_over(
     ids: Collection[str],
     wanted: Wanted,
     known: Mapping[str, TestRecord] | None = None,
+    chosen: Selection | None = None,
 ) -> Red:
     """Return the classified run of the tests in a composed tree.
 
@@ -108,11 +109,12 @@ async def measure_over(
         wanted: What counts as not there yet.
         known: The tests over the production that they belong to, where these were run: what cannot be collected over
             another one has no record to say in which file it stands.
+        chosen: What to run instead of *ids* alone.
 
     Raises:
         UnmeasurableError: the environment is broken.
     """
-    chosen = Selection(ids=frozenset(ids))
+    chosen = chosen or Selection(ids=frozenset(ids))
     pass_before = all((wanted.expected or {}).get(entry) == "GUARD" for entry in ids)
     what = "tests that passed over the old code, over it again" if pass_before else _OVER_OLD
     seen = await measure(ctx, composed, chosen, trace=True, what=what)

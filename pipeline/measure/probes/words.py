@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import fenced, one_line
@@ -22,9 +22,16 @@ if TYPE_CHECKING:
     )
 
 
+_WHERE: Final = (
+    "All but what is said of the old production was measured over tree {}: the work of the task before it was put over "
+    "what was accepted meanwhile, none of which its tests stand on."
+)
+
+
 def probes_md(task: str, probes: ProbeEvidence) -> str:
     """Return the Markdown document on one task's probes. Text from code or tests in it is made harmless."""
-    return f"# Probes of the tests of task {task}\n" + sections(
+    said = f"\n{_WHERE.format(probes.measured[:12])}\n" if probes.measured else ""
+    return f"# Probes of the tests of task {task}\n{said}" + sections(
         ("GREEN again", _repeated(probes.repeated) if probes.repeated is not None else ""),
         ("Old tests again", _old(probes.old) if probes.old is not None else ""),
         ("Over the old production", _reverted(probes.revert) if probes.revert is not None else ""),

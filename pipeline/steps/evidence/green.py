@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
+    from pipeline.steps.evidence.in_lane import InLane
 
 _OTHER_VALUES: Final = "its case has other values than at RED, which production gives"
 
@@ -66,6 +67,8 @@ class Measured:
     """Tests that fail in some runs of the same bytes, and in none before the run: the task's, and old ones."""
     failed: Mapping[str, TestRecord] = field(default_factory=dict[str, TestRecord])
     """How tests failed in any measurement of these bytes."""
+    in_lane: InLane | None = None
+    """What of it was measured in the task's lane, and was not again."""
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -102,8 +105,14 @@ class Measured:
         return gone or self.pinned.regions or self.pinned.support or left
 
 
-async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
+async def measure_candidate(ctx: Context, task: Task, tree: str, in_lane: InLane | None = None) -> Measured:
     """Return what the tests and the bytes show of *tree*: all tests, unless the nearest condemn it already.
+
+    Args:
+        ctx: The run.
+        task: The task.
+        tree: The candidate.
+        in_lane: What was measured of the same work in its lane, and holds here as well.
 
     Raises:
         UnmeasurableError: the environment is broken.
@@ -112,12 +121,17 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
     evidence = read_evidence(ctx, task.id)
     ledger = evidence.ledger if evidence is not None and state.testable else None
     kept = kept_tests(ctx)
-    shown = await _shown(ctx, task, tree, ledger, kept)
+    run = _run if in_lane is not None else _shown
+    shown = await run(ctx, task, tree, ledger, kept)
     verdict = shown.verdict
+    if in_lane is not None and set(verdict.new_ids) != set(in_lane.green.new_ids):
+        in_lane = None  # production gives cases that nobody has tried
     layout = baseline_of(ctx).layout
     structural: tuple[str, ...] = ()
     stubbed: tuple[str, ...] = ()
-    if evidence is not None and not shown.nearest and verdict.own_green and verdict.whole_file_ids:
+    if in_lane is not None:
+        stubbed = in_lane.green.stub_failures
+    elif evidence is not None and not shown.nearest and verdict.own_green and verdict.whole_file_ids:
         # what was there before this task, in the same file, is not its evidence
         own = [entry for entry in verdict.whole_file_ids if entry not in kept]
         structural, stubbed = await tried_over_stubs(ctx, task, tree, evidence.production, own, layout)
@@ -126,7 +140,8 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
     named = {path for change in task.files for path in (change.path, change.origin) if path}
     pinned = pinned_changes(ctx, layout, named, state.red or ctx.state.head, tree)
     meanwhile = written_files(ctx, baseline_of(ctx), shown.observation, tree)
-    alone = await _as_they_were(ctx, task, tree, evidence, kept) if holds else AsTheyWere()
+    told = in_lane is not None and in_lane.old_tests
+    alone = await _as_they_were(ctx, task, tree, evidence, kept) if holds and not told else AsTheyWere()
     return Measured(
         tree=tree,
         observation=shown.observation,
@@ -146,6 +161,7 @@ async def measure_candidate(ctx: Context, task: Task, tree: str) -> Measured:
         old_form=alone,
         unstable=tuple(dict.fromkeys((*verdict.unstable, *shown.suspects.unstable, *alone.unstable))),
         failed={**alone.failed, **kept_runs.seen_failing(ctx.checkout.root, tree)},
+        in_lane=in_lane,
     )
 
 
@@ -243,6 +259,7 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
             old=worth_repeating(ctx, impacted, measured.observation, measured.ledger),
             start=ctx.state.start,
             without_new=measured.old_form.without_new,
+            known=measured.in_lane.probes if measured.in_lane is not None else None,
         )
         probed = await probe(ctx, task, red_evidence, candidate)
         names.append(probed.artifact)
@@ -267,7 +284,8 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
 
 
 def _green_evidence(ctx: Context, measured: Measured) -> GreenEvidence:
-    ledger = measured.ledger
+    ledger, in_lane = measured.ledger, measured.in_lane
+    is_told = in_lane is not None and in_lane.old_tests
     own = [r.id for r in measured.observation.records.values() if ledger is not None and ledger.owns(r) and passed(r)]
     return GreenEvidence(
         tree=measured.tree,
@@ -277,7 +295,7 @@ def _green_evidence(ctx: Context, measured: Measured) -> GreenEvidence:
         stub_failures=measured.stub_failures,
         compared_with=ctx.run.info.start_tree,
         kept=measured.kept,
-        as_they_were=measured.old_form.lines(),
+        as_they_were=in_lane.green.as_they_were if in_lane is not None and is_told else measured.old_form.lines(),
         controls=(
             *measured.pinned.controls,
             *measured.pinned.unsure,

@@ -135,7 +135,7 @@ async def _red_over(
 ) -> MeasuredRed:
     """Return what the tests show over *production*; over *standing*, if given, which is that with stand-ins."""
     task, start = tasks[0], tests_start(ctx)
-    over = _composed(ctx, tree, production, standing)
+    over = composed_red(ctx, tree, production, standing)
     paths, side, composed = over.paths, over.side, over.tree
     # before the stubs: with them, tests that have to change need not compile
     bare = start if start != ctx.state.task.stubs else ctx.state.task.start or start
@@ -208,7 +208,7 @@ async def _red_over(
     )
 
 
-def _composed(ctx: Context, tree: str, production: str, standing: str | None = None) -> Composed:
+def composed_red(ctx: Context, tree: str, production: str, standing: str | None = None) -> Composed:
     """Return the tests of *tree* over *production*; where they were just looked at, that is not made again."""
     of, looked = (tree, production, standing), ctx.learnt.looked
     if looked is not None and looked[0].of == of:
@@ -242,7 +242,7 @@ async def look(ctx: Context, tree: str) -> Observation:
         UnmeasurableError: the environment is broken.
     """
     production = tests_start(ctx)
-    over = _composed(ctx, tree, production)
+    over = composed_red(ctx, tree, production)
     ctx.learnt.looked = over, await _first_look(ctx, over)
     return with_undeclared(ctx, ctx.learnt.looked[1], over.tree, production, over.side)
 
@@ -252,7 +252,7 @@ async def wrong_ids(ctx: Context, report: Report, tree: str) -> Malformed | None
     if not isinstance(report, ReadyTests):
         return None
     is_of_start = ctx.state.task.spec.red_base == "start"
-    over = _composed(ctx, tree, ctx.state.start if is_of_start else tests_start(ctx))
+    over = composed_red(ctx, tree, ctx.state.start if is_of_start else tests_start(ctx))
     try:
         after = await _first_look(ctx, over)
     except UnmeasurableError:  # the step finds it, too, and says so
@@ -267,7 +267,7 @@ async def passes_already(ctx: Context, tree: str, path: str) -> bool:
     Raises:
         UnmeasurableError: the environment is broken.
     """
-    over = _composed(ctx, tree, tests_start(ctx))
+    over = composed_red(ctx, tree, tests_start(ctx))
     after = await _first_look(ctx, over)
     ctx.learnt.looked = over, after
     mine = [record for record in after.records.values() if record.path == path]
