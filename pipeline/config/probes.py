@@ -18,7 +18,7 @@ class Probes(Table):
         int, Field(ge=0, le=500, description="Faults that are put into changed lines, one at a time; 0 for none")
     ] = 12
     seconds: Annotated[Seconds, Field(description="What trying these may take for one task, in seconds")] = 60
-    jobs: Annotated[int, Field(ge=1, le=16, description="How many are tried side by side")] = 2
+    jobs: Annotated[int, Field(ge=0, le=16, description="How many are tried side by side; 0: one for each core")] = 0
     repeat: Annotated[
         int, Field(ge=1, le=10, description="How often the task's tests must be GREEN; 1 for no repetition")
     ] = 2

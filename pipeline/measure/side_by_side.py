@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import os
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 
@@ -10,6 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
 _Value = TypeVar("_Value")
+_MOST: Final = 8
+"""However many cores there are: each measurement has a copy of the project, and all that its tests start."""
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use, at most 8."""
+    return min(len(os.sched_getaffinity(0)), _MOST)
 
 
 async def side_by_side(calls: Sequence[Callable[[], Awaitable[_Value]]]) -> list[_Value]:

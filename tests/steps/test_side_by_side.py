@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from functools import partial
 
 import anyio
@@ -26,6 +29,13 @@ def test_results_come_in_the_order_of_the_calls() -> None:
 
     assert anyio.run(side_by_side, [first, second]) == ["first", "second"]
     assert ended == ["second", "first"]
+
+
+def test_so_many_at_a_time_as_there_are_cores_for_this_process() -> None:
+    said = "from pipeline.measure.side_by_side import usable_cores; print(usable_cores())"
+    alone = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}}); {said}"
+    told = [subprocess.check_output([sys.executable, "-c", code], text=True).strip() for code in (said, alone)]
+    assert told == [str(min(len(os.sched_getaffinity(0)), 8)), "1"]
 
 
 def test_what_one_raises_ends_the_others() -> None:

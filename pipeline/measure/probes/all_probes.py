@@ -16,6 +16,7 @@ from pipeline.measure.probes.mutation import FaultLimits, Judges, mutation_probe
 from pipeline.measure.probes.reach import reach_probe
 from pipeline.measure.probes.repeat import repeat, repeat_old
 from pipeline.measure.probes.revert import revert_check
+from pipeline.measure.side_by_side import usable_cores
 
 if TYPE_CHECKING:
     from pipeline.config.probes import Probes
@@ -129,5 +130,5 @@ async def faults(
     """
     if ctx.box.name == NoBox.name:
         return MutationEvidence(trouble=_UNBOXED)
-    limits = FaultLimits(wanted.mutants, wanted.seconds, wanted.jobs)
+    limits = FaultLimits(wanted.mutants, wanted.seconds, wanted.jobs or usable_cores())
     return await mutation_probe(ctx, base, tree, judges, layout, limits)

@@ -25,6 +25,7 @@ from pipeline.languages.sources.faults import spread
 from pipeline.measure.measuring import environment, measure
 from pipeline.measure.probes.evidence import NoticingEvidence
 from pipeline.measure.probes.mutation import Fate, Judges, Trial, fate_of, survivor_of, takes_faults
+from pipeline.measure.side_by_side import usable_cores
 from pipeline.progress import counted
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
     trial = Trial(ctx, tree, Judges(frozenset(records)), begun + wanted.seconds, judge)
     with ctx.progress.doing(what):
         trouble = await trial.time_own()
-        fates = await trial.of_all(chosen, wanted.jobs) if not trouble else {}
+        fates = await trial.of_all(chosen, wanted.jobs or usable_cores()) if not trouble else {}
     told = list(fates.values())
     left = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
     return NoticingEvidence(
