@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from e2e.lanes import Played
-    from kit import Project
+    from kit import Entry, Project
 
 pytestmark = pytest.mark.slow
 
 TRIED = '[agents.simplify]\nbackend = "off"\n[limits]\nparallel = 2\n[probes]\nmutants = 2\n'
 
 
-def beside(tmp_path: Path) -> Project:
+def beside(tmp_path: Path, more: dict[str, str] | None = None) -> Project:
     """Return a project of two modules whose tasks are worked on side by side, and tried."""
-    project = modules_project(tmp_path, range(1, 3))
+    project = modules_project(tmp_path, range(1, 3), more=more)
     del project.env["REDFIRST_LIMITS__PARALLEL"]
     project.probed = True
     return project
@@ -62,6 +62,75 @@ def test_a_task_that_is_put_over_another_takes_two_runs(tmp_path: Path) -> None:
     assert (probes["mutation"]["killed"], probes["reach"]["entering"], probes["repeated"]["runs"]) == (2, 1, 2)
     assert (probes["revert"]["measured"], probes["revert"]["production"]) == (found["red_tree"], found["production"])
     assert f"over tree {lane[:12]}" in played.artifact("evidence/probes-2.md")
+    verifies(project)
+
+
+def counted(tmp_path: Path, *entries: Entry, more: dict[str, str] | None = None, **task: Any) -> list[str]:
+    """Return the words of each run of tests, but those of faults, of a run of one task."""
+    project = beside(tmp_path, more)
+    begin = until_tests({**module_task(1), **task})
+    played = play(project, [*begin, *entries, *AFTER_MAKE], extra=TRIED)
+    assert played.document["_code"] == 0, played.document["_stderr"]
+    return [what for _, what in runs(played)]
+
+
+def test_a_task_with_a_new_file_of_tests_takes_six_runs(tmp_path: Path) -> None:
+    assert counted(tmp_path, writes(1), makes(1)) == [
+        "the whole suite before any change, to compare with",
+        "tests over the old code, new ones must fail",
+        "new tests over the old code again, traced, must fail",
+        "the whole suite over the new code, must pass",
+        "the new tests over the new code again, must pass",
+        "old tests near the change over the new code again, must pass",
+    ]
+
+
+@pytest.mark.broad
+def test_a_task_with_tests_in_a_file_that_was_there_takes_six_runs(tmp_path: Path) -> None:
+    old = "from m1 import value_1\n\n\ndef test_kind():\n    assert isinstance(value_1(), int)\n"
+    added = f"{old}\n\ndef test_value_1():\n    assert value_1() == 1\n"
+    changed = [{"path": "tests/test_m1.py", "action": "modify"}]
+    told = counted(tmp_path, writes(1, added), makes(1), more={"tests/test_m1.py": old}, test_files=changed)
+    assert told == [
+        "the whole suite before any change, to compare with",
+        "tests over the old code, new ones must fail",
+        "new tests over the old code again, traced, must fail",
+        "the whole suite over the new code, must pass",
+        "the old tests as they were over the new code, must pass",
+        "the new tests over the new code again, must pass",
+    ]
+
+
+@pytest.mark.broad
+def test_a_task_with_a_new_module_takes_six_runs(tmp_path: Path) -> None:
+    files = [{"path": "m9.py", "action": "create"}]
+    wanted = {"path": "tests/test_m9.py", "action": "create"}
+    tests, code = {**writes(9, task="1")}, makes(9, task="1")
+    named: dict[str, Any] = {
+        "files": files,
+        "test_files": [wanted],
+        "symbols": [{"path": "m9.py", "name": "value_9", "new": True}],
+    }
+    told = counted(tmp_path, tests, code, **named)
+    assert len(told) <= 6, told
+
+
+@pytest.mark.broad
+def test_with_tests_in_a_file_that_was_there_it_takes_two_as_well(tmp_path: Path) -> None:
+    """Its old tests were measured as they were in the lane, and load nothing that was changed since."""
+    old = "import m2\n\n\ndef test_kind():\n    assert isinstance(m2.value_2(), int)\n"
+    added = f"{old}\n\ndef test_value_2():\n    assert m2.value_2() == 2\n"
+    second = module_task(2, test_files=[{"path": "tests/test_m2.py", "action": "modify"}])
+    project = beside(tmp_path, {"tests/test_m2.py": old})
+    entries = [*until_tests(module_task(1), second), writes(1), writes(2, added), makes(1), makes(2), *AFTER_MAKE]
+    played = play(project, entries, extra=TRIED)
+    assert played.document["_code"] == 0, played.document["_stderr"]
+    rows = [(data["data"].get("row"), data["data"].get("what")) for data in played.project.journal()]
+    rows = rows[rows.index(("integrate/ACCEPTED", None)) + 1 :]
+    assert [what for _, what in rows if what] == [
+        "the new tests over the old code, must fail",
+        "the whole suite over the new code, must pass",
+    ]
     verifies(project)
 
 

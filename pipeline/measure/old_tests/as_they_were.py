@@ -66,6 +66,7 @@ class AsTheyWere:
         trouble: Why nothing is known.
         without_new: The candidate without its new test files, where these are all that differs; else empty. Nothing was
             measured then, and what runs old tests for another reason can run them there.
+        seen: The run of them all, where there was one.
     """
 
     hidden: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -74,6 +75,7 @@ class AsTheyWere:
     failed: Mapping[str, TestRecord] = field(default_factory=dict[str, TestRecord])
     trouble: str = ""
     without_new: str = ""
+    seen: Observation | None = None
 
     def lines(self) -> tuple[str, ...]:
         """Return what a reviewer is told; nothing where nothing was found."""
@@ -187,6 +189,7 @@ async def _judged(
         planned=planned,
         unstable=sure.unstable,
         failed=sure.failed,
+        seen=seen,
     )
 
 

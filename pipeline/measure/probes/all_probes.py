@@ -41,6 +41,7 @@ class Candidate:
         start: The tree that the run began with.
         without_new: The tree without new test files, to run `old` over: one may change what others see. Empty: the tree
             is as good.
+        as_they_were: The run of all old tests as they were over this code, where there was one.
         known: What was measured of the same work already, where nothing that its tests stand on is different here.
     """
 
@@ -51,6 +52,7 @@ class Candidate:
     old: tuple[str, ...] = ()
     start: str = ""
     without_new: str = ""
+    as_they_were: Observation | None = None
     known: ProbeEvidence | None = None
 
 
@@ -94,7 +96,8 @@ async def probes_of(
         if again.unstable:
             return found
         trees = (candidate.start, candidate.without_new or candidate.tree)
-        others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation)
+        before = (candidate.as_they_were,) if candidate.as_they_were is not None else ()
+        others = await repeat_old(ctx, trees, candidate.old, wanted.repeat, candidate.observation, *before)
         found = found.model_copy(update={"old": others})
         if others.unstable:
             # without the new files it was the same code: who hands in these bytes again is asked the same

@@ -86,7 +86,12 @@ async def repeat(
 
 
 async def repeat_old(
-    ctx: MeasurementContext, trees: tuple[str, str], ids: Collection[str], times: int, first: Observation
+    ctx: MeasurementContext,
+    trees: tuple[str, str],
+    ids: Collection[str],
+    times: int,
+    first: Observation,
+    *more: Observation,
 ) -> OldEvidence:
     """Return the old tests that pass only sometimes now and were stable before.
 
@@ -96,26 +101,37 @@ async def repeat_old(
         ids: Tests that passed before and pass in *first*; run by themselves.
         times: How many runs of the candidate are wanted, *first* included.
         first: A run of all tests of the candidate.
+        more: Runs of old tests over the same code: those that are there as they are now were run once more by these.
 
     Raises:
         UnmeasurableError: the environment is broken.
     """
-    runs = [first]
-    while ids and len(runs) < times:
+    seen = {entry: [first, *(run for run in more if _has_as_it_is(entry, first, run))] for entry in ids}
+    while left := {entry for entry in ids if len(seen[entry]) < times}:
         what = "old tests near the change over the new code again, must pass"
-        runs.append(await measure(ctx, trees[1], Selection(ids=frozenset(ids)), again=True, what=what))
-    unsure = sorted(entry for entry in ids if _disagree(entry, runs))
+        again = await measure(ctx, trees[1], Selection(ids=frozenset(left)), again=True, what=what)
+        for entry in left:
+            seen[entry].append(again)
+    unsure = sorted(entry for entry in ids if _disagree(entry, seen[entry]))
     if not unsure:
         return OldEvidence(asked=len(ids))
     some = Selection(ids=frozenset(unsure))
-    runs += [await measure(ctx, trees[1], some, again=True, what=_DOUBTED) for _ in range(_SURE)]
+    for _ in range(_SURE):
+        again = await measure(ctx, trees[1], some, again=True, what=_DOUBTED)
+        for entry in unsure:
+            seen[entry].append(again)
     before = await flaky_before(ctx, unsure, trees[0])
     unstable = [entry for entry in unsure if entry not in before]
     return OldEvidence(
         asked=len(ids),
-        unstable={entry: tuple(_ended(entry, run) for run in runs) for entry in unstable},
+        unstable={entry: tuple(_ended(entry, run) for run in seen[entry]) for entry in unstable},
         doubtful=tuple(entry for entry in unsure if entry not in unstable),
     )
+
+
+def _has_as_it_is(entry: str, first: Observation, run: Observation) -> bool:
+    now, there = first.records.get(entry), run.records.get(entry)
+    return now is not None and there is not None and there.ran and there.region_sha256 == now.region_sha256
 
 
 def _is_only_slowed(entry: str, plain: Collection[Observation], traced: Collection[Observation]) -> bool:

@@ -259,6 +259,7 @@ async def record_green(ctx: Context, task: Task, measured: Measured, *evidence: 
             old=worth_repeating(ctx, impacted, measured.observation, measured.ledger),
             start=ctx.state.start,
             without_new=measured.old_form.without_new,
+            as_they_were=measured.old_form.seen,
             known=measured.in_lane.probes if measured.in_lane is not None else None,
         )
         probed = await probe(ctx, task, red_evidence, candidate)

@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence import freeze
+from pipeline.evidence.impact import distances
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.probes.revert import Wanted, measure_over, not_red
 from pipeline.policy.test_support import lies_among_tests
 from pipeline.steps.evidence.impact import graph_of
-from pipeline.steps.evidence.records import baseline_of, kept_tests
+from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.red import composed_red, tests_start
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from pipeline.evidence.impact import Graph
     from pipeline.evidence.observation import Reach
@@ -127,12 +128,11 @@ def still_holds(ctx: Context, was: TaskState, evidence: TaskEvidence, reached: M
     if not (ground.is_clear(own, work, reached) and ground.is_clear(own, work, now)):
         return None
     layout = baseline_of(ctx).layout
-    old = {entry for entry, record in kept_tests(ctx).items() if record.path in work and entry not in own}
     only_tests = all(layout.is_test(path) for path in work if _serves_tests(ctx, path) or layout.is_test_side(path))
     return InLane(
         green,
         probes.model_copy(update={"measured": probes.measured or green.tree}),
-        old_tests=only_tests and ground.is_clear(old, (), now),
+        old_tests=only_tests and ground.is_far_from(filter(layout.is_test, work)),
     )
 
 
@@ -168,3 +168,10 @@ class _Ground:
         if not known <= self.graph.keys():
             return False
         return self.meanwhile.isdisjoint(ground.union(*(self.graph[path] for path in known)))
+
+    def is_far_from(self, paths: Iterable[str]) -> bool:
+        """Return whether files load nothing that was changed, by any way; False where that is not known."""
+        asked = set(paths) - self.meanwhile
+        return asked.union(self.meanwhile) <= self.graph.keys() and asked.isdisjoint(
+            distances(self.graph, self.meanwhile)
+        )
