@@ -5,6 +5,9 @@ so that a busy machine slows both, and must come to the same tree. What is asked
 both: by the recipe `quick` one draft and one review, by `issue` four rounds before and one after. Where agents are all
 that takes time, three tasks come to 0.50 and 0.64. Figures are medians.
 
+With `--pytest` the tasks are of a small pytest project, which is measured and probed: measurements are made one at a
+time, so that less is won.
+
 With `--writers 8` it is a recipe of so many steps that write side by side, in the box that works here, as a ratio to
 the same with one of them.
 """
@@ -38,12 +41,29 @@ def answers(recipe: str, tasks: int, seconds: float) -> list[dict[str, Any]]:
     return [{**entry, "sleep_s": seconds} for entry in entries]
 
 
+def answers_of_pytest(tasks: int, seconds: float) -> list[dict[str, Any]]:
+    """Return the answers of agents that take so long each, for modules whose tests pytest runs."""
+    kit, play = import_module("kit"), import_module("e2e.lanes")
+    drafts = [play.module_task(number) for number in range(1, tasks + 1)]
+    plan, _, _, split, _ = play.until_tests(*drafts)
+    report = {**plan["report"], "tasks": split["report"]["tasks"]}
+    entries = [{"when": {"kind": "plan-and-tasks"}, "report": report}]
+    entries += [write(number) for number in range(1, tasks + 1) for write in (play.writes, play.makes)]
+    return [{**entry, "sleep_s": seconds} for entry in (*entries, kit.RESULT_ACCEPTED)]
+
+
 def seconds_of(folder: Path, recipe: str, options: argparse.Namespace, parallel: int) -> tuple[float, str]:
     """Return how long a run takes, and its last commit."""
     play = import_module("workflows.side_by_side")
     folder.mkdir()
-    project = play.make(folder, options.tasks)
-    project.use_script(answers(recipe, options.tasks, options.seconds))
+    if options.pytest:
+        project = import_module("e2e.lanes").modules_project(folder, range(1, options.tasks + 1))
+        project.probed = True
+        del project.env["REDFIRST_LIMITS__PARALLEL"]
+        project.use_script(answers_of_pytest(options.tasks, options.seconds))
+    else:
+        project = play.make(folder, options.tasks)
+        project.use_script(answers(recipe, options.tasks, options.seconds))
     began = time.monotonic()
     done = project.redfirst("run", "GAL-1", "--recipe", recipe, "--parallel", str(parallel))
     took = time.monotonic() - began
@@ -112,13 +132,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--tasks", type=int, default=3, choices=range(2, 6))
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each agent takes")
     parser.add_argument("--recipes", default="quick,issue")
+    parser.add_argument("--pytest", action="store_true", help="a pytest project, measured and probed; recipe quick")
     parser.add_argument("--writers", type=int, default=0, help="measure a recipe of so many writers instead")
     options = parser.parse_args(argv)
     sys.path[:0] = [str(ROOT / "tests")]
     if options.writers:
         measured_writers(options)
         return
-    for recipe in options.recipes.split(","):
+    for recipe in ("quick",) if options.pytest else options.recipes.split(","):
         measured(recipe, options)
 
 

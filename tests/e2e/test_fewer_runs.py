@@ -42,6 +42,8 @@ def verifies(project: Project) -> None:
     start = project.journal()[0]["data"]["start_commit"]
     document = project.document("verify", f"{start}..HEAD")
     assert document["_code"] == 0, document
+    told = document["_stderr"]
+    assert told.count("the whole suite over the parent:") == 1, "that of the others is the commit before"
 
 
 def test_a_task_that_is_put_over_another_takes_two_runs(tmp_path: Path) -> None:
