@@ -1,4 +1,4 @@
-"""`redfirst console`: runs in a browser on this machine (docs/console.md)."""
+"""`redfirst console`: runs in a browser on this machine (docs/how-to/console.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`redfirst events`: what happens in runs, for programs (docs/events.md)."""
+"""`redfirst events`: what happens in runs, for programs (docs/reference/events.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`redfirst queue`: what is to be run, by whichever worker there is (docs/queue.md)."""
+"""`redfirst queue`: what is to be run, by whichever worker there is (docs/how-to/several-issues.md)."""
 
 from __future__ import annotations
 

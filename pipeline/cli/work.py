@@ -1,4 +1,4 @@
-"""`redfirst work`: starts drivers for what is in the queue (docs/queue.md)."""
+"""`redfirst work`: starts drivers for what is in the queue (docs/how-to/several-issues.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines what a recipe may say: closed types, with the words of the file as their fields (docs/recipes.md)."""
+"""Defines what a recipe may say: closed types whose fields are the words of the file (docs/reference/recipes.md)."""
 
 from __future__ import annotations
 

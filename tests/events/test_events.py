@@ -1,4 +1,4 @@
-"""`redfirst events`: the same events whenever they are read, of a closed list, with no gap (docs/events.md)."""
+"""`redfirst events`: the same events whenever they are read, of a closed list, no gap (docs/reference/events.md)."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
-PAGES: Final = ROOT / "docs" / "agents"
+PAGES: Final = ROOT / "docs" / "reference" / "agents"
 DESIGN: Final = ROOT / "DESIGN.md"
-CONTRACT: Final = ROOT / "docs" / "contract.md"
-DOCUMENTS: Final = (README, *sorted(CONTRACT.parent.glob("*.md")), *sorted(PAGES.glob("*.md")))
+CONTRACT: Final = ROOT / "docs" / "reference" / "contract.md"
+DOCUMENTS: Final = (README, *sorted((ROOT / "docs").rglob("*.md")))
 
 _MARKDOWN: Final = MarkdownIt("commonmark").enable("table")
 _PROGRAM: Final = "redfirst "
@@ -139,7 +139,7 @@ def rows() -> list[Row]:
     """Return the table of agents."""
     found: list[Row] = []
     for line in README.read_text(encoding="utf-8").splitlines():
-        row = re.match(r"\| \[[^]]+\]\(docs/agents/([\w.#-]+)\) \| (.+?) \| (.*?) ?\|", line)
+        row = re.match(r"\| \[[^]]+\]\(docs/reference/agents/([\w.#-]+)\) \| (.+?) \| (.*?) ?\|", line)
         if row is not None:
             said = tomllib.loads(re.sub(r"`, `|`", "\n", row[2]))
             found.append(Row(row[1], said["backend"], said.get("profile"), row[3]))

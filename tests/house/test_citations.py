@@ -49,7 +49,8 @@ def text_of(path: Path) -> str:
 @cache
 def sections(page: str) -> dict[int, str]:
     """Return the texts below the numbered headings of a page of `docs`."""
-    parts = re.split(r"^## (\d+)\. ", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = next((ROOT / "docs").rglob(f"{page}.md")).read_text(encoding="utf-8")
+    parts = re.split(r"^## (\d+)\. ", text, flags=re.MULTILINE)
     return {int(number): text for number, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 

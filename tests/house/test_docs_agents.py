@@ -133,4 +133,4 @@ def test_the_built_in_services_are_told_as_they_are() -> None:
 def test_every_page_can_be_found() -> None:
     linked = {target.partition("#")[0] for target in links(PAGES / "README.md")}
     assert {page.name for page in PAGES.glob("*.md")} - {"README.md"} <= linked
-    assert "docs/agents/README.md" in links(README)
+    assert "docs/reference/agents/README.md" in links(README)

@@ -1,4 +1,4 @@
-"""`docs/contract.md` names what the code has: commands, outcomes, kinds, reports, keys, lines of the journal."""
+"""docs/reference/contract.md names what the code has: commands, outcomes, kinds, reports, keys, journal lines."""
 
 from __future__ import annotations
 

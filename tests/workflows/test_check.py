@@ -11,7 +11,7 @@ import pytest
 from pipeline.recipes.check import checked
 from pipeline.recipes.model import Recipe
 
-PAGE: Final = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+PAGE: Final = (Path(__file__).parents[2] / "docs" / "reference" / "recipes.md").read_text(encoding="utf-8")
 EXAMPLES: Final = re.findall(r"^```yaml recipe\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 HEAD: Final = "name: x\ninputs: [{name: topic}, {name: code, type: path, default: src}]\nsteps:\n"
 ISSUE: Final = "name: x\ninputs: [{name: id, type: issue}]\nsteps:\n"

@@ -46,7 +46,7 @@ def test_each_way_of_a_step_is_a_row_also_where_a_fact_picks_another_one() -> No
 
 
 def test_the_page_shows_the_rows_that_there_are_and_each_way_back_is_paid() -> None:
-    page = (Path(__file__).parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/recipes.md").read_text(encoding="utf-8")
     assert page == refresh(page, {"steps": steps_markdown()}), "renew it with pipeline.recipes.rendering"
     order = [At.ASK, At.APPLY, At.ACCEPT, At.REVIEW]
     for (at, signal), action in {**ROWS, **{(at, one): action for (at, one, _), action in GIVEN.items()}}.items():
