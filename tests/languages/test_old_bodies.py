@@ -45,6 +45,20 @@ def test_rust_has_old_bodies_and_todo_and_its_tests_as_they_are() -> None:
     assert "fn one(&self) -> i32 { 1 }" in bare
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_value_is_what_it_was_where_the_old_one_needs_no_name(kept: bool) -> None:
+    was = 'impl A { const MAX: u32 = 5; }\npub static NAME: &str = "a b";\nconst OF: u32 = five();\nconst N: u8 = 1;\n'
+    now = 'impl A { const MAX: u32 = 10; }\npub static NAME: &str = "c";\nconst OF: u32 = 6;\nconst N: u16 = 1_000;\n'
+    wanted = (
+        'impl A { const MAX: u32 = 5; }\npub static NAME: &str = "a b";\nconst OF: u32 = 6;\nconst N: u16 = 1_000;\n'
+    )
+    assert rust({"a.rs": was}, {"a.rs": now}, kept).files["a.rs"] == (wanted if kept else now)
+    was, now = (f"package a\nconst Max = {each}\nvar (\n\tA, b = 1, 2\n\tC = {each}\n)\n" for each in ("5", "0x0a"))
+    assert go({"a.go": was}, {"a.go": now}, kept).files["a.go"] == (was if kept else now)
+    was, now = (f"export const MAX = {each};\nlet made = {{ a: {each} }};\n" for each in ("'it\\'s'", "`b`"))
+    assert script({"a.ts": was}, {"a.ts": now}, kept).files["a.ts"].startswith((was if kept else now).split(";")[0])
+
+
 def test_go_keeps_what_a_file_imports_in_use() -> None:
     found = go({"a.go": GO}, {"a.go": GO_NOW}, kept=True)
     assert found.changed == (Symbol("a.go", "Greet", new=False),)

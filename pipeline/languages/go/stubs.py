@@ -17,6 +17,7 @@ from pipeline.languages.sources.syntax_trees import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from tree_sitter import Node
 
@@ -64,14 +65,21 @@ def with_old_bodies(before: Mapping[str, str], after: Mapping[str, str], kept: b
         return f"{{ {first}; {now[1:]}"
 
     old, new = ({path: text for path, text in files.items() if not _is_test(path)} for files in (before, after))
-    return stubs.with_old_bodies(old, new, lambda _, source: _functions(source), stub)
+
+    def functions(_: str, source: str) -> Iterator[Body]:
+        return _named_parts(source, _FUNCTIONS, "body")
+
+    def values(_: str, source: str) -> Iterator[Body]:
+        return _named_parts(source, _VALUES, "value")
+
+    return stubs.with_old_bodies(old, new, functions, values if kept else stubs.no_values, stub)
 
 
-def _functions(source: str) -> Iterator[Body]:
+def _named_parts(source: str, kinds: AbstractSet[str], field: str) -> Iterator[Body]:
     for item in items(parse(source.encode())):
-        body = item.node.child_by_field_name("body") if item.kind in _FUNCTIONS else None
-        if body is not None:
-            yield item.name, body.start_byte, body.end_byte
+        part = item.node.child_by_field_name(field) if item.kind in kinds else None
+        if part is not None:
+            yield item.name, part.start_byte, part.end_byte
 
 
 def defined(source: str) -> Iterator[str]:

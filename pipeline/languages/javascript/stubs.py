@@ -43,13 +43,19 @@ def with_old_bodies(before: Mapping[str, str], after: Mapping[str, str], kept: b
     def stub(_: str, was: str | None) -> str:
         return was if kept and was is not None else _BODY
 
-    return stubs.with_old_bodies(before, after, _functions, stub)
+    return stubs.with_old_bodies(before, after, _functions, _assigned if kept else stubs.no_values, stub)
 
 
 def _functions(path: str, source: str) -> Iterator[Body]:
     for one in definitions(parse(path, source.encode())):
         if one.body is not None and one.body.type == "statement_block":
             yield ".".join(one.place), one.body.start_byte, one.body.end_byte
+
+
+def _assigned(path: str, source: str) -> Iterator[Body]:
+    for one in definitions(parse(path, source.encode())):
+        if one.kind == "value" and one.value is not None and one.node.type not in COMMENTS:
+            yield ".".join(one.place), one.value.start_byte, one.value.end_byte
 
 
 def _defined(path: str, source: str) -> Iterator[str]:

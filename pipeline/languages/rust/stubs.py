@@ -14,6 +14,7 @@ from pipeline.languages.sources.syntax_trees import field_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from tree_sitter import Node
 
@@ -48,20 +49,26 @@ def with_old_bodies(before: Mapping[str, str], after: Mapping[str, str], kept: b
     def stub(_: str, was: str | None) -> str:
         return was if kept and was is not None else _BODY
 
-    return stubs.with_old_bodies(before, after, lambda _, source: _functions(parse(source.encode())), stub)
+    def functions(_: str, source: str) -> Iterator[Body]:
+        return _named_parts(parse(source.encode()), {"function_item"}, "body")
+
+    def values(_: str, source: str) -> Iterator[Body]:
+        return _named_parts(parse(source.encode()), _VALUES, "value")
+
+    return stubs.with_old_bodies(before, after, functions, values if kept else stubs.no_values, stub)
 
 
-def _functions(body: Node, owner: str = "") -> Iterator[Body]:
+def _named_parts(body: Node, types: AbstractSet[str], field: str, owner: str = "") -> Iterator[Body]:
+    """Yield one part of each item of some types, with the item's name behind that of its owner."""
     for item in items_of(body):
-        inside = item.child_by_field_name("body")
-        if inside is None:
-            continue
-        if item.type == "function_item":
-            yield f"{owner}{field_text(item, 'name')}", inside.start_byte, inside.end_byte
-        elif item.type == "impl_item":
-            yield from _functions(inside, f"{owner}{owner_of(item)}.")
-        elif item.type in _OWNERS:
-            yield from _functions(inside, owner if item.type == "mod_item" else f"{owner}{field_text(item, 'name')}.")
+        part, inside = item.child_by_field_name(field), item.child_by_field_name("body")
+        if item.type in types and part is not None:
+            yield f"{owner}{field_text(item, 'name')}", part.start_byte, part.end_byte
+        elif item.type == "impl_item" and inside is not None:
+            yield from _named_parts(inside, types, field, f"{owner}{owner_of(item)}.")
+        elif item.type in _OWNERS and inside is not None:
+            more = "" if item.type == "mod_item" else f"{field_text(item, 'name')}."
+            yield from _named_parts(inside, types, field, f"{owner}{more}")
 
 
 def _targets(trees: Mapping[str, Node], symbol: Symbol) -> Iterator[Target]:

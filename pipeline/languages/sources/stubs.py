@@ -7,8 +7,9 @@ bodies are.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.red_classes import Symbol
 
@@ -81,12 +82,20 @@ def introduced(
 
 
 Body = tuple[str, int, int]
-"""The name of a function, and the start and end of its body in bytes."""
+"""The name of a function or of a value, and the start and end in bytes of its body or of what it is."""
+
+_LITERAL: Final = re.compile(
+    r"""(?:\b[rbc]+\#*)?"(?:\\.|[^"\\])*"\#*|(?:\bb)?'(?:\\.|[^'\\])*'|`[^`$]*`|\b\d[\w.]*|\b(?:true|false|null|nil)\b""",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
 class OldBodies:
-    """Files with signatures as they are and bodies as they were; `changed` are functions whose body was another one."""
+    """Files with signatures as they are and bodies as they were.
+
+    `changed` are functions whose body was another one.
+    """
 
     files: Mapping[str, str]
     changed: tuple[Symbol, ...]
@@ -96,6 +105,7 @@ def with_old_bodies(
     before: Mapping[str, str],
     after: Mapping[str, str],
     bodies: Callable[[str, str], Iterable[Body]],
+    values: Callable[[str, str], Iterable[Body]],
     stub: Callable[[str, str | None], str],
 ) -> OldBodies:
     """Return the files of *after* without what their functions do there: tests compile with them and find the old code.
@@ -104,6 +114,8 @@ def with_old_bodies(
         before: The files as they were.
         after: As they are.
         bodies: Lists the functions of a path and its text, each with its body.
+        values: Lists the constants and variables of a path and its text. One that was declared in the same words has
+            the value that it had, where that is made of literals alone: names in it may be gone.
         stub: What a body becomes, given it as it is, and as it was if there was one.
     """
     files: dict[str, str] = {}
@@ -120,8 +132,26 @@ def with_old_bodies(
             if was != now:
                 edits.add((start, end, stub(now, was)))
                 changed += [] if was is None else [Symbol(path, name, new=False)]
+        given = (
+            {_declared(old, one): old[one[1] : one[2]].decode() for one in values(path, old.decode())} if old else {}
+        )
+        for one in values(path, source):
+            was = given.get(_declared(new, one))
+            if was is not None and not re.search(r"[^\W\d]", _LITERAL.sub("", was)):
+                edits.add((one[1], one[2], was))
         files[path] = _applied(source, edits)
     return OldBodies(files, tuple(dict.fromkeys(changed)))
+
+
+def no_values(_: str, __: str) -> tuple[Body, ...]:
+    """Return nothing: values stay as they are."""
+    return ()
+
+
+def _declared(source: bytes, value: Body) -> tuple[str, bytes]:
+    """Return the name of a value with the words before it in its line: modifiers and its type."""
+    name, start, _ = value
+    return name, source[source.rfind(b"\n", 0, start) + 1 : start]
 
 
 def _applied(source: str, edits: set[Edit]) -> str:
