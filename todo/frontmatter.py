@@ -174,7 +174,7 @@ def with_scalar(document: Document, key: str, value: str) -> str:
             changed = front[: node.start] + replaced + front[node.end :]
             if _only_differs_in(document, changed, key, value):
                 return document.text[: document.start] + changed + document.text[document.end :]
-    message = f"`{key}` cannot be changed without changing more. Write it on one line: `{key}: ...`."
+    message = f"`{key}` cannot be changed alone. Write it on one line: `{key}: ...`."
     raise invalid(message, path=document.name, line=document.line_of(key))
 
 

@@ -75,7 +75,7 @@ def failure_of(error: Exception, service: str) -> Failure:
             sentence = f"The model service {service} answered {error.status_code}: {said}"
             return Failure(Fault.UNAVAILABLE, sentence, _again(error))
         case UnicodeEncodeError() | RecursionError():
-            return Failure(None, "What the model said cannot be said again: it nests too deep, or is no text.")
+            return Failure(None, "The model's words cannot be sent back: they nest too deep, or are no text.")
         case _:
             sentence = f"The model service {service} gave no proper answer: {said}"
             return Failure(Fault.UNAVAILABLE, sentence, _again(error))

@@ -217,7 +217,7 @@ def _announce(job: AgentJob, desk: Desk, asked: Asked) -> None:
 
 def _may_change(asked: Asked) -> str:
     if not asked.writable:
-        return "What you change there is not taken over: the report is the whole answer."
+        return "Changes there are not taken over: the report is the whole answer."
     return f"You may change: {', '.join(asked.write)}." if asked.write else "PROMPT.md says what you may change."
 
 
@@ -254,7 +254,7 @@ def _taken(job: AgentJob, desk: Desk) -> _Work:
         named = {grant["path"] for grant in json.loads(job.document).get("write", ())}
         difference = copy_back(desk.files, job.view.reach, named)
     except OSError as error:
-        return _Work(report, complaint=f"What is at the desk could not be taken over: {error}.")
+        return _Work(report, complaint=f"The desk's files could not be taken over: {error}.")
     return _Work(report, _log(difference), _strange(difference))
 
 

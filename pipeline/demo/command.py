@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answers. No model is asked, nothing is paid."
-REAL: Final = "What stands around them is the real program: views, sandbox, gate, test runs, routing, git."
+REAL: Final = "The program around them is the real one: views, sandbox, gate, test runs, routing, git."
 _CLICKS: Final = (
-    f"In the browser: Issues, {ISSUE}, choose where it asks you, Queue it, Start a worker. What you edit counts. "
+    f"In the browser: Issues, {ISSUE}, choose where it asks you, Queue it, Start a worker. Your edits count. "
     "Scripted agents do not read what you send back: of a plan the same comes again, twice; for anything else they "
     "have no answer. Ctrl-C here stops the console, and no run."
 )

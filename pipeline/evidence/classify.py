@@ -115,15 +115,15 @@ def classify_collection(error: CollectionError, context: Context) -> Classified:
     if context.scaffolds:
         return _no(
             RedClass.TEST_BROKEN,
-            f"looks for {missing.name}, which does not exist: new symbols are scaffolded before their tests, and the "
-            f"task does not list it as one; if it has to, answer BLOCKED and say so{_at(frame)}",
+            f"looks for {missing.name}, which does not exist, and the task does not list it as new. New symbols are "
+            f"scaffolded before their tests. If the task has to list it, answer BLOCKED and say so{_at(frame)}",
         )
     if error.path not in context.existing and context.layout.is_test(error.path):
         said = f"{missing.name} does not exist yet; the file cannot be imported"
         return Classified(RedClass.MISSING_BEHAVIOR, legal=True, message=said)
     return _no(
         RedClass.IMPORT_HIDES_TESTS,
-        f"imports {missing.name}, which does not exist yet, and so hides the file's other tests; import the module "
+        f"imports {missing.name}, which does not exist yet, and so hides the file's other tests. Import the module "
         "instead, or import inside the new test, or use a new file",
     )
 
@@ -181,8 +181,8 @@ def _in_test(record: TestRecord, fault: Fault, frame: Frame, context: Context) -
     if call is not None:
         return _no(
             RedClass.TEST_BROKEN,
-            f"{_said(fault)}{_at(frame)}: the task's symbols do not list {call['name']}; if this task is to change its "
-            "arguments, answer BLOCKED and say that the split has to list it, else mend the call",
+            f"{_said(fault)}{_at(frame)}: the task's symbols do not list {call['name']}. Mend the call. If this "
+            "task is to change its arguments, answer BLOCKED and say that the split has to list it",
         )
     return _no(
         RedClass.TEST_BROKEN,

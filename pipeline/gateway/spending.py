@@ -148,4 +148,4 @@ class Account:
 
 def _used_up(rule: str, what: str) -> Refusal:
     # 402 is a status that no agent takes for a reason to ask again.
-    return Refusal(402, rule, f"What this dispatch may take is used up: {what}.")
+    return Refusal(402, rule, f"This dispatch has used up its budget: {what}.")

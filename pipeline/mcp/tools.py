@@ -52,7 +52,7 @@ steps:
   - {id: look, agent: explore, prompt: "Look at {{inputs.topic}}. Quote.", payload: findings.v1}
   - {id: doubt, agent: check, depends_on: [look], prompt: "What lacks evidence? {{steps.look.output}}"}
 output: "{{steps.doubt.output}}"
-Its steps ask check, simplify or explore, which read; no other kinds of steps, no model, no effort."""
+Its steps ask check, simplify or explore, which read. It has no other kinds of steps, no model, no effort."""
 
 
 @dataclass(frozen=True)

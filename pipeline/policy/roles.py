@@ -152,7 +152,7 @@ class RoleSpec(BaseModel):
     def _no_shell_for_readers(cls, allowed: bool, info: ValidationInfo) -> bool:
         name = info.data.get("name")
         if allowed and name is not None and FAMILY[name] is Writes.NOTHING:
-            raise ValueError("a role that writes nothing has no shell")
+            raise ValueError("a role that only reads has no shell")
         return allowed
 
 

@@ -50,8 +50,8 @@ TOLD: Final[Mapping[Step, str]] = {
     Step.REVIEW_SPLIT: "A reviewer looks at the tasks: do they cover the plan, and does each do one thing?",
     Step.STUB: "Empty functions are put in place, so that the new tests can call them and fail for the right reason.",
     Step.WRITE_TESTS: (
-        "An agent writes tests for the task. They are run over the old code, twice: each must fail there (RED), and "
-        "because the behaviour is missing, not because of a mistake in the test. Where tests are all that is "
+        "An agent writes tests for the task. They are run over the old code, twice, and each must fail there (RED). "
+        "The reason must be that the behaviour is missing, and no mistake in the test. Where tests are all that is "
         "wanted, they must pass, and fail over small faults that are put into the code."
     ),
     Step.CHECK_TESTS: "Something about the tests was unusual, so a reviewer judges them before any code is written.",
@@ -61,12 +61,12 @@ TOLD: Final[Mapping[Step, str]] = {
         "and so must all that passed before (GREEN)."
     ),
     Step.BUILD: (
-        "An agent writes tests and code in one go. redfirst parts them: over the old code the new tests must fail "
-        "(RED), each because the behaviour is missing; with the new code all must pass (GREEN)."
+        "An agent writes tests and code in one go. redfirst parts them. Over the old code each new test must fail "
+        "(RED), because the behaviour is missing. With the new code all must pass (GREEN)."
     ),
     Step.DIAGNOSE: "It did not work out. A reviewer says what is at fault: the code, the tests, the task or the plan.",
     Step.INTEGRATE: "Tasks were worked on side by side; this one is put over the others, and measured again.",
-    Step.FINAL_REVIEW: "The whole result is reviewed. What must be fixed becomes a task of its own, tests first.",
+    Step.FINAL_REVIEW: "The whole result is reviewed. Each thing to fix becomes a task of its own, tests first.",
     Step.PUBLISH: "Everything is measured once more, and the commits are put on the branch, all at once.",
     Step.FAILURE: "The goal cannot be reached: the issue goes back to Todo and says why; the work stays as a patch.",
     Step.GATE: "You asked to be asked here. Nothing goes on before you have answered.",

@@ -27,7 +27,7 @@ from pipeline.steps.evidence.records import BASELINE
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
-_WHERE: Final = "What you set in your own configuration counts when you resume the run, what you commit in a new one"
+_WHERE: Final = "Your own configuration counts when you resume the run; a commit counts in a new run"
 
 
 async def run(ctx: Context) -> Event:

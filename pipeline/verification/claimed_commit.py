@@ -40,9 +40,7 @@ _NOTES: Final[Mapping[Over, tuple[str, ...]]] = {
     "parent": (),
     "start": (),
     "seam": ("RED is measured over the seam that the commit brings; over its parent no such test passes",),
-    "stand-ins": (
-        "RED is measured over the parent with stand-ins for new names; without them its tests are not imported",
-    ),
+    "stand-ins": ("RED is measured over the parent with stand-ins for new names, which its tests import",),
     "signatures": (
         "RED is measured over the parent with this commit's signatures; over it as it is its tests do not compile",
     ),

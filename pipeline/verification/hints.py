@@ -46,7 +46,7 @@ def in_words(cls: RedClass | None, why: str, path: str) -> str:
         return _DOUBLED.sub(r"\g<word>: ", why)
     name = why.removeprefix("imports ").partition(",")[0]
     return (
-        f"does not compile: {name} does not exist yet, and so hides the file's other tests; commit a stub of it (with "
-        f"the body {language.toolchain.stub}) and compare with that: --base HEAD; or put the new test into a new file "
+        f"does not compile: {name} does not exist yet, and so hides the file's other tests. Commit a stub of it (with "
+        f"the body {language.toolchain.stub}) and compare with that: --base HEAD. Or put the new test into a new file "
         "of tests"
     )

@@ -33,7 +33,9 @@ _CODE: Final = "CODE"
 _END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9@`<*])")
 _NO_END: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|no)\.\s+$", re.IGNORECASE)
 _WORD: Final = re.compile(r"[\w@{][\w@'./{}:%-]*")
-_NO_MESSAGE: Final = re.compile(r"\(\?|\\[wsdb]|\bSELECT\b|[<{]/?\w+[^>]*>|(?:\s--?[a-z][\w-]*){3}")
+_NO_MESSAGE: Final = re.compile(
+    r"\(\?|\\[wsdb]|\bSELECT\b|[<{]/?\w+[^>]*>|(?:\s--?[a-zA-Z][\w-]*[^-]*?){3}|@\w+\)|^\s*\w+ = \w+$", re.MULTILINE
+)
 _FEWEST: Final = 4
 """Words of a text in code that may be a message: names, patterns and single words are none."""
 
@@ -203,11 +205,7 @@ def of_code(path: Path) -> Iterator[Text]:
 
 def is_message(said: str) -> bool:
     """Return whether a text in code has words for people: no pattern, no command, no query."""
-    return (
-        words(said) >= _FEWEST
-        and " " in said.strip()
-        and not re.search(r"\(\?|\\[wsdb]|\bSELECT\b|[<{]/?\w+[^>]*>", said)
-    )
+    return words(said) >= _FEWEST and " " in said.strip() and not _NO_MESSAGE.search(said)
 
 
 def texts(places: Iterable[Path]) -> Iterator[Text]:

@@ -134,7 +134,7 @@ def test_a_role_writes_its_family_or_nothing(role: Role, writes: Writes) -> None
 @pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR])
 def test_a_reader_has_no_shell(role: Role) -> None:
     text = role_file(name=role, kinds=f"[{', '.join(KINDS_OF[role])}]", writes="nothing")
-    assert "a role that writes nothing has no shell" in str(problem(text, role))
+    assert "a role that only reads has no shell" in str(problem(text, role))
 
 
 def test_only_test_has_test_regions() -> None:

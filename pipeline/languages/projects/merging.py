@@ -65,8 +65,8 @@ def _problem(seen: Mapping[str, Observation]) -> str:
         for entry in each.records:
             if entry in owners:
                 return (
-                    f"{owners[entry]} and {name} both have a test {entry}, so its evidence could be that of the other; "
-                    "rename one, or say in [toolchains] use which of them measure this repository"
+                    f"{owners[entry]} and {name} both have a test {entry}, so its evidence could be that of the other. "
+                    "Rename one, or say in [toolchains] use which of them measure this repository"
                 )
             owners[entry] = name
     return ""

@@ -67,8 +67,8 @@ def why_unloadable(baseline: Observation, named: Iterable[str], made: Iterable[s
         if error.path in wanted and is_around and not is_made:
             return (
                 f"{error.path}, which the draft names, cannot be loaded, so nothing about it could be measured: "
-                f"{raised.kind}: {raised.message}. Install what is missing where the tests run; where the file belongs "
-                "to a project in a folder of its own, name that: [toolchains.NAME] folder takes a list"
+                f"{raised.kind}: {raised.message}. Install what is missing where the tests run. If the file belongs to "
+                "a project in a folder of its own, name that folder: [toolchains.NAME] folder takes a list"
             )
     return None
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _WHERE: Final = (
-    "All but what is said of the old production was measured over tree {}: the work of the task before it was put over "
-    "what was accepted meanwhile, none of which its tests stand on."
+    "These results, but those over the old production, were measured over tree {}. That tree is the task's work before "
+    "it was put over other tasks. Its tests stand on nothing that these changed."
 )
 
 
