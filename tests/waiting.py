@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE_S: Final = 120.0
+
+_NAPS: Final = itertools.count(1)
+
+
+def own_nap() -> str:
+    """Return a number of seconds that nothing else on this machine sleeps, another run of these tests included."""
+    return f"90000.{os.getpid():08}{next(_NAPS):04}"
+
+
+def alive(marker: str) -> dict[int, str]:
+    """Return the other processes that have *marker* in their command line, with that line."""
+    found: dict[int, str] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and folder.name != str(os.getpid()):
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            found |= {int(folder.name): line.rstrip()} if marker in line else {}
+    return found
 
 
 def wait_until(holds: Callable[[], bool], otherwise: str = "it does not come about") -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from waiting import alive, own_nap
 
 from pipeline.boxes.box import ProvableBox, open_box
 from pipeline.boxes.bubblewrap import Bubblewrap
@@ -77,19 +78,6 @@ def test_a_command_has_the_signals_of_any_program(box: ProvableBox, owner: int |
     assert [signal.getsignal(number) for number in ignored] == list(before.values())
 
 
-def alive(marker: str) -> list[str]:
-    found: list[str] = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if marker in line and f"{os.getpid()}" != folder.name:
-                found.append(line)
-    return found
-
-
 def test_output_and_exit_code_come_back(box: ProvableBox) -> None:
     ended = sh(box, "cat; echo err >&2; exit 3", stdin=b"given")
     assert (ended.exit_code, ended.signal, ended.timed_out, ended.truncated) == (3, None, False, False)
@@ -116,41 +104,46 @@ def test_a_program_that_reads_nothing_is_not_waited_for(box: ProvableBox) -> Non
     assert sh(box, "exit 0", stdin=b"x" * 5_000_000).exit_code == 0
 
 
-def test_the_time_limit_ends_children_and_daemons(box: ProvableBox) -> None:
-    ended = sh(box, "setsid sleep 31731 >/dev/null 2>&1 & sleep 31731", timeout_s=0.3)
+@pytest.fixture
+def nap() -> str:
+    return own_nap()
+
+
+def test_the_time_limit_ends_children_and_daemons(box: ProvableBox, nap: str) -> None:
+    ended = sh(box, f"setsid sleep {nap} >/dev/null 2>&1 & sleep {nap}", timeout_s=0.3)
     assert (ended.timed_out, ended.exit_code, ended.signal) == (True, None, None)
     assert ended.seconds < 10
-    assert alive("31731") == []
+    assert alive(nap) == {}
 
 
-def test_a_daemon_does_not_outlive_its_command(box: ProvableBox) -> None:
-    ended = sh(box, "setsid sleep 31732 & echo done")
+def test_a_daemon_does_not_outlive_its_command(box: ProvableBox, nap: str) -> None:
+    ended = sh(box, f"setsid sleep {nap} & echo done")
     assert (ended.exit_code, ended.stdout, ended.timed_out) == (0, b"done\n", False)
     assert ended.seconds < 10, "the daemon holds stdout, which must not matter"
-    assert alive("31732") == []
+    assert alive(nap) == {}
 
 
-def test_a_cancelled_command_is_dead(box: ProvableBox) -> None:
+def test_a_cancelled_command_is_dead(box: ProvableBox, nap: str) -> None:
     async def cancel() -> bool:
         with anyio.move_on_after(0.3) as scope:
-            await box.run(Command(("/bin/sh", "-c", "setsid sleep 31733 & sleep 31733"), Path("/")))
+            await box.run(Command(("/bin/sh", "-c", f"setsid sleep {nap} & sleep {nap}"), Path("/")))
         return scope.cancelled_caught
 
     assert anyio.run(cancel)
-    assert alive("31733") == []
+    assert alive(nap) == {}
 
 
-def test_a_command_that_is_cancelled_at_once_leaves_nothing(box: ProvableBox) -> None:
+def test_a_command_that_is_cancelled_at_once_leaves_nothing(box: ProvableBox, nap: str) -> None:
     async def cancel(delay: float) -> None:
         with anyio.move_on_after(delay):
-            await box.run(Command(("/bin/sh", "-c", "sleep 31734"), Path("/")))
+            await box.run(Command(("/bin/sh", "-c", f"sleep {nap}"), Path("/")))
 
     for delay in (0.0, 0.001, 0.002, 0.004, 0.008):
         anyio.run(cancel, delay)
-    assert alive("31734") == []
+    assert alive(nap) == {}
 
 
-def test_when_the_driver_is_killed_its_commands_die(box: ProvableBox) -> None:
+def test_when_the_driver_is_killed_its_commands_die(box: ProvableBox, nap: str) -> None:
     if isinstance(box, NoBox) and shutil.which("setpriv") is None:
         pytest.skip("setpriv is not installed")
     driver = f"""
@@ -161,12 +154,12 @@ from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.process import Command
 box = {f"Bubblewrap({BWRAP!r})" if isinstance(box, Bubblewrap) else f"{type(box).__name__}()"}
-anyio.run(box.run, Command(("/bin/sh", "-c", "echo up > /dev/stderr; exec sleep 31735"), Path("/"), timeout_s=60))
+anyio.run(box.run, Command(("/bin/sh", "-c", "echo up > /dev/stderr; exec sleep {nap}"), Path("/"), timeout_s=60))
 """
     process = subprocess.Popen([sys.executable, "-c", driver], cwd=Path(__file__).parents[2])
-    while not (mine := alive("sleep 31735")):
+    while f"sleep {nap}" not in (mine := alive(nap)).values():
         assert process.poll() is None, "the driver ended before its command ran"
-    watched = [os.pidfd_open(int(folder.name)) for folder in Path("/proc").iterdir() if _is(folder, "sleep 31735")]
+    watched = [os.pidfd_open(pid) for pid in mine if pid != process.pid]
     process.kill()
     process.wait()
 
@@ -178,15 +171,7 @@ anyio.run(box.run, Command(("/bin/sh", "-c", "echo up > /dev/stderr; exec sleep 
     anyio.run(gone)
     for pidfd in watched:
         os.close(pidfd)
-    assert mine
-    assert alive("sleep 31735") == []
-
-
-def _is(folder: Path, marker: str) -> bool:
-    try:
-        return folder.name.isdigit() and marker in (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return False
+    assert alive(nap) == {}
 
 
 def test_huge_output_keeps_head_and_tail(box: ProvableBox) -> None:
@@ -231,7 +216,7 @@ def test_what_a_command_leaves_in_its_home_is_gone(box: ProvableBox) -> None:
     assert b"left" not in sh(box, 'ls -a "$HOME"').stdout
 
 
-def test_two_commands_side_by_side_do_not_disturb_each_other(box: ProvableBox) -> None:
+def test_two_commands_side_by_side_do_not_disturb_each_other(box: ProvableBox, nap: str) -> None:
     results: list[Completed] = []
 
     async def both() -> None:
@@ -239,7 +224,7 @@ def test_two_commands_side_by_side_do_not_disturb_each_other(box: ProvableBox) -
             results.append(await box.run(Command(("/bin/sh", "-c", script), Path("/"), timeout_s=20)))
 
         async with anyio.create_task_group() as group:
-            group.start_soon(one, "setsid sleep 31736 & true")
+            group.start_soon(one, f"setsid sleep {nap} & true")
             group.start_soon(one, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo counted")
 
     anyio.run(both)

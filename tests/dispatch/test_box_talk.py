@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from waiting import alive, own_nap
 
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
@@ -54,16 +55,9 @@ async def to_the_end(stdout: ByteReceiveStream) -> bytes:
         return said
 
 
-def alive(marker: str) -> list[str]:
-    found: list[str] = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            found += [line] if marker in line else []
-    return found
+@pytest.fixture
+def nap() -> str:
+    return own_nap()
 
 
 def test_what_is_said_is_answered(box: ProvableBox) -> None:
@@ -121,29 +115,29 @@ def test_a_talk_that_does_not_notice_the_end_is_not_waited_for_long(box: Provabl
     assert ended.seconds < 15
 
 
-def test_what_a_talk_raises_comes_out_as_it_is_when_everything_is_dead(box: ProvableBox) -> None:
+def test_what_a_talk_raises_comes_out_as_it_is_when_everything_is_dead(box: ProvableBox, nap: str) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await heard(stdout, 3)
         raise TalkError("enough")
 
     with pytest.raises(TalkError, match="enough"):
-        talked(box, "setsid sleep 41731 & echo up; sleep 41731", talk)
-    assert alive("41731") == []
+        talked(box, f"setsid sleep {nap} & echo up; sleep {nap}", talk)
+    assert alive(nap) == {}
 
 
 @pytest.mark.slow  # a grace is used up
 @pytest.mark.broad
-def test_a_command_that_does_not_end_after_the_talk_is_killed(box: ProvableBox) -> None:
+def test_a_command_that_does_not_end_after_the_talk_is_killed(box: ProvableBox, nap: str) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         await heard(stdout, 3)
 
-    ended = talked(box, "setsid sleep 41732 & echo up; sleep 41732", talk)
+    ended = talked(box, f"setsid sleep {nap} & echo up; sleep {nap}", talk)
     assert (ended.exit_code, ended.signal, ended.timed_out) == (None, signal.SIGKILL, False)
     assert ended.seconds < 15
-    assert alive("41732") == []
+    assert alive(nap) == {}
 
 
-def test_the_time_limit_holds_over_the_talk(box: ProvableBox) -> None:
+def test_the_time_limit_holds_over_the_talk(box: ProvableBox, nap: str) -> None:
     cancelled: list[bool] = []
 
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
@@ -153,24 +147,24 @@ def test_the_time_limit_holds_over_the_talk(box: ProvableBox) -> None:
             cancelled.append(True)
             raise
 
-    ended = talked(box, "setsid sleep 41733 & sleep 41733", talk, timeout_s=0.3)
+    ended = talked(box, f"setsid sleep {nap} & sleep {nap}", talk, timeout_s=0.3)
     assert (ended.timed_out, ended.exit_code, ended.signal) == (True, None, None)
     assert ended.seconds < 10
     assert cancelled == [True]
-    assert alive("41733") == []
+    assert alive(nap) == {}
 
 
-def test_the_time_limit_holds_over_the_farewell(box: ProvableBox) -> None:
+def test_the_time_limit_holds_over_the_farewell(box: ProvableBox, nap: str) -> None:
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         """Say nothing."""
 
-    ended = talked(box, "sleep 41734", talk, timeout_s=0.3)
+    ended = talked(box, f"sleep {nap}", talk, timeout_s=0.3)
     assert ended.timed_out
     assert ended.seconds < 15
-    assert alive("41734") == []
+    assert alive(nap) == {}
 
 
-def test_a_cancelled_talk_leaves_nothing(box: ProvableBox) -> None:
+def test_a_cancelled_talk_leaves_nothing(box: ProvableBox, nap: str) -> None:
     async def cancel() -> bool:
         with anyio.CancelScope() as scope:
 
@@ -179,12 +173,12 @@ def test_a_cancelled_talk_leaves_nothing(box: ProvableBox) -> None:
                 scope.cancel()
                 await anyio.sleep_forever()
 
-            argv = ("/bin/sh", "-c", "setsid sleep 41735 & echo up; sleep 41735")
+            argv = ("/bin/sh", "-c", f"setsid sleep {nap} & echo up; sleep {nap}")
             await box.run(Command(argv, Path("/"), talk=talk))
         return scope.cancelled_caught
 
     assert anyio.run(cancel)
-    assert alive("41735") == []
+    assert alive(nap) == {}
 
 
 @pytest.mark.broad(but_first=1)
@@ -206,16 +200,16 @@ def test_megabytes_go_both_ways_at_once(box: ProvableBox) -> None:
     assert received == [size]
 
 
-def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_talk(box: ProvableBox) -> None:
+def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_talk(box: ProvableBox, nap: str) -> None:
     said: list[bytes] = []
 
     async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
         said.append(await to_the_end(stdout))
 
-    ended = talked(box, "setsid sleep 41736 & echo done", talk)
+    ended = talked(box, f"setsid sleep {nap} & echo done", talk)
     assert (ended.exit_code, said) == (0, [b"done\n"])
     assert ended.seconds < 10
-    assert alive("41736") == []
+    assert alive(nap) == {}
 
 
 def test_a_program_that_does_not_exist_ends_the_talk(box: ProvableBox) -> None:
