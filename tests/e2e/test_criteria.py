@@ -54,7 +54,7 @@ def test_a_wrong_id_is_a_fault_of_the_report_and_is_asked_for_again_before_the_t
     played = play(make_project(tmp_path), [*until_tests(), nowhere, again, MAKE, met("C1", "C2"), RESULT_SIMPLE])
     assert played.rows_of("1")[:2] == ["any/MALFORMED", "write-tests/RED"]
     told = played.asked("write-tests", 2).document["prompt"]
-    assert "At /criteria/1/tests 'test_of_nothing', which no test of the suite is called" in told
+    assert "At /criteria/1/tests 'test_of_nothing': there is no such test" in told
     assert "ids of this suite: tests/test_greet.py::test_" in told
     assert not (played.folder / "evidence/red-006.md").exists(), "the tests of the first answer were not judged"
     lines = [line["data"] for line in played.project.journal() if line["kind"] == "tests_ran"]
@@ -78,4 +78,4 @@ def test_a_report_that_stays_wrong_is_diagnosed_and_the_tests_stay(tmp_path: Pat
         in told.document["prompt"]
     )
     assert "C2 is shown by the old test" in told.text("findings")
-    assert "'test_2', which no test of the suite is called" in played.asked("diagnose").text("refusals")
+    assert "'test_2': there is no such test" in played.asked("diagnose").text("refusals")
