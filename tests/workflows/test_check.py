@@ -11,8 +11,10 @@ import pytest
 from pipeline.recipes.check import checked
 from pipeline.recipes.model import Recipe
 
-PAGE: Final = (Path(__file__).parents[2] / "docs" / "reference" / "recipes.md").read_text(encoding="utf-8")
-EXAMPLES: Final = re.findall(r"^```yaml recipe\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+DOCS: Final = Path(__file__).parents[2] / "docs"
+PAGE: Final = (DOCS / "reference" / "recipes.md").read_text(encoding="utf-8")
+GUIDE: Final = (DOCS / "how-to" / "own-recipe.md").read_text(encoding="utf-8")
+EXAMPLES: Final = re.findall(r"^```yaml recipe\n(.*?)^```", PAGE + GUIDE, re.MULTILINE | re.DOTALL)
 HEAD: Final = "name: x\ninputs: [{name: topic}, {name: code, type: path, default: src}]\nsteps:\n"
 ISSUE: Final = "name: x\ninputs: [{name: id, type: issue}]\nsteps:\n"
 LAST: Final = "  - {id: t, phase: tasks}\n  - {id: r, phase: review, depends_on: [t], review: [check]}\n"
