@@ -1,4 +1,4 @@
-"""Findings with a proof: it is measured, and a test that fails over the result is the fix task's (evidence.md 4)."""
+"""Findings with a proof: it is measured, and a test that fails over the result is the fix task's (evidence.md)."""
 
 from __future__ import annotations
 
