@@ -82,23 +82,23 @@ Steps = Annotated[int, Field(ge=1)]
 class AgentConfig(Table):
     """The complete settings of how one role's agent is run. Relative paths are already resolved."""
 
-    backend: Backend = Backend.COMMAND
+    backend: Annotated[Backend, Field(description="What runs the agent")] = Backend.COMMAND
     argv: Annotated[tuple[str, ...], Field(description="The program, for `command` and acp's `custom`")] = ()
     script: Annotated[str | None, Field(description="The answers, for `scripted`")] = None
     profile: Annotated[Profile | None, Field(description="Which agent, for `acp`")] = None
     model: Annotated[
         ModelName | None, Field(description="small, medium, large (see `models` of the provider), or a model's name")
     ] = None
-    effort: Annotated[Effort | None, Field(description="How much it thinks; None: the model's own default")] = None
+    effort: Annotated[Effort | None, Field(description="How much the model thinks; else its own default")] = None
     read: Annotated[tuple[str, ...], Field(description="Extra read-only folders in the box")] = ()
     env: Annotated[Mapping[str, str], Field(description="Extra variables in the box")] = {}
-    network: Annotated[Network | None, Field(description="None: the backend's default")] = None
+    network: Annotated[Network | None, Field(description="What the box opens; else the backend's default")] = None
     provider: Annotated[ProviderName | None, Field(description="The model service that network model opens")] = None
     login: Annotated[bool, Field(description="Show the product's login file in the box, read-only")] = False
     fallback: Annotated[
-        tuple[SpareName, ...], Field(description="Which of [spares.NAME] is asked when this one is out of reach")
+        tuple[SpareName, ...], Field(description="Spares, by their names, that are asked when this one is out of reach")
     ] = ()
-    timeout_s: Annotated[Seconds | None, Field(description="One dispatch, in seconds; None: the role's own")] = None
+    timeout_s: Annotated[Seconds | None, Field(description="Seconds of one dispatch; else the role's own")] = None
     max_steps: Annotated[Steps, Field(description="Answers of the model in one dispatch")] = 300
 
     @property

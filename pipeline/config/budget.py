@@ -11,8 +11,8 @@ from pydantic import Field
 
 from pipeline.config.base_table import Table
 
-Cost = Annotated[float, Field(gt=0, allow_inf_nan=False, description="USD")]
-TokenCount = Annotated[int, Field(ge=1, description="Input and output tokens together")]
+Cost = Annotated[float, Field(gt=0, allow_inf_nan=False, description="USD that may be spent; else no limit")]
+TokenCount = Annotated[int, Field(ge=1, description="Input and output tokens together; else no limit")]
 
 
 class BudgetPart(Table):

@@ -40,12 +40,16 @@ class Commits(Table):
 
     sign_off: Annotated[bool, Field(description="Signed-off-by, in the name that git commits with")] = False
     subject: Annotated[
-        str, AfterValidator(_subject), Field(description="{type}, {title} and {issue} are filled in")
+        str,
+        AfterValidator(_subject),
+        Field(description="The form of subjects; {type}, {title} and {issue} are filled in"),
     ] = "{type}: {title}"
     pattern: Annotated[
         Annotated[str, AfterValidator(_pattern)] | None, Field(description="What each subject has to match")
     ] = None
-    footers: tuple[Annotated[str, AfterValidator(_footer)], ...] = ()
+    footers: Annotated[
+        tuple[Annotated[str, AfterValidator(_footer)], ...], Field(description="Lines below redfirst's own trailers")
+    ] = ()
     hooks: Annotated[tuple[str, ...], Field(description="Hooks of git that you know are not run")] = ()
 
 

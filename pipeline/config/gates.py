@@ -31,8 +31,16 @@ class Gates(Table):
     """`[gates]`: what people are asked, and what follows when they do not answer in time."""
 
     timeout: Annotated[
-        str | None, Field(pattern=r"^[1-9][0-9]{0,4}[mhd]$", description="How long a gate waits (72h); None: for ever")
+        str | None,
+        Field(
+            pattern=r"^[1-9][0-9]{0,4}[mhd]$",
+            description="How long an approval point waits: 30m, 72h, 3d; else for ever",
+        ),
     ] = None
-    on_timeout: OnTimeout = OnTimeout.WAIT
-    questions: Annotated[int, Field(ge=0, le=20, description="How many questions of agents a run may wait for")] = 0
-    points: Annotated[tuple[Gate, ...], Field(description="Where a person is told that the run passed, unasked")] = ()
+    on_timeout: Annotated[OnTimeout, Field(description="What happens after that time")] = OnTimeout.WAIT
+    questions: Annotated[
+        int, Field(ge=0, le=20, description="Questions of agents that a run may wait with; 0 allows none")
+    ] = 0
+    points: Annotated[
+        tuple[Gate, ...], Field(description="Approval points of which you are told that the run passed them")
+    ] = ()

@@ -16,17 +16,17 @@ from pipeline.config.base_table import Seconds, Table
 from pipeline.config.budget import Budget
 from pipeline.config.commits import Commits
 from pipeline.config.gates import Gates
+from pipeline.config.limits import Limits
 from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
-from pipeline.config.work import Work
 from pipeline.evidence.quarantine import Quarantined
 from pipeline.languages.table import LANGUAGES, SEVERAL
 from pipeline.reports.fields import RelPath
-from pipeline.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
-from pipeline.routing.vocabulary import Loop, Role
 from pipeline.scheduling.patterns import EVERYTHING, fault
 
 if TYPE_CHECKING:
+    from pipeline.routing.vocabulary import Role
+
     ToolchainName = str
 else:
     ToolchainName = StrEnum("ToolchainName", {name.upper(): name for name in LANGUAGES})
@@ -65,62 +65,25 @@ class Keep(StrEnum):
     WIP = "wip"
 
 
-def _limit(loop: Loop) -> int:
-    limit = BOUNDS[loop].limit
-    if limit is None:
-        raise ValueError(f"{loop} is unbounded and cannot be configured")
-    return limit
-
-
-Reviews = Annotated[int, Field(ge=1, description="Reviews: 3 reviews are 2 retries")]
-Times = Annotated[int, Field(ge=0, description="How often the paid edge may be taken")]
-
-
-class Limits(Table):
-    """`[limits]`: how often a loop may be taken (matrix 2); the defaults are the matrix's own."""
-
-    plan_review: Reviews = _limit(Loop.PLAN_REVIEW)
-    split_review: Reviews = _limit(Loop.SPLIT_REVIEW)
-    final_review: Reviews = _limit(Loop.FINAL_REVIEW)
-    hygiene: Times = _limit(Loop.HYGIENE)
-    plan_rework: Times = _limit(Loop.PLAN_REWORK)
-    split_rework: Times = _limit(Loop.SPLIT_REWORK)
-    stub_retry: Times = _limit(Loop.STUB_RETRY)
-    test_rewrite: Times = _limit(Loop.TEST_REWRITE)
-    test_diagnosis: Times = _limit(Loop.TEST_DIAGNOSIS)
-    test_design: Times = _limit(Loop.TEST_DESIGN)
-    make_retry: Times = _limit(Loop.MAKE_RETRY)
-    scope_amend: Times = _limit(Loop.SCOPE_AMEND)
-    seam: Times = _limit(Loop.SEAM)
-    unnoticed_faults: Times = _limit(Loop.UNNOTICED_FAULTS)
-    build: Times = _limit(Loop.BUILD)
-    task_redo: Times = _limit(Loop.TASK_REDO)
-    cosmetic: Times = _limit(Loop.COSMETIC)
-    own_steps: Times = _limit(Loop.OWN_STEPS)
-    tip_moved: Times = _limit(Loop.TIP_MOVED)
-    reask: Times = _limit(Loop.REASK)
-    unusable: Annotated[int, Field(ge=1, description="Dispatches of one role in a row that do not count")] = _limit(
-        Loop.UNUSABLE
-    )
-    dispatches: Annotated[int, Field(ge=1, description="Per run, plus 10 for each task")] = _limit(Loop.DISPATCHES)
-    max_tasks: Annotated[int, Field(ge=1, description="Tasks of one split")] = MAX_TASKS
-    parallel: Annotated[int, Field(ge=1, le=MAX_TASKS, description="Tasks side by side")] = 3
-    max_fix_tasks: Annotated[int, Field(ge=1, description="Fix tasks of one review cycle")] = MAX_FIX_TASKS
-    work: Work = Work()
-
-
 class FinalReview(Table):
     """`[final_review]`: what follows on open blockers, and whether a finding on the code has to be proved."""
 
-    on_blockers: OnBlockers = OnBlockers.COMMIT
-    proofs: Proofs = Proofs.OPTIONAL
+    on_blockers: Annotated[
+        OnBlockers, Field(description="With open blockers: commit and record them, or wait for you")
+    ] = OnBlockers.COMMIT
+    proofs: Annotated[
+        Proofs, Field(description="required: a finding on the code is MEDIUM at most without a proof that holds")
+    ] = Proofs.OPTIONAL
 
 
 class Solo(Table):
     """`[solo]`: what the one writer of the recipe `solo` may change."""
 
     area: Annotated[
-        tuple[str, ...], Field(min_length=1, description="Path patterns; what controls tests or builds by name only")
+        tuple[str, ...],
+        Field(
+            min_length=1, description="Path patterns; a file that controls tests or builds counts only by its own name"
+        ),
     ] = (EVERYTHING,)
 
     @field_validator("area")
@@ -135,29 +98,35 @@ class Solo(Table):
 class Recipes(Table):
     """`[recipes]`: the recipe of a run of an issue that names none."""
 
-    default: Annotated[str, Field(min_length=1)] = "issue"
+    default: Annotated[str, Field(min_length=1, description="The recipe of an issue that names none")] = "issue"
     labels: Annotated[
-        Mapping[str, str], Field(description="Over the default, by a label of the issue; the first one")
+        Mapping[str, str],
+        Field(description="The recipe by a label of the issue, before the default; the first label counts"),
     ] = {}
 
 
 class Failure(Table):
     """`[failure]`: where a failed run leaves its work."""
 
-    keep: Keep = Keep.REF
+    keep: Annotated[
+        Keep, Field(description="Work of a failed run: on its ref only, or as a wip commit on the branch")
+    ] = Keep.REF
 
 
 class Outage(Table):
     """`[outage]`: how long a model service that is out of reach is waited for, before and after a spare is asked."""
 
     backoff_s: Annotated[
-        tuple[Annotated[float, Field(ge=0, le=86_400)], ...], Field(description="Waits before the same is asked again")
+        tuple[Annotated[float, Field(ge=0, le=86_400)], ...],
+        Field(description="Waits before the same agent is asked again, in seconds"),
     ] = (5, 30)
     circuit_s: Annotated[
-        float, Field(ge=0, le=86_400, description="How long what failed is passed over, if there is a spare")
+        float,
+        Field(ge=0, le=86_400, description="Seconds for which a failed service is passed over, if there is a spare"),
     ] = 300
     wait_s: Annotated[
-        float, Field(ge=0, le=2_678_400, description="How long a limit that says when it ends is waited for; 0: not")
+        float,
+        Field(ge=0, le=2_678_400, description="Seconds to wait for a limit that says when it ends; 0 parks at once"),
     ] = 21_600
 
 
@@ -184,26 +153,31 @@ class Toolchain(Table):
 
     folder: Annotated[
         RelPath | Folders | None,
-        Field(description="Where its project is, or a list of them; None: the top and what is found below it"),
+        Field(description="The project's folder, or a list; else the top, and projects found below it"),
     ] = None
-    command: Annotated[Argv | None, Field(description="None: found by the toolchain")] = None
-    setup: Annotated[Argv | None, Field(description="Runs once, in the private checkout")] = None
+    command: Annotated[Argv | None, Field(description="The command that runs tests; else it is found")] = None
+    setup: Annotated[Argv | None, Field(description="A command that runs once in the run's checkout, on the host")] = (
+        None
+    )
     env: Annotated[Mapping[str, str], Field(description="Variables of the tests, and of agents who run them")] = {}
     timeout_s: Annotated[Seconds, Field(description="One whole test run, in seconds")] = 900
     test_timeout_s: Annotated[Seconds, Field(description="One test, in seconds")] = 60
-    workers: Annotated[int, Field(ge=1, le=64, description="Parts of a whole test run side by side")] = 1
+    workers: Annotated[int, Field(ge=1, le=64, description="Parts of a whole test run that run side by side")] = 1
 
 
 class _Toolchains(Table):
     """`[toolchains]`: the toolchains in use, and a table for each."""
 
     use: Annotated[
-        tuple[ToolchainName, ...] | None, Field(min_length=1, description="None: each that recognises the project")
+        tuple[ToolchainName, ...] | None,
+        Field(min_length=1, description="The toolchains in use; else each that recognises the project"),
     ] = None
     outside: Annotated[
-        bool, Field(description="Run tests that fail in the box once more on this machine, to say what differs")
+        bool, Field(description="Tests that fail in the box run once more on this machine, outside of it")
     ] = False
-    may_differ: Annotated[int, Field(ge=0, description="Tests that fail in the box alone, before a run parks")] = 3
+    may_differ: Annotated[
+        int, Field(ge=0, description="As many tests may fail in the box alone; with more a run parks")
+    ] = 3
 
     def settings_of(self, name: str) -> Toolchain:
         """Return the table of a toolchain; for several (`pytest+cargo`) one with the sum of their time limits.
@@ -244,7 +218,10 @@ else:
         __base__=_StubFirst,
         __module__=__name__,
         __doc__=_StubFirst.__doc__,
-        **{name: (bool, language.stub_first) for name, language in LANGUAGES.items()},
+        **{
+            name: (Annotated[bool, Field(description=f"Stubs come first in {name}")], language.stub_first)
+            for name, language in LANGUAGES.items()
+        },
     )
     Toolchains = create_model(
         "Toolchains",
@@ -261,23 +238,30 @@ class Checks(Table):
     `{files}` stands for the changed files.
     """
 
-    fix: tuple[Argv, ...] = ()
-    commands: tuple[Argv, ...] = ()
+    fix: Annotated[tuple[Argv, ...], Field(description="Commands over changed files, before they are measured")] = ()
+    commands: Annotated[
+        tuple[Argv, ...], Field(description="Commands whose new failures are findings of the final review")
+    ] = ()
 
 
 class Mcp(Table):
     """`[mcp]`: what agents of other programs may do (`redfirst mcp`). Only the user's own file may set it."""
 
     allow: Annotated[
-        tuple[str, ...] | None, Field(description="Recipes that they may run; None: built-in ones that only read")
+        tuple[str, ...] | None,
+        Field(description="Recipes that agents of other programs may run; else built-in ones that only read"),
     ] = None
 
 
 class Config(Table):
     """The whole configuration."""
 
-    sandbox: BoxMode = BoxMode.AUTO
-    base: Annotated[str | None, Field(description="The base branch; None: main, else master")] = None
+    sandbox: Annotated[BoxMode, Field(description="The strongest box that works, this one only, or none")] = (
+        BoxMode.AUTO
+    )
+    base: Annotated[
+        str | None, Field(description="The base branch; else main, else master, else what origin/HEAD names")
+    ] = None
     agents: Agents = Agents()
     providers: Annotated[
         Mapping[ProviderName, ProviderTable], Field(description="Model services beside the built-in ones")
@@ -286,7 +270,7 @@ class Config(Table):
         Mapping[SpareName, AgentOverride], Field(description="Agents to fall back on, over the role's own settings")
     ] = {}
     prices: Annotated[
-        Mapping[str, PriceTable], Field(description="USD for a million tokens, by model; over the known prices")
+        Mapping[str, PriceTable], Field(description="USD for a million tokens, by model, before the known prices")
     ] = {}
     limits: Limits = Limits()
     gates: Gates = Gates()

@@ -63,10 +63,10 @@ Usd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class PriceTable(Table):
     """`[prices."MODEL"]`: USD for a million tokens; cached input without a price costs as much as input."""
 
-    input: Usd
-    output: Usd
-    cache_read: Usd | None = None
-    cache_write: Usd | None = None
+    input: Annotated[Usd, Field(description="A million input tokens, in USD")]
+    output: Annotated[Usd, Field(description="A million output tokens, in USD")]
+    cache_read: Annotated[Usd | None, Field(description="A million tokens from the cache; else as input")] = None
+    cache_write: Annotated[Usd | None, Field(description="A million tokens into the cache; else as input")] = None
 
 
 def _service_url(text: str) -> str:
@@ -143,10 +143,10 @@ class ProviderTable(Table):
         AfterValidator(_model_names),
         Field(description="Which model is the small, the medium, the large one"),
     ] = {}
-    max_requests: Annotated[Count | None, Field(description="Of one dispatch")] = None
-    max_request_bytes: Annotated[Count | None, Field(description="Of one dispatch, all bodies sent")] = None
-    max_response_bytes: Annotated[Count | None, Field(description="Of one dispatch, all bodies received")] = None
-    timeout_s: Annotated[Seconds | None, Field(description="One request, in seconds")] = None
+    max_requests: Annotated[Count | None, Field(description="Requests of one dispatch")] = None
+    max_request_bytes: Annotated[Count | None, Field(description="Bytes that one dispatch may send")] = None
+    max_response_bytes: Annotated[Count | None, Field(description="Bytes that one dispatch may receive")] = None
+    timeout_s: Annotated[Seconds | None, Field(description="Seconds of one request")] = None
 
     def over(self, below: ProviderTable) -> ProviderTable:
         """Return *below* overridden by this table; `models` is merged by model."""
