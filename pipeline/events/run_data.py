@@ -17,7 +17,7 @@ class Data(BaseModel):
 
 
 class RunBegan(Data):
-    """A run was begun."""
+    """A process begins a run."""
 
     NAME = "run.started"
 
@@ -156,7 +156,7 @@ class DispatchWaits(Data):
 
 
 class TestsMeasured(Data):
-    """Tests were run by redfirst."""
+    """redfirst ran tests."""
 
     NAME = "tests.measured"
 
@@ -173,19 +173,19 @@ class _Change(Data):
 
 
 class ChangeAdmitted(_Change):
-    """What an agent changed was taken."""
+    """The permission gate took the changes of an agent."""
 
     NAME = "change.admitted"
 
 
 class ChangeRejected(_Change):
-    """What an agent changed was refused; `refused` has path and rule of each."""
+    """The permission gate refused a change of an agent; `refused` has path and rule of each."""
 
     NAME = "change.rejected"
 
 
 class TaskDone(Data):
-    """A task is left behind: done, or failed."""
+    """A task is done, or given up."""
 
     NAME = "task.done"
 
@@ -198,7 +198,7 @@ class _Gate(Data):
 
 
 class ApprovalRequested(_Gate):
-    """A person is asked at a gate."""
+    """A run waits for a person at an approval point."""
 
     NAME = "approval.requested"
 
@@ -215,7 +215,7 @@ class ApprovalGranted(_Answered):
 
 
 class ApprovalRejected(_Answered):
-    """It was sent back, by a person or because nobody answered in time (`via`); `to` says where."""
+    """A person or a time-out (`via`) sent the work back; `to` says where."""
 
     NAME = "approval.rejected"
 
@@ -223,7 +223,7 @@ class ApprovalRejected(_Answered):
 
 
 class ApprovalExpired(_Gate):
-    """Nobody answered in time; `then` says what follows: remind, reject, abandon."""
+    """The time of an approval point is over; `then` says what follows: remind, reject, abandon."""
 
     NAME = "approval.expired"
 
@@ -231,7 +231,7 @@ class ApprovalExpired(_Gate):
 
 
 class InputRequested(Data):
-    """A person is asked a question; `note` is its beginning."""
+    """An agent asks a person; `note` is the beginning of the question."""
 
     NAME = "input.requested"
 
@@ -240,7 +240,7 @@ class InputRequested(Data):
 
 
 class InputGiven(Data):
-    """A person answered it."""
+    """A person answered the question."""
 
     NAME = "input.given"
 
@@ -250,7 +250,7 @@ class InputGiven(Data):
 
 
 class PointPassed(Data):
-    """A point was passed at which a person wants to look; nobody is waited for."""
+    """A run passed one of `[gates] points`, and goes on."""
 
     NAME = "point.passed"
 
@@ -267,7 +267,7 @@ class PublicationDone(Data):
 
 
 class LandingDone(Data):
-    """The base holds the result of a run; `base` is where it pointed before."""
+    """The base holds the commits of a run; `base` is where it pointed before."""
 
     NAME = "landing.done"
 
@@ -277,7 +277,7 @@ class LandingDone(Data):
 
 
 class LandingRefused(Data):
-    """A result does not go onto the base, or does not hold there; `then` is what follows."""
+    """The commits of a run do not go onto the base; `then` says what follows."""
 
     NAME = "landing.refused"
 

@@ -1,6 +1,6 @@
 """Renders the keys of the configuration as tables of a page, from the models.
 
-    python tests/house/config_tables.py
+    PYTHONPATH=tests:. python tests/house/config_tables.py
 
 renews them in docs/reference/configuration.md.
 """

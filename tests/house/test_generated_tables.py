@@ -1,0 +1,23 @@
+"""The reference shows what there is: keys of the configuration, each with a meaning, and events."""
+
+from __future__ import annotations
+
+from house import config_tables, event_table
+
+from pipeline.routing.render import refresh
+
+MEND = "renew it with: PYTHONPATH=tests:. python tests/house/"
+
+
+def test_the_page_of_the_configuration_shows_the_keys_that_there_are() -> None:
+    text = config_tables.PAGE.read_text(encoding="utf-8")
+    assert text == refresh(text, config_tables.blocks()), f"{MEND}config_tables.py"
+
+
+def test_every_key_has_a_meaning() -> None:
+    assert not [(name, row[0]) for name, rows in config_tables.tables().items() for row in rows if not row[3]]
+
+
+def test_the_page_of_events_shows_the_events_that_there_are() -> None:
+    text = event_table.PAGE.read_text(encoding="utf-8")
+    assert text == refresh(text, event_table.blocks()), f"{MEND}event_table.py"
