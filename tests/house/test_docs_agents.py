@@ -130,6 +130,16 @@ def test_the_built_in_services_are_told_as_they_are() -> None:
         assert f"| `{name}` | {credential} | {', '.join(table.api or ())} |" in page
 
 
+def test_every_page_of_the_documentation_is_in_its_list() -> None:
+    docs = ROOT / "docs"
+    listed = {target for target in links(docs / "README.md") if not target.startswith("..")}
+    pages = {
+        page.relative_to(docs).as_posix() for kind in ("how-to", "explanation") for page in (docs / kind).glob("*.md")
+    }
+    pages |= {page.relative_to(docs).as_posix() for page in (docs / "reference").glob("*.md")}
+    assert pages <= listed
+
+
 def test_every_page_can_be_found() -> None:
     linked = {target.partition("#")[0] for target in links(PAGES / "README.md")}
     assert {page.name for page in PAGES.glob("*.md")} - {"README.md"} <= linked
