@@ -65,6 +65,9 @@ def commands(document: Path) -> list[str]:
     for token in tokens(document):
         if token.type == "fence" and not token.info:
             found += [line.removeprefix("$ ") for line in token.content.splitlines()]
+        elif token.type == "fence" and token.info == "console":  # below what is typed stands what is printed
+            typed = [line[2:] for line in token.content.splitlines() if line.startswith("$ ")]
+            found += [line.partition(" <<")[0] for line in typed]
         elif token.type == "code_inline":
             found.append(" ".join(token.content.split()))
     return [line for line in found if line.startswith(_PROGRAM)]
