@@ -30,7 +30,7 @@ MOST_LETTERS: Final = 600
 
 _MARKDOWN: Final = MarkdownIt("commonmark").enable("table")
 _CODE: Final = "CODE"
-_END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9@`<*])")
+_END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*(?:[A-Z0-9@`<*]|redfirst\b))")
 _NO_END: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|no)\.\s+$", re.IGNORECASE)
 _WORD: Final = re.compile(r"[\w@{][\w@'./{}:%-]*")
 _NO_MESSAGE: Final = re.compile(
