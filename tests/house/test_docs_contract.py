@@ -1,4 +1,4 @@
-"""docs/reference/contract.md names what the code has: commands, outcomes, kinds, reports, keys, journal lines."""
+"""docs/reference/contract.md names what the code has: commands, outcomes, kinds, reports, journal lines."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from house.documents import CONTRACT, command_of, every_command, table, words
 
 from pipeline.backends.script import Answer
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
-from pipeline.config.budget import PhaseBudgets
-from pipeline.config.keys import ANY, LEAVES
 from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.engine.events import EVENTS, DecisionMade
-from pipeline.languages.table import LANGUAGES
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.next_actions import ACTIONS
 from pipeline.service.recipe_result import RecipeDocument
 from pipeline.service.run_result import RunDocument
@@ -112,15 +108,3 @@ def _reports() -> Iterator[tuple[tuple[str, str], tuple[set[str], set[str]]]]:
 def _alternatives(schema: dict[str, Any]) -> list[dict[str, Any]]:
     refs = [one["$ref"].rpartition("/")[2] for one in schema.get("oneOf", ())]
     return [schema["$defs"][ref] for ref in refs] or [schema]
-
-
-def test_keys_of_the_configuration() -> None:
-    names = {"ROLE": [role.value for role in Role], "PHASE": list(PhaseBudgets.model_fields), "NAME": [ANY]}
-    told: set[tuple[str, ...]] = set()
-    for tables, keys in table(CONTRACT, "table", "keys"):
-        wanted = list(LANGUAGES) if keys == "a key for each toolchain" else keys.split()
-        for place in [()] if tables.startswith("top") else [tuple(one.strip("[]").split(".")) for one in code(tables)]:
-            ends = list(LANGUAGES) if place == ("toolchains", "NAME") else names.get(place[-1], []) if place else []
-            above = [(*place[:-1], end) for end in ends] or [place]
-            told |= {(*path, key) for path in above for key in wanted}
-    assert told == {path[:-1] if path[-1] == ANY else path for path in LEAVES}
