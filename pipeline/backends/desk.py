@@ -20,7 +20,7 @@ from pipeline.backends.layout import Manifest, opened_file
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.reports.kinds import report_schema
-from pipeline.reports.reviews import ToAnswer
+from pipeline.reports.reviews import FAULTS, ToAnswer
 from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ _SCHEMA: Final = "redfirst.desk/1"
 _LONGEST: Final = 64 * 1024 * 1024
 _ABOVE: Final = 3
 """The folders above an exchange folder: the dispatch, all dispatches, the run."""
+_BY_ACCEPTABLE: Final = {
+    "criteria": "each criterion is met",
+    "answers": "each question is answered by yes",
+    "prior": "each open finding is resolved",
+}
 _MANIFEST: Final = TypeAdapter(Manifest)
 
 
@@ -91,6 +96,22 @@ class Asked(BaseModel):
     def report_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the report, without the fields that are not asked for."""
         return report_schema(self.kind, self.role, self.question, without=self.without)
+
+    @property
+    def said_by_acceptable(self) -> str:
+        """Return what `hand-in --verdict ACCEPTABLE` alone says of a review's other fields, empty if nothing.
+
+        That nobody has to notice a fault is never said for a person.
+        """
+        if any(one.id == FAULTS for one in self.to_answer):
+            return ""
+        properties = self.report_schema.get("properties", {})
+        told = [
+            words
+            for name, words in _BY_ACCEPTABLE.items()
+            if name in properties and (name != "criteria" or self.to_answer)
+        ]
+        return f"`--verdict ACCEPTABLE` alone says that {', '.join(told)}." if told else ""
 
     @property
     def run_folder(self) -> Path:

@@ -177,7 +177,11 @@ def _one_or_all(found: list[dict[str, object]]) -> object:
 
 
 def _choice(alternatives: int) -> str:
-    return f"It has {alternatives} reports: keep one, and drop the brackets. " if alternatives > 1 else ""
+    return f" It has {alternatives} reports: keep one, and drop the brackets." if alternatives > 1 else ""
+
+
+def _accepting(asked: Asked) -> str:
+    return f"{asked.said_by_acceptable}\n" if asked.said_by_acceptable else ""
 
 
 def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
@@ -192,8 +196,9 @@ Work in `desk` beside this file, a copy of the code; `{_command("desk", asked)}`
 {_may_change(asked)}
 {_REASKED if asked.reask else ""}{_tests(desk)}\
 When you are done: `{_command("hand-in", asked)}` opens your editor on a form for the report. You can also fill in a
-copy of `report-template.json` beside this file and add `--report FILE`. {_choice(alternatives)}What
-follows is what an agent would be told: you may use any tool that you have, also where it says that there is none, and
+copy of `report-template.json` beside this file and add `--report FILE`.{_choice(alternatives)}
+{_accepting(asked)}\
+Below stands what an agent would be told. You may use any tool that you have, also where it says that there is none. You
 need not hand in as it says.
 
 ---

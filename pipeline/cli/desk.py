@@ -89,6 +89,7 @@ def _brief(found: Desk, asked: Asked) -> str:
     word = deciding(asked.report_schema)
     if word is not None and word.words:
         lines.append(f"hand in: redfirst hand-in; the word that decides ({word.name}): {', '.join(word.words)}")
+        lines += [asked.said_by_acceptable] if asked.said_by_acceptable else []
     why, told = came_back(asked), [human_answer.request_of(found).rstrip(), *_lists(asked)]
     return "\n".join([*lines, "", *told, *([""] if why else []), *why])
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _MAKE_NEEDS: Final = "to ask for it, answer INCOMPLETE or CANNOT_PROCEED with it in `needs`"
 _TEST_NEEDS: Final = "to ask for it, answer BLOCKED with it in `needs`"
+_ASKING: Final = tuple(f"; {needs}" for needs in (_MAKE_NEEDS, _TEST_NEEDS))
 _TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__"})
 
 
@@ -276,6 +277,14 @@ def _judge_named(change: Change, grants: tuple[Grant, ...], rule: str) -> Ruling
     return Ruling(allowed=True, rule=rule, why=why)
 
 
+def without_asking(why: str) -> tuple[str, bool]:
+    """Return a refusal without how an agent asks for the file, and whether it said so: a person has a form."""
+    told = why
+    for asking in _ASKING:
+        told = told.replace(asking, "")
+    return told, told != why
+
+
 def _refuse_unnamed(change: Change, grants: tuple[Grant, ...], needs: str) -> Ruling:
     path = change.path
     listed = ", ".join(f"{grant.path} ({grant.action})" for grant in grants) or "none"
@@ -284,7 +293,7 @@ def _refuse_unnamed(change: Change, grants: tuple[Grant, ...], needs: str) -> Ru
     if any(path in {grant.path, grant.from_path} for grant in grants):
         return refused("action-not-named", f"{path!r} was {change.kind}, but the task allows: {listed}")
     if is_control(path):
-        return refused("control-file", f"{path!r} controls tests or builds; {needs}, with the reason")
+        return refused("control-file", f"{path!r} controls tests or builds; {needs}")
     regions = f". In its test modules you may change it, but {change.region_fault}" if change.region_fault else ""
     why = f"{path!r} was {change.kind}, but the task names only: {listed}; {needs}{regions}"
     return refused("outside-task", why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,10 +56,6 @@ class Blank:
     def needs_list(self) -> bool:
         """Return whether a list is required in this field; it may be empty."""
         return self.is_required and self.sort is Sort.LIST
-
-    def without(self, name: str) -> Blank:
-        """Return this field without one of its parts."""
-        return replace(self, parts=tuple(one for one in self.parts if one.name != name))
 
 
 def blanks_of(schema: Mapping[str, Any]) -> Blank:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from pipeline.reports.fields import Concern, Line, OldTest, Prose, Report, Severity, StrictModel, Verdict
 from pipeline.reports.proofs import Edit, Proof  # noqa: TC001  (pydantic reads it)
+
+FAULTS: Final = "faults"
+"""The id under which the final review answers for functions of which no test notices anything."""
 
 
 class ReviewFinding(StrictModel):

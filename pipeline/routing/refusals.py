@@ -66,17 +66,18 @@ def in_a_row(state: RunState, event: Event) -> RunState:
     )
 
 
-_COULD: Final[dict[Signal, str]] = {
-    Signal.MALFORMED: "write the report as the request's form has it, as JSON, to the file $REDFIRST_REPORT",
-    Signal.VIOLATION: "leave those files as they are, and ask in `needs` for a file that the task does not name",
-    Signal.TIMED_OUT: "do less in one dispatch, or be given more time ([agents] timeout_s)",
-    Signal.HYGIENE: "change the draft where it says so; what cannot be helped, a person must say in the issue",
+_HELPS: Final[dict[Signal, str]] = {
+    Signal.VIOLATION: "name in the issue the files that may change, ",
+    Signal.TIMED_OUT: "give it more time ([agents] timeout_s), ",
+    Signal.HYGIENE: "write into the issue what the draft missed, ",
 }
+"""What a person can do about a refusal beside asking another agent."""
 
 
 def told_why(why: str | None, refusal: str, signal: Signal) -> str:
-    """Return a refusal in words; the last one of a row with why it is the last, and what an agent could do."""
+    """Return a refusal in words; the last one of a row, which a person reads, with what they can do."""
     if why is None:
         return refusal
-    could = f"{_COULD[signal]}; or another agent is asked (--agent ROLE=NAME)"
-    return f"{why}: {refusal.rstrip('.')}. What an agent could do: {could}."
+    either = "or " if signal in _HELPS else ""
+    could = f"{_HELPS.get(signal, '')}{either}ask another agent (redfirst resume --agent ROLE=NAME)"
+    return f"{why}: {refusal.rstrip('.')}. What you can do: {could}."

@@ -20,6 +20,7 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.policy.scope import without_asking
 from pipeline.runs.activity_file import read_now
 from pipeline.runs.facts import place_of
 from pipeline.runs.lease import FileLease
@@ -44,6 +45,7 @@ _BULLET: Final = re.compile(r"\s*(?:(?:[*-]|\d+\.)\s+)?")
 _ITEM: Final = re.compile(r"\s*([*|#-]|\d+\.)")
 
 
+_ASK: Final = "If you need one of these files, say so in the report instead: its field `needs` asks for files."
 _LONGEST: Final = 400
 """Characters of a path that is told; the start of a longer one is enough to find it."""
 
@@ -251,14 +253,20 @@ def _refuse_by_gate(difference: Difference, desk: Desk) -> None:
     if not found:
         return
     refused = [
-        {"path": one.path, "rule": one.rule, "why": one.why, "put_back": _put_back(one.path, before, desk.files)}
+        {
+            "path": one.path,
+            "rule": one.rule,
+            "why": without_asking(one.why)[0],
+            "put_back": _put_back(one.path, before, desk.files),
+        }
         for one in found
     ]
+    ask = f" {_ASK}" if any(without_asking(one.why)[1] for one in found) else ""
     what = f"these {len(found)} changes" if len(found) > 1 else "this change"
     here = Path.cwd().is_relative_to(desk.files)
     raise UserError(
         f"Nothing was handed in, and no try is used up: the run's gate would refuse {what}. Put back, "
-        f"{'here' if here else 'at the desk (redfirst desk goes there)'}, what is listed, and hand in again.",
+        f"{'here' if here else 'at the desk (redfirst desk goes there)'}, what is listed, and hand in again.{ask}",
         Reason.USAGE,
         path=str(desk.files),
         details={"refused": refused},

@@ -18,15 +18,13 @@ from pipeline.reports.fields import Verdict
 from pipeline.reports.findings import capped, headline
 from pipeline.reports.markdown import parse
 from pipeline.reports.parse import parse_report, report_faults
-from pipeline.reports.reviews import CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
+from pipeline.reports.reviews import FAULTS, CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
 from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.reports.work import Built, ReadyTests
-from pipeline.runs.run import Run
 from pipeline.service.proof_faults import proof_faults
 from pipeline.steps.asking import criteria
-from pipeline.steps.asking.task_drafts import may_bring_a_task
 from pipeline.steps.asking.task_reviews import open_questions
 
 if TYPE_CHECKING:
@@ -74,11 +72,6 @@ def tasks_of(asked: Asked) -> list[Task]:
     return [task for task in found if isinstance(task, Task)]
 
 
-def wants_no_task(asked: Asked) -> bool:
-    """Return whether a plan has no task, since the tasks are asked for by themselves."""
-    return asked.kind == "plan" and not may_bring_a_task(Run.load(asked.run_folder, driving=False).state)
-
-
 def accepted(asked: Asked, content: Mapping[str, Any], *, prior: bool) -> dict[str, Any]:
     """Return a review with all that ACCEPTABLE says where nothing else is said: each question, each criterion.
 
@@ -95,7 +88,7 @@ def accepted(asked: Asked, content: Mapping[str, Any], *, prior: bool) -> dict[s
     if asked.to_answer:
         said = list(found.get("criteria", ()))
         known = {(one.get("task"), one.get("id")) for one in said}
-        left = (one for one in asked.to_answer if one.id != criteria.FAULTS and (one.task, one.id) not in known)
+        left = (one for one in asked.to_answer if one.id != FAULTS and (one.task, one.id) not in known)
         found["criteria"] = [*said, *({"task": one.task, "id": one.id, "met": True} for one in left)]
     if prior and (open_ones := open_findings(asked)):
         found["prior"] = [{"id": one.id, "status": "resolved"} for one in open_ones]

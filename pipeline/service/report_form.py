@@ -100,8 +100,7 @@ class ReportForm:
         return told
 
     def _blank(self) -> Blank:
-        blank = blanks_of(self.asked.report_schema)
-        return blank.without("task") if human_report.wants_no_task(self.asked) else blank
+        return blanks_of(self.asked.report_schema)
 
     def _begun(self) -> dict[str, list[dict[str, str]]]:
         begun: dict[str, list[dict[str, str]]] = {}

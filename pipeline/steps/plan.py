@@ -38,9 +38,12 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
-_NO_TASK: Final = (
-    "Leave `task` out: a person looks at the plan or the split of this run, so the split is asked for by itself."
-)
+TASK_TOO: Final = """\
+`task` is for an issue that is one task as a whole. One task is one concern: ten to thirty minutes of work, about two
+production files and fifty lines. `A task` above says what it has. It is reviewed with the plan, and nobody splits the
+plan. Leave `task` out where there is more than one.
+"""
+"""What a drafter is told of `task`, where a plan may bring it."""
 
 
 async def run(ctx: Context) -> Event:
@@ -68,6 +71,7 @@ async def run(ctx: Context) -> Event:
         accept=lambda report: None if questions.is_question(report) else _refused(ctx, report),
         extra=f"{_about_tasks(ctx)}{may_ask.words}".strip(),
         asks=may_ask.asks,
+        without=frozenset() if may_bring_a_task(ctx.state) else frozenset({"task"}),
     )
     answer = await ask(ctx, request)
     if isinstance(answer, Event):
@@ -79,10 +83,10 @@ async def run(ctx: Context) -> Event:
 
 
 def _about_tasks(ctx: Context) -> str:
-    """Return what is told of tasks in a plan: their ids, or that none is wanted where a split is asked for."""
+    """Return what is told of tasks in a plan: their ids, or when it may bring its only one."""
     if ctx.state.plan_brings_tasks:
         return ids_line(ctx)
-    return "" if may_bring_a_task(ctx.state) else _NO_TASK
+    return TASK_TOO.strip() if may_bring_a_task(ctx.state) else ""
 
 
 def _drafted(ctx: Context, report: PlanReport | PlanAndTasks, attempt: int, answer: Answer | None = None) -> Event:

@@ -354,6 +354,8 @@ def test_the_criteria_that_are_to_be_answered_stand_in_the_template(tmp_path: Pa
     slot = Slot(tmp_path)
     asked = {"kind": "review-result", "role": "check", "to_answer": [{"task": "1", "id": "C2", "text": "b"}]}
     slot.play(None, {"verdict": "ACCEPTABLE"}, report_schema=report_schema("review-result", Role.CHECK), facts=asked)
+    alone = "`--verdict ACCEPTABLE` alone says that each criterion is met, each open finding is resolved."
+    assert alone in slot.desk.prompt.read_text()
     begun = json.loads(slot.desk.template.read_text())
     assert begun["criteria"] == [{"task": "1", "id": "C2", "met": None, "note": ""}]
 

@@ -278,6 +278,8 @@ def test_a_review_answers_for_what_it_is_asked_for_and_its_form_has_nothing_else
     assert "- task: 1\n    id: C2\n" in form
     assert "task 1, faults: no test notices" in form
     assert "prior:" not in form
+    first.put(first.prompt, "# What is asked: review-result\n\nLook.\n")
+    assert "`--verdict ACCEPTABLE` alone" not in desk_command().stdout
     assert "task 1, faults" in message("--verdict", "acceptable"), "nobody says for you why no test has to notice"
     again = lay_out(repository, Role.CHECK, "review-result", number=4, without=("criteria",))
     tasks = Path(asked_at(again).exchange).parent / "artifacts/tasks"
@@ -288,6 +290,15 @@ def test_a_review_answers_for_what_it_is_asked_for_and_its_form_has_nothing_else
     report = tmp_path / "report.json"
     report.write_text('{"verdict": "ACCEPTABLE"}')
     assert hand_in("--report", str(report), cwd=again.files)["report"] == {"verdict": "ACCEPTABLE"}
+
+
+@pytest.mark.broad
+def test_what_acceptable_alone_says_is_told_and_said(repository: Repository) -> None:
+    desk = lay_out(repository, Role.CHECK, "review-result", without=("prior",), to_answer=CRITERIA[:2])
+    desk.put(desk.prompt, "# What is asked: review-result\n\nLook.\n")
+    assert "\n`--verdict ACCEPTABLE` alone says that each criterion is met.\n" in desk_command().stdout
+    report = hand_in("--verdict", "acceptable")["report"]
+    assert [(one["id"], one["met"]) for one in report["criteria"]] == [("C1", True), ("C2", True)]
 
 
 def test_work_that_was_done_before_is_complete_with_nothing_more(repository: Repository) -> None:
@@ -329,6 +340,11 @@ def test_what_the_gate_would_refuse_costs_no_try(repository: Repository) -> None
     assert "  - rm test_app.py   # test-file: " in done.stderr
     (desk.files / "test_app.py").unlink()
     (desk.files / "kept.py").write_text("k = 1\n")
+    (desk.files / "new.py").write_text("n = 1\n")
+    error = hand_in("--verdict", "COMPLETE", code=2)["error"]
+    assert error["message"].endswith("say so in the report instead: its field `needs` asks for files.")
+    assert [one["why"].rpartition(": ")[2] for one in error["details"]["refused"]] == ["app.py (modify)"]
+    (desk.files / "new.py").unlink()
     assert [one["path"] for one in hand_in("--verdict", "COMPLETE")["changes"]] == ["app.py"]
 
 
@@ -657,11 +673,10 @@ def test_tests_that_are_written_again_begin_with_the_last_report(repository: Rep
 
 
 def test_a_form_has_no_task_where_the_split_is_asked_for_by_itself(repository: Repository) -> None:
-    begin(repository, "run-GAL-2", gates=("plan",))
     desk = lay_out(repository, Role.ORCHESTRATOR, "plan")
     asked = desk.asked()
     assert asked is not None
-    other = asked.model_copy(update={"exchange": asked.exchange.replace("run-GAL-1", "run-GAL-2")})
+    other = asked.model_copy(update={"without": ("task",)})
     forms = [ReportForm(desk, one, Difference.at(desk.files, desk.manifest(), one.named)) for one in (asked, other)]
     found: list[bool] = []
     for form in forms:

@@ -30,6 +30,7 @@ from pipeline.reports.schema_summary import questions_md, shape
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.vocabulary import Loop, Question, Role
+from pipeline.steps.plan import TASK_TOO
 
 Asked = tuple[str, Role, Question | None]
 ASKED: list[Asked] = [
@@ -136,7 +137,7 @@ def test_the_prose_names_each_required_field(kind: str, role: Role, question: Qu
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 def test_the_prose_names_each_field_that_the_role_may_fill(kind: str, role: Role, question: Question | None) -> None:
     prose = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
-    prose += questions_md((), report_schema(kind, role, question))
+    prose += questions_md((), report_schema(kind, role, question)) + (TASK_TOO if kind == "plan" else "")
     fields = fields_of(kind, role, question)
     assert [field for field in sorted(fields) if not re.search(rf"[`\"]{field}[`\"]", prose)] == []
 

@@ -318,7 +318,8 @@ def test_the_same_bytes_refused_the_same_way_park_the_run_with_the_refusal_and_w
     note = str(parked["note"])
     assert "@make handed in the same again, which was refused the same way" in note
     assert "other.py" in note
-    assert "ask in `needs`" in note
+    assert "What you can do: name in the issue the files that may change, or ask another agent" in note
+    assert "REDFIRST_REPORT" not in note
     assert note.split(": ", maxsplit=1)[0] in parked["_stderr"]
     assert not (it.project.root / "other.py").exists()
     assert it.project.git("rev-parse", "HEAD") == it.start

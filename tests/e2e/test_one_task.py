@@ -27,6 +27,8 @@ from kit import (
     make_project,
 )
 
+from pipeline.steps.plan import TASK_TOO
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -63,7 +65,9 @@ def test_a_small_issue_takes_seven_dispatches(tmp_path: Path) -> None:
     assert "greet must refuse an empty name." in played.asked("review-plan", role="check").text("tasks")
     assert "tasks" not in played.asked("review-plan", role="simplify").artifacts
     assert played.assert_artifact_rule() > 3
-    assert "Leave `task` out" not in played.asked("plan").document["prompt"]
+    asked = played.asked("plan").document
+    assert "task" in asked["report_schema"]["properties"]
+    assert TASK_TOO.strip() in asked["prompt"]
     assert "dispatches, no model asked\n- @orchestrator: 1 dispatch, no model asked\n" in played.artifact("summary.md")
     told = [line.strip() for line in played.document["_stderr"].splitlines() if line.startswith("    ")]
     said = [re.sub(r" \(\d+\.\d s\)$", "", line) for line in told]
@@ -125,9 +129,7 @@ def test_who_wants_to_see_plan_or_split_gets_a_split(tmp_path: Path) -> None:
     prompts = [
         path.read_text() for path in sorted(project.run_folder().glob("dispatches/*-plan-orchestrator*/prompt.md"))
     ]
-    assert ["Leave `task` out: a person looks at" in prompt for prompt in prompts] == [True], (
-        "who asks for none says so"
-    )
+    assert ["`task`" in prompt or '"task"' in prompt for prompt in prompts] == [False], "who wants none asks for none"
     assert (parked.get("reason"), project.rows()[-2:]) == ("approval", ["split/DRAFTED", "review-split/ACCEPTABLE"])
 
 

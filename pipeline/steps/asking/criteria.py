@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence.written_ids import forms, meant, wrong
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict
-from pipeline.reports.reviews import ResultReview, ToAnswer
+from pipeline.reports.reviews import FAULTS, ResultReview, ToAnswer
 from pipeline.reports.work import ReadyTests
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _FORMS: Final = 8
 _TOLD: Final = 5
-FAULTS: Final = "faults"
-"""The id under which the final review answers for functions of which no test notices anything."""
 
 
 def unshown(task: Task, report: Report) -> Malformed | None:
