@@ -42,6 +42,16 @@ TASK_TOO: Final = """\
 `task` is for an issue that is one task as a whole. One task is one concern: ten to thirty minutes of work, about two
 production files and fifty lines. `A task` above says what it has. It is reviewed with the plan, and nobody splits the
 plan. Leave `task` out where there is more than one.
+
+```json
+{ "task": {
+  "title": "Refuse blank names in greet()",
+  "acceptance_criteria": ["greet('') raises ValueError", "greet('  ') raises ValueError"],
+  "files": [{ "path": "src/greeting.py", "action": "modify" }],
+  "test_files": [{ "path": "tests/test_greeting.py", "action": "modify" }],
+  "symbols": [{ "path": "src/greeting.py", "name": "greet", "signature": "greet(name: str) -> str", "new": false }]
+} }
+```
 """
 """What a drafter is told of `task`, where a plan may bring it."""
 
