@@ -30,5 +30,5 @@ def test_the_hint_names_the_function_and_what_to_do() -> None:
 
 def test_who_splits_and_who_writes_tests_is_told() -> None:
     split, test = ((ROOT / name).read_text() for name in ("agents/orchestrator.md", "agents/test.md"))
-    assert "be it one more argument, is `new: true` there" in " ".join(split.split())
-    assert "`symbols` do not list is no RED: answer BLOCKED and name the function" in test
+    assert "be it one more argument, is `new: true`: else tests that pass it are refused" in " ".join(split.split())
+    assert "`symbols` do not list | no: answer BLOCKED and name the function" in test
