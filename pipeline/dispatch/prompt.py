@@ -312,5 +312,5 @@ _ANSWER: Final = """\
 # How to answer
 
 Your report is one JSON object of the form given below, with no other keys. Write it to the file that the environment
-variable `REDFIRST_REPORT` names, or print it as the last line of your output: one line, no code fence, nothing
-after it. Nobody who decides reads any other text."""
+variable `REDFIRST_REPORT` names. Or print it as the last line of your output: one line, no code fence, nothing behind
+it. Only the report counts, no other text."""

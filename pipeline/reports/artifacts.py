@@ -33,7 +33,7 @@ TEST_DESIGN_PARTS = (BEHAVIOURS, "Edge Cases", "Not Tested", "Testability")
 REFUTED = "# Refuted"
 SETTLED = "# Settled: Its Proof Shows It No More"
 _REFUTED = (
-    "What was given as a proof of these was measured, and shows that they are not so. They are settled: no answer is "
+    "The proofs given for these were measured, and show that they are not so. They are settled: no answer is "
     "asked for, and only another proof brings one back."
 )
 

@@ -10,7 +10,7 @@ _ACTION: Final = "What happens to the file."
 _NEEDS: Final = "Files that you need and the task does not name."
 _OLD_TESTS: Final = "Tests that exist and have to change."
 _TRIED: Final = "What you tried."
-_NOTES: Final = "What else whoever goes on should know."
+_NOTES: Final = "Anything else that the next one should know."
 
 SENTENCES: Final[dict[str, str]] = {
     "out_of_scope": "Bugs that were there before; each becomes an issue of its own.",
@@ -31,7 +31,7 @@ SENTENCES: Final[dict[str, str]] = {
     "ReviewFinding.concern": "What it is about; the final review sends it there.",
     "ReviewFinding.confidence": "How sure you are.",
     "ReviewFinding.edit": "The exact replacement, where only looks change.",
-    "WorkFinding.proof": "What shows that it is true, if you have it: it is run. Fill in one of the two.",
+    "WorkFinding.proof": "A test or an edit that shows it, if you have one: it is run. Fill in one of the two.",
     "Proof.test": "A new test file that fails over the work, because the finding is true.",
     "Proof.edit": "A wrong change of the work that all tests accept.",
     "ProvingTest.path": "The new file, among the tests.",
@@ -111,18 +111,18 @@ SENTENCES: Final[dict[str, str]] = {
     "assumptions": "What you took for granted.",
     "blocking_issue": "What is in the way.",
     "attempts": _TRIED,
-    "escalate": "Whose matter it is, if it is not the code's.",
+    "escalate": "The word for what is at fault, if it is not the code.",
     "missing": "What the task lacks.",
     "output": "The answer, in Markdown.",
     "limitations": "What the answer leaves open.",
     "payload": "For the steps behind this one, where a form is asked for: its JSON.",
-    "questions": "What a person has to say first.",
+    "questions": "The questions that a person has to answer first.",
     "seams": "Whether the work keeps to each contract that the request names.",
     "HonouredSeam.name": "The contract.",
     "HonouredSeam.honoured": "Whether the work keeps to it.",
     "HonouredSeam.note": "What does not.",
-    "Unanswerable.why": "Why nothing can be said without it.",
-    "CannotProceed.why": "Why nothing can be done without it.",
+    "Unanswerable.why": "Why it is needed for an answer.",
+    "CannotProceed.why": "Why it is needed for the work.",
     "suggestion": "What would help.",
     # the orchestrator
     "PlanReport.files": "The files that change.",

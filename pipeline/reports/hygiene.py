@@ -28,8 +28,8 @@ BLOCK_LINES: Final = 5
 """The most lines of a code block: enough to show a seam, too few for an implementation."""
 
 _APART: Final = (
-    "name it in `files`, and put its tests into a test file; so with examples in its documentation: @make may change "
-    "these, so they are no test of its work"
+    "name it in `files`, and put its tests into a test file. The same holds of examples in its documentation: @make "
+    "may change these, so they are no test of its work"
 )
 _BODY_STATEMENTS: Final = 3
 _FILES_PER_TASK: Final = 2

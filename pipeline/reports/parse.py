@@ -35,7 +35,7 @@ _INSIDE: Final = 400
 """How many characters an object surely has that is given up for its depth, or for the length of a number."""
 
 _SEVERAL: Final = (
-    "There were two different reports on stdout; write the one that counts to the file $REDFIRST_REPORT, or print "
+    "There were two different reports on stdout. Write the one that counts to the file $REDFIRST_REPORT, or print "
     "nothing else that could be taken for it."
 )
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _PLAIN = {"string": "text", "integer": "number", "boolean": "true or false", "null": "null"}
 _CRITERIA: Final = "`criteria` has an entry for each of these: `task`, `id`, `met`, and a `note` where it is not met."
 _ANSWERS: Final = (
-    "`answers` has an entry for each of these questions on the tasks: `true` when all is well, else a sentence, with a "
-    "finding of concern `split`."
+    "`answers` has an entry for each of these questions on the tasks: `true` when all is well. Else it is a sentence, "
+    "with a finding of concern `split`."
 )
 
 

@@ -133,7 +133,8 @@ def unanswered(wanted: Sequence[ToAnswer], report: Report) -> Malformed | None:
     if left:
         return Malformed(
             f"No answer is given for {left}. `criteria` takes one entry for each criterion of each task: `task`, `id`, "
-            "`met`, and a `note` where it is not met; for `faults` always a `note`: why no test has to notice them.",
+            "`met`, and a `note` where it is not met. For `faults` always say in `note` why no test has "
+            "to notice them.",
             "/criteria",
         )
     unmet = [answer for answer in report.criteria if not answer.met]

@@ -44,9 +44,9 @@ def told(ctx: Context, role: Role) -> Told:
     count = left(ctx)
     if count:
         words = (
-            "Where you cannot decide without a person's word, put one question into `question`, and into the other "
-            "fields what you would do without an answer. A person is waited for: ask nothing that can be found out "
-            f"here. Questions left in this run: {count}."
+            "If only a person can decide, put one question into `question`. Put what you would do without an answer "
+            "into the other fields. The run waits for the person: ask nothing that can be found out here. "
+            f"Questions left in this run: {count}."
         )
         return Told(asks=True, words=f"\n\n{words}")
     if ctx.lane.reasks.get(role) is Signal.QUESTION:

@@ -27,9 +27,9 @@ def suspicions_md(ctx: Context) -> str:
     """Return the document for the final review, empty where there is nothing to say."""
     lines = suspicions(ctx, ctx.state.start, ctx.state.head)
     head = (
-        "# What the change brings that can recognise or forge tests, or hide what a text says, what they show by one "
-        "example only or not at all, and examples that were tests and are gone\n\n"
-        "Honest code has reasons for some of these."
+        "# Suspicions\n\nLines of the change that can recognise or forge tests, or hide what a text says. Behaviour "
+        "that tests show by one example only, or not at all. Examples that were tests and are gone. Honest code has "
+        "reasons for some of these."
     )
     return f"{head}\n\n{bullets(lines)}\n" if lines else ""
 
