@@ -18,7 +18,7 @@ _WORDS: Final = {"removed": "removed", "would_remove": "would go", "kept": "stay
 
 
 def gc(
-    apply: Annotated[bool, typer.Option("--apply", help="Remove it; without it nothing is.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Remove it. Else gc only says what it would remove.")] = False,
     older_than: Annotated[
         str,
         typer.Option("--older-than", metavar="AGE", help="Records and worktrees of runs that ended so long ago."),

@@ -226,7 +226,7 @@ def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[s
     report = giving_up(schema, reason)
     if report is None:
         raise UserError(
-            "Who is asked this cannot give up. Say what is wrong in the report, or end the run: redfirst abandon "
+            "This question has no way to give up. Say what is wrong in the report, or end the run: redfirst abandon "
             f"{asked.run_id}",
             Reason.USAGE,
             actions=(

@@ -141,7 +141,7 @@ class ProviderTable(Table):
     models: Annotated[
         Mapping[Tier, str],
         AfterValidator(_model_names),
-        Field(description="Which model is the small, the medium, the large one"),
+        Field(description="The names of the small, the medium and the large model"),
     ] = {}
     max_requests: Annotated[Count | None, Field(description="Requests of one dispatch")] = None
     max_request_bytes: Annotated[Count | None, Field(description="Bytes that one dispatch may send")] = None

@@ -24,6 +24,6 @@ class Work(Table):
     jobs: Annotated[int, Field(ge=1, le=64, description="Drivers of all workers of this machine")] = 2
     per_repo: Annotated[int | None, Field(ge=1, le=64, description="Drivers of one repository")] = None
     per_provider: Annotated[int | None, Field(ge=1, le=64, description="Drivers that ask one provider")] = None
-    cost_usd_day: Annotated[Cost | None, Field(description="What models may cost in a day, in one repository")] = None
+    cost_usd_day: Annotated[Cost | None, Field(description="USD for models in a day, in one repository")] = None
     min_free_mb: Annotated[int, Field(ge=0, description="Room on the disk below which none is begun")] = 1024
     overlap: Annotated[Overlap, Field(description="go; or wait for runs whose plans name the same files")] = Overlap.GO

@@ -30,12 +30,12 @@ PREFIX: Final = "redfirst-"
 _OUTSIDE: Final = """\
 # Outside redfirst
 
-These are the rules of a role of redfirst, exported for another program. Here you are asked by a person or by another
-agent, not by a run: nobody hands you artifacts, no gate compares the workspace afterwards, nothing of what you say is
-measured, and there is no report file. Keep to the rules all the same, they now rest on you alone. Ask for what is
-missing (the issue, the plan, the task, the diff), and give the report in your last message."""
+These are the rules of a role of redfirst, exported for another program. Here a person or another agent asks you, and
+no run. Nobody hands you artifacts, no gate compares the workspace afterwards, nothing is measured, and there is no
+report file. Keep to the rules all the same: they rest on you alone. Ask for what is missing (the issue, the plan, the
+task, the diff), and give the report in your last message."""
 _WEAKER: Final = (
-    "These permissions are the product's own and weaker than a run's: no box, no gate, no measured tests, and the "
+    "These permissions are the product's own and weaker than a run's: no box, no gate, no measured tests. The "
     "repository's own plugins and settings apply."
 )
 

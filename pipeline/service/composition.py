@@ -275,7 +275,7 @@ def _stale_file(ctx: Context) -> tuple[str, ...]:
     info = ctx.run.info
     name = changed_file(ctx.repository, info.start_commit)
     told = (
-        f"{name} says something else than when this run began, and this run keeps that: give a value of this run with "
+        f"{name} has changed since this run began. The run keeps what it began with. Give a value of this run with "
         f"--set KEY=VALUE, or begin anew: redfirst abandon {info.run_id}, redfirst run {info.issue}"
     )
     return () if name is None else (told,)

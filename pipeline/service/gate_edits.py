@@ -115,7 +115,7 @@ def _refuse(ctx: Context, found: dict[str, list[Problem]]) -> None:
     then = f"redfirst approve {ctx.run.info.run_id}"
     first = next(iter(errors))
     raise UserError(
-        "\n  ".join([f"What was edited in {ctx.run.folder} cannot be used:", *lines[:_SHOWN], *more])
+        "\n  ".join([f"Your edits in {ctx.run.folder} cannot be used:", *lines[:_SHOWN], *more])
         + f"\nMend it, then: {then}",
         Reason.USAGE,
         path=str(ctx.path(first)),

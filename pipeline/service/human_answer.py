@@ -146,7 +146,7 @@ def _unanswered(desk: Desk) -> Desk:
         return desk
     project = asked.run_folder.parents[1]
     raise UserError(
-        f"{asked.dispatch} is answered: this desk is done. What {asked.run_id} asks now, it asks elsewhere.",
+        f"{asked.dispatch} is answered: this desk is done. {asked.run_id} now asks at another desk, or is over.",
         Reason.USAGE,
         actions=(f"cd {shlex.quote(str(project))} && redfirst desk {asked.run_id}",),
     )

@@ -204,7 +204,7 @@ def _without_a_finding(content: Mapping[str, Any]) -> Fault | None:
         return None
     return Fault(
         "/findings",
-        f"{content['verdict']} without a finding would hold nothing up: it would count as ACCEPTABLE. Give a report "
+        f"{content['verdict']} needs a finding, else it would count as ACCEPTABLE. Give a report "
         'with a finding: "findings": [{"severity": "HIGH", "title": "...", "problem": "...", "suggestion": "...", '
         '"evidence": "..."}]',
     )

@@ -120,7 +120,7 @@ def require_seen(repository: Repository, run: Run | RecipeRun, at: str | None, s
     if seen is not None and seen != now.digest:
         name = run.info.run_id
         raise UserError(
-            f"What {name} waits for at {now.place} is not what was looked at: nothing was answered. Look again: "
+            f"{name} waits at {now.place} with something else than you looked at. Nothing was answered. Look again: "
             f"redfirst show {name} --packet",
             Reason.STALE,
             details={"seen": seen, "digest": now.digest, "gate": now.gate},
@@ -273,7 +273,7 @@ def _shut(run: AnyRun, place: str, why: str, actions: tuple[str, ...] = ()) -> U
     """Return the refusal of what cannot be shown: nobody approves what they cannot see."""
     name = run.info.run_id
     return UserError(
-        f"What {name} waits for at {place} cannot be shown: {why}. It stays shut; nothing was answered.",
+        f"The question of {name} at {place} cannot be shown: {why}. The run still waits; nothing was answered.",
         Reason.USAGE,
         path=str(run.folder),
         actions=actions or (f"redfirst show {name}", f"redfirst abandon {name}"),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SHOWN: Final = 20
 _HOW: Final = (
     "Write behind the fields, save, and close the editor. Text may go on in the lines below its field, indented; lines "
-    "that begin with # are comments. What is left empty is left out; {unchanged}."
+    "that begin with # are comments. Empty fields are left out; {unchanged}."
 )
 _NOTHING: Final = "an unchanged form hands nothing in"
 _ASKED_ABOUT: Final = "an unchanged form is handed in only if you say so"

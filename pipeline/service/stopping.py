@@ -58,7 +58,7 @@ def stop(folder: Path, *, now: bool = False) -> StoppedDocument:
         )
     if driver_of(folder) is None and FileLease.is_held(folder):
         raise UserError(
-            f"What drives {name} is no process that can be seen here. Stop it where it was started.",
+            f"{name} is driven by a process that cannot be seen here. Stop it where it was started.",
             Reason.LOCKED,
             path=str(folder / "lock"),
             actions=(f"redfirst show {name}",),

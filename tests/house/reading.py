@@ -34,7 +34,9 @@ _END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*(?:[A-Z0-9@`<*]|red
 _NO_END: Final = re.compile(r"\b(e\.g|i\.e|etc|vs|no)\.\s+$", re.IGNORECASE)
 _WORD: Final = re.compile(r"[\w@{][\w@'./{}:%-]*")
 _NO_MESSAGE: Final = re.compile(
-    r"\(\?|\\[wsdb]|\bSELECT\b|[<{]/?\w+[^>]*>|(?:\s--?[a-zA-Z][\w-]*[^-]*?){3}|@\w+\)|^\s*\w+ = \w+$", re.MULTILINE
+    r"\(\?|\\[wsdb]|\bSELECT\b|[<{]/?\w+[^>]*>|(?:\s--?[a-zA-Z][\w-]*[^-]*?){3}|@\w+\)"
+    r"|^\s*(?:- )?\w+: \S.*\n\s+\w+: |^\s*\w+ = \w+$",
+    re.MULTILINE,
 )
 _FEWEST: Final = 4
 """Words of a text in code that may be a message: names, patterns and single words are none."""
