@@ -41,6 +41,7 @@ SCHEMA: Final = "redfirst.hand-in/1"
 _SHOWN: Final = 20
 _FENCED: Final = re.compile(r"\n```.*?\n```\n", re.DOTALL)
 """An example of an agent's report: a person has a form."""
+_ARTIFACT: Final = re.compile(r"^(\* `\w+`: `[^`\n]*`)\n  (?=\S)", re.MULTILINE)
 _BULLET: Final = re.compile(r"\s*(?:(?:[*-]|\d+\.)\s+)?")
 _ITEM: Final = re.compile(r"\s*([*|#-]|\d+\.)")
 
@@ -157,7 +158,8 @@ def request_of(desk: Desk) -> str:
     text = request_part(desk.prompt.read_text(encoding="utf-8"))
     text = text.replace(f"Workspace: `{desk.files.name}`\n\n", "").replace(f"`{desk.files.name}/", "`")
     text = text.replace(f"`{desk.artifacts.name}/", f"`../{desk.artifacts.name}/")
-    return _flowing(_FENCED.sub("\n", text)).replace("`A task` above", f"`A task` in `../{desk.prompt.name}`")
+    text = _ARTIFACT.sub(r"\1: ", _FENCED.sub("\n", text))
+    return _flowing(text).replace("`A task` above", f"`A task` in `../{desk.prompt.name}`")
 
 
 def _column(line: str) -> int:

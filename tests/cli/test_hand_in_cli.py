@@ -765,7 +765,8 @@ def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedPro
 def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None:
     assert "Nothing waits for a person here" in desk_command().stderr
     desk = lay_out(repository)
-    asked = "# What is asked: implement\n\nMake `A task`\nabove.\n\n* a: one\n  two\n  three\n\n# This request: x\n"
+    listed = "* a: one\n  two\n  three\n* `red`: `artifacts/red/r.md`\n  to turn green.\n"
+    asked = f"# What is asked: implement\n\nMake `A task`\nabove.\n\n{listed}\n# This request: x\n"
     desk.put(desk.prompt, f"who you are\n\n{asked}")
     assert desk_command("--print").stdout == f"{desk.files}\n"
     shell = subprocess.run(
@@ -781,7 +782,8 @@ def test_desk_says_where_it_is_and_what_is_asked(repository: Repository) -> None
     assert desk_command("GAL-1").stdout == f"{told}\n{why}"
     assert told.startswith("003-step-make of run-GAL-1: you play @make\ndesk: ~/.local/state/redfirst/runs/")
     request = (
-        "# What is asked: implement\n\nMake `A task` in `../PROMPT.md`.\n\n* a: one two three\n\n# This request: x\n"
+        "# What is asked: implement\n\nMake `A task` in `../PROMPT.md`.\n\n* a: one two three\n"
+        "* `red`: `../artifacts/red/r.md`: to turn green.\n\n# This request: x\n"
     )
     assert f"{request}\nEntries of the report's lists (`?`: may be left out):\n\n* " in told
     assert '* needs: {"path": text, "action"?: "modify" | "create" | "delete", "why"?: text}\n' in told
