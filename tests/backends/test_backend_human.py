@@ -242,7 +242,7 @@ def test_a_role_that_changes_nothing_only_reports(slot: Slot) -> None:
     result = slot.play(lambda desk: (desk / "app.py").unlink(), {"verdict": "ACCEPTABLE"}, writable=False)
     assert result.complaint is None
     assert slot.changes() == {}
-    assert any("is not taken over" in line for line in slot.said)
+    assert any("are not taken over" in line for line in slot.said)
 
 
 def test_a_stopped_driver_loses_nothing(slot: Slot) -> None:

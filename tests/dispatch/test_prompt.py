@@ -94,6 +94,18 @@ def test_every_role_is_shipped_and_parses() -> None:
     assert all(set(spec.kinds) == set(KINDS_OF[role]) for role, spec in roles.items())
 
 
+ORDER = ["What you get", "What you may change", "What counts", "Your answer"]
+"""What a role's page says after who it is, in this order."""
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_every_page_of_a_role_has_one_order(role: Role) -> None:
+    text = load_roles()[role].prompt
+    assert text.startswith("You are ")
+    found = [heading for heading in re.findall(r"^## (.+)$", text, re.MULTILINE) if heading in ORDER]
+    assert found == [heading for heading in ORDER if heading != "Your answer" or role is not Role.ORCHESTRATOR]
+
+
 @pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR])
 def test_the_shipped_readers_write_nothing_and_have_no_shell(role: Role) -> None:
     spec = load_roles()[role]
