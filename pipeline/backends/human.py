@@ -23,6 +23,7 @@ from pipeline.backends.layout import copy_back, copy_out, digest, manifest_of
 from pipeline.backends.protocol import AgentResult, Ended, Usage
 from pipeline.config.folders import short
 from pipeline.policy.characters import visible
+from pipeline.policy.scope import without_asking
 from pipeline.reports.forms import blanks
 from pipeline.reports.kinds import report_schema
 from pipeline.reports.taskfile import parse_task_md
@@ -142,7 +143,7 @@ def _asked(job: AgentJob, base: str) -> Asked:
         kind=document["kind"],
         question=document.get("question"),
         task=document.get("task"),
-        reask=document.get("reask"),
+        reask=without_asking(document.get("reask") or "")[0] or None,
         writable=job.view.writable,
         write=tuple(f"{grant['path']} ({grant['action']})" for grant in document.get("write", ())),
         token=hashlib.sha256(json.dumps([*same, base]).encode()).hexdigest(),
@@ -186,7 +187,7 @@ def _accepting(asked: Asked) -> str:
 
 def _prompt(job: AgentJob, desk: Desk, asked: Asked, alternatives: int) -> str:
     """Return the agent's prompt with paths of the host, after instructions for the person."""
-    text = _HOW_AGENTS_ANSWER.sub("", job.prompt, count=1)  # a person has a form
+    text, _ = without_asking(_HOW_AGENTS_ANSWER.sub("", job.prompt, count=1))  # a person has a form
     for mount, here in ((job.view, desk.files), *((mount, desk.artifacts) for mount in job.artifacts)):
         text = text.replace(str(job.box.inside(mount.source, mount.target)), here.name)
     return f"""\

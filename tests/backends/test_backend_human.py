@@ -275,7 +275,11 @@ def test_an_answer_that_did_not_count_is_given_again_at_the_same_desk(slot: Slot
         (desk / "other.py").unlink()
         (desk / "app.py").write_text("a = 3\n")
 
-    result = slot.play(again, {"result": "COMPLETE", "summary": "now"}, reask="other.py: not yours")
+    needs = "; to ask for it, answer INCOMPLETE or CANNOT_PROCEED with it in `needs`"
+    told = {"reask": f"other.py: not yours{needs}", "prompt": f"It did not count: other.py: not yours{needs}."}
+    result = slot.play(again, {"result": "COMPLETE", "summary": "now"}, **told)
+    assert "`needs`" not in "".join(slot.said), "that is how an agent asks"
+    assert slot.desk.prompt.read_text().endswith("other.py: not yours.")
     assert json.loads(result.report_file or b"")["summary"] == "now"
     assert slot.changes() == {"app.py": ChangeKind.MODIFIED}
     assert any("did not count: other.py" in line for line in slot.said)
