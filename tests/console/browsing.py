@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import signal
+import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +51,17 @@ def let_in(root: Path, *, read_only: bool = False, **how: object) -> Generator[t
         except BaseException as error:
             error.add_note(f"{page.url} showed:\n{page.inner_text('body')}")
             raise
+
+
+@contextmanager
+def serving(argv: list[str], env: dict[str, str]) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """Lend a process that serves a console, and the link that it prints."""
+    with subprocess.Popen(argv, cwd="/", env=env, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        try:
+            yield served, next(found[1] for line in served.stdout if (found := re.search(r"once: (\S+)", line)))
+        finally:
+            served.send_signal(signal.SIGINT)
 
 
 def heard(context: BrowserContext) -> list[str]:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from console.browsing import chromium, needs_chromium
+from console.browsing import chromium, needs_chromium, serving
 from terminal import INTERRUPT, OnTerminal
 
 from pipeline.demo.narration import EXPLAINED
 from pipeline.routing.matrix import MATRIX
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Iterable
 
+README = Path(__file__).parents[2] / "README.md"
 REDFIRST = Path(sys.executable).with_name("redfirst")
 SHOWN = {
     "review-plan/NEEDS_WORK",
@@ -127,6 +126,9 @@ def test_the_demo_tells_a_whole_run_and_leaves_it_in_a_new_folder(tmp_path: Path
         done.stdout,
     )
 
+    shown = README.read_text(encoding="utf-8").partition("```console\n")[2].partition("```")[0]
+    assert in_order(shown.splitlines(keepends=True), done.stdout)
+
     subjects = git(repository, "log", "--reverse", "--format=%an %s", "main..shop-1").splitlines()
     assert subjects == [
         "redfirst demo feat: reduce an amount by a percentage",
@@ -205,17 +207,6 @@ def test_what_the_demo_tells_fits_a_terminal(tmp_path: Path) -> None:
     assert child.end() == 130
     told = child.text[: child.text.index("Interrupted")].replace("^C", "").splitlines()
     assert [line for line in told if len(line) > 80 and len(line.split()) > 1] == []
-
-
-@contextmanager
-def serving(argv: list[str], env: dict[str, str]) -> Generator[tuple[subprocess.Popen[str], str]]:
-    """Lend a process that serves a console, and the link that it prints."""
-    with subprocess.Popen(argv, cwd="/", env=env, stdout=subprocess.PIPE, text=True) as served:
-        assert served.stdout is not None
-        try:
-            yield served, next(found[1] for line in served.stdout if (found := re.search(r"once: (\S+)", line)))
-        finally:
-            served.send_signal(signal.SIGINT)
 
 
 @pytest.mark.slow

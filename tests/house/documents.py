@@ -34,7 +34,7 @@ _PROGRAM: Final = "redfirst "
 
 @dataclass(frozen=True)
 class Row:
-    """One agent in the table of the README."""
+    """One agent in the table of docs/reference/agents."""
 
     page: str
     backend: str
@@ -141,8 +141,8 @@ def headings(document: Path) -> set[str]:
 def rows() -> list[Row]:
     """Return the table of agents."""
     found: list[Row] = []
-    for line in README.read_text(encoding="utf-8").splitlines():
-        row = re.match(r"\| \[[^]]+\]\(docs/reference/agents/([\w.#-]+)\) \| (.+?) \| (.*?) ?\|", line)
+    for line in (PAGES / "README.md").read_text(encoding="utf-8").splitlines():
+        row = re.match(r"\| \[[^]]+\]\(([\w.#-]+)\) \| (.+?) \| (.*?) ?\|", line)
         if row is not None:
             said = tomllib.loads(re.sub(r"`, `|`", "\n", row[2]))
             found.append(Row(row[1], said["backend"], said.get("profile"), row[3]))
