@@ -160,7 +160,7 @@ class StandIns:
             rf"(?P<mark>\x1b\]0;\d+\x07)|(?P<path>{paths})|(?:\b|(?<=\dm))(?P<hash>[0-9a-f]{{7,64}})\b"
             r"|(?<=/slugs-)(?P<key>[0-9a-f]{6})\b"
             r"|\b(?P<day>20\d\d-\d\d-\d\d)(?P<hour>[ T]\d\d:\d\d(?P<second>:\d\d)?)?|\b(?P<room>\d+)(?= MiB)"
-            r"|(?<!at most )\b(?P<time>\d+(?:\.\d+)?)(?= ?m?s\b|m\b)"
+            r"|\b(?P<age>\d+[smhd])(?= ago\b)|(?<!at most )\b(?P<time>\d+(?:\.\d+)?)(?= ?m?s\b)"
         )
 
     def of(self, found: re.Match[str]) -> str:
@@ -173,6 +173,8 @@ class StandIns:
         if found["day"]:
             hour = f"{found['hour'][0]}09:00" if found["hour"] else ""
             return f"2026-01-05{hour}{':00' if found['second'] else ''}"
+        if found["age"]:
+            return "1s"
         return "50000" if found["room"] else "1" if found["time"] else ""
 
     def screen(self, text: str) -> list[str]:
