@@ -79,6 +79,7 @@ def main() -> None:
         if other
         else [sys.executable, "-m", "pip", "--version"],
         "redfirst --version": [str(REDFIRST), "--version"],
+        "redfirst": [str(REDFIRST)],
         "redfirst runs": [str(REDFIRST), "runs"],
         "redfirst issue ready": [str(REDFIRST), "issue", "ready"],
         "redfirst show": [str(REDFIRST), "show"],

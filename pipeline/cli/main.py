@@ -52,13 +52,16 @@ def top(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    as_document: Annotated[bool, typer.Option("--json", help="Say where you stand as one JSON document.")] = False,
 ) -> None:
     """Drive an issue from TODO/ to tested git commits, unattended. Without a command it says where you stand."""
     del version
     if ctx.invoked_subcommand is None:
         from pipeline.cli.standing import print_standing  # noqa: PLC0415  (heavy; not on the path of --help)
 
-        print_standing()
+        print_standing(as_document=as_document)
+    elif as_document:
+        raise UserError("--json stands behind the command that it is for.", Reason.USAGE)
 
 
 @app.command(name="run")

@@ -1,4 +1,4 @@
-"""Answers what is asked again and again (`runs`, `show`, `issue ready`) without loading the command line.
+"""Answers what is asked again and again (`runs`, `show`, `redfirst` alone) without loading the command line.
 
 The parser and what it validates with take longer than these answers. Only the plainest words are taken; anything else,
 and whatever goes wrong, is left to the whole program, which does the same again and has the words for it. What was
@@ -29,7 +29,7 @@ _OF_A_SHELL = ("_", "OLDPWD", "SHLVL")
 def key_of(words: list[str]) -> Key | None:
     """Return what the answer to a command line depends on beside files; None where it is not answered here."""
     match words[:-1] if words[-1:] == ["--json"] else words:
-        case ["runs"] | ["issue", "ready"]:
+        case [] | ["runs"] | ["issue", "ready"]:
             pass
         case ["show", *names] if words[-1] != "--json" and len(names) <= 1 and not "".join(names).startswith("-"):
             pass
@@ -67,6 +67,8 @@ def answered(words: list[str], key: Key) -> bool:
                 told, files, stays_s = _issue_ready(repository, as_json=bool(as_json))
             case ["runs", *as_json]:
                 told, files, stays_s = _runs(repository, as_json=bool(as_json))
+            case [] | ["--json"]:
+                told, files, stays_s = _standing(repository, as_json=bool(words))
             case _:
                 told, files, stays_s = _show(repository, next(iter(words[1:]), None))
     except KeyboardInterrupt as error:
@@ -132,6 +134,22 @@ def _runs(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], li
     alright = all(line.problem is None for line in document.runs)
     text = fitted(runs_text(document, terminal_width(sys.stdout), rest))
     return (text, ""), [], stays_s(document) if alright else 0
+
+
+def _standing(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:
+    from pipeline.cli.runs_text import stays_s  # noqa: PLC0415  (its own)
+    from pipeline.cli.standing import standing_document, standing_json, standing_text  # noqa: PLC0415  (the same)
+    from pipeline.cli.text import fitted  # noqa: PLC0415  (the same)
+    from pipeline.service.issue_records import FOLDER  # noqa: PLC0415  (the same)
+    from pipeline.service.standing import standing  # noqa: PLC0415  (the same)
+    from pipeline.service.text_cache import below  # noqa: PLC0415  (the same)
+
+    found = standing(repository)
+    document = standing_document(repository, found)
+    text = standing_json(document) if as_json else fitted(standing_text(document))
+    alright = all(line.problem is None for line in found.runs.runs)
+    files = [*below(str(repository.common_dir / "refs")), *below(str(repository.worktree / FOLDER))]
+    return (text, ""), files, stays_s(found.runs) if alright else 0
 
 
 def _issue_ready(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:

@@ -87,11 +87,14 @@ def _schema_in(module: str, document: str) -> dict[str, Any]:
     return _of(getattr(import_module(module), document))()
 
 
-def _runs() -> dict[str, Any]:
-    """Return the schema of a document that is a plain dataclass, so that `runs` is answered without pydantic."""
-    from pipeline.service.runs_document import RunsDocument  # noqa: PLC0415  (heavy; not on the path of --help)
+def _plain(module: str, document: str) -> Callable[[], dict[str, Any]]:
+    """Return the same of a document that is a plain dataclass, so that it is printed without pydantic."""
+    return partial(_schema_of_plain, module, document)
 
-    strict = pydantic_dataclass(RunsDocument, frozen=True, config=ConfigDict(extra="forbid"))
+
+def _schema_of_plain(module: str, document: str) -> dict[str, Any]:
+    plain = getattr(import_module(module), document)
+    strict = pydantic_dataclass(plain, frozen=True, config=ConfigDict(extra="forbid"))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(strict).json_schema()}
 
 
@@ -119,7 +122,8 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "dispatch-result": _of(DispatchResult),
     "demo": _of(DemoDocument),
     "run": _loaded("pipeline.service.run_result", "RunDocument"),
-    "runs": _runs,
+    "runs": _plain("pipeline.service.runs_document", "RunsDocument"),
+    "standing": _plain("pipeline.service.standing", "StandingDocument"),
     **{
         name: _loaded("pipeline.service.documents", f"{name.title()}Document")
         for name in ("show", "log", "explain", "diff")

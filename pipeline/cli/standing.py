@@ -1,23 +1,21 @@
-"""`redfirst` without words: where you stand, and the command that comes next."""
+"""`redfirst` without words: where you stand, and the command that comes next (contract 1)."""
 
 from __future__ import annotations
 
-import os
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.runs_text import age_words, where_words
 from pipeline.cli.text import print_text
-from pipeline.config import folders
-from pipeline.config.sources import repository_file
-from pipeline.errors import UserError
-from pipeline.git import Repository
-from pipeline.policy.characters import visible
+from pipeline.git import NoRepositoryError, Repository
+from pipeline.policy.characters import as_utf8, visible
 from pipeline.progress import counted
-from pipeline.service.standing import standing
+from pipeline.service.standing import StandingDocument, StandingLine, as_json, standing
+from pipeline.terminal import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pipeline.service.runs_document import RunLine
     from pipeline.service.standing import Standing
@@ -26,52 +24,94 @@ _SHOWN: Final = 5
 _HELP: Final = "All commands: redfirst --help"
 
 
-def print_standing() -> None:
-    """Print where the user stands, in the repository around the working directory."""
+def print_standing(*, as_document: bool = False) -> None:
+    """Print where the user stands, in the repository around the working directory.
+
+    Raises:
+        UserError: git refuses to work here.
+    """
     try:
         repository = Repository.find(Path.cwd())
-    except UserError:
-        print_text(
-            "You are in no git repository. Go into one; redfirst then says what comes next.\n"
-            f"See it work first: redfirst demo\n{_HELP}"
-        )
-        return
-    found = standing(repository)
-    lines = [
+    except NoRepositoryError:
+        document = StandingDocument(repository=None, lines=(_NOWHERE,))
+    else:
+        document = standing_document(repository, standing(repository))
+    if as_document:
+        echo(standing_json(document))
+    else:
+        print_text(standing_text(document))
+
+
+_NOWHERE: Final = StandingLine(
+    about="repository",
+    says="You are in no git repository. Go into one of yours. An example shows the whole way",
+    next="redfirst demo",
+)
+
+
+def standing_document(repository: Repository, found: Standing) -> StandingDocument:
+    """Return what there is to do: what waits for a person, then what is next."""
+    lines = (
+        *_runs(found.waiting, "waits for you", "redfirst show"),
         *_runs(found.driven, "goes on", "redfirst watch"),
-        *_runs(found.waiting, "waits", "redfirst show"),
         *_landing(found),
+        *_begin(found),
         *_issues(found),
-    ]
-    configured = (folders.config_folder(os.environ) / "config.toml").is_file()
-    if not configured and repository_file(repository.worktree, lambda _: None) is None:
-        lines.append("No configuration says yet which agents play the roles: redfirst init")
-    print_text("\n".join([*lines, _HELP]))
+    )
+    return StandingDocument(repository=as_utf8(str(repository.worktree)), lines=lines)
 
 
-def _runs(lines: Sequence[RunLine], what: str, command: str) -> list[str]:
-    shown = [
-        visible(f"{line.name} {what}, {where_words(line)}, begun {age_words(line.age_s)} ago: {command} {line.name}")
-        for line in lines[:_SHOWN]
-    ]
-    more = len(lines) - _SHOWN
-    return [*shown, *([f"{counted(more, 'more run')}: redfirst runs"] if more > 0 else [])]
+def standing_text(document: StandingDocument) -> str:
+    """Return the document in lines."""
+    return "\n".join([*(f"{line.says}: {line.next}" for line in document.lines), _HELP])
 
 
-def _landing(found: Standing) -> list[str]:
-    if not found.landable:
-        return []
-    runs = counted(len(found.landable), "finished run")
-    return [visible(f"{runs} may land on {found.onto}: redfirst land --dry-run")]
+def standing_json(document: StandingDocument) -> str:
+    """Return the document as it is printed."""
+    return json.dumps(as_json(document), indent=2)
 
 
-def _issues(found: Standing) -> list[str]:
+def _runs(lines: Sequence[RunLine], what: str, command: str) -> Iterator[StandingLine]:
+    for line in lines[:_SHOWN]:
+        said = f"{line.name} {what}, {where_words(line)}, begun {age_words(line.age_s)} ago"
+        yield StandingLine(about="run", says=visible(said), next=visible(f"{command} {line.name}"))
+    if more := max(len(lines) - _SHOWN, 0):
+        yield StandingLine(about="run", says=counted(more, "more run"), next="redfirst runs")
+
+
+def _landing(found: Standing) -> Iterator[StandingLine]:
+    if found.landable:
+        runs = counted(len(found.landable), "finished run")
+        said = f"{runs} may land on {found.onto}. See what would change"
+        yield StandingLine(about="landing", says=visible(said), next="redfirst land --dry-run")
+
+
+def _begin(found: Standing) -> Iterator[StandingLine]:
+    """Yield what a run lacks before it can begin."""
+    if not found.has_commit:
+        said = "There is no commit here yet, and a run starts from one"
+        yield StandingLine(about="repository", says=said, next="git add --all && git commit -m 'first commit'")
+    if found.config_problem:
+        said = f"The configuration cannot be read. {found.config_problem} Then look at it"
+        yield StandingLine(about="configuration", says=visible(said), next="redfirst config show")
+    elif not found.configured:
+        said = "No configuration says yet which agents play the roles"
+        yield StandingLine(about="configuration", says=said, next="redfirst init")
+    elif found.uncommitted:
+        said = f"{found.uncommitted} is not committed, so a worktree of a run would lack it"
+        action = f"git add {found.uncommitted} && git commit -m 'configure redfirst'"
+        yield StandingLine(about="configuration", says=said, next=action)
+
+
+def _issues(found: Standing) -> Iterator[StandingLine]:
     if not found.has_issues:
-        return ["There are no issues here yet. File the first: redfirst issue new --title TEXT"]
-    if found.ready is None:
-        return [visible(f"{found.problem}. See: redfirst issue lint")]
-    if not found.ready:
-        return ["No issue is ready. See all: redfirst issue list"]
-    first = visible(found.ready[0])
-    are = "issue is" if len(found.ready) == 1 else "issues are"
-    return [f"{len(found.ready)} {are} ready. Take the first: redfirst run {first} --worktree"]
+        said = "There are no issues here yet. File the first"
+        yield StandingLine(about="tracker", says=said, next="redfirst issue new --title TEXT")
+    elif found.ready is None:
+        yield StandingLine(about="tracker", says=visible(f"{found.problem}. See"), next="redfirst issue lint")
+    elif not found.ready:
+        yield StandingLine(about="issue", says="No issue is ready. See all", next="redfirst issue list")
+    else:
+        are = "issue is" if len(found.ready) == 1 else "issues are"
+        said = f"{len(found.ready)} {are} ready. Take the first"
+        yield StandingLine(about="issue", says=said, next=visible(f"redfirst run {found.ready[0]} --worktree"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pipeline.git.locks import LOCK_LIMIT_S, await_lock
 from pipeline.git.process import TooLargeError
 from pipeline.git.read_only import UntouchedRepository
-from pipeline.git.repository import Repository
+from pipeline.git.repository import NoRepositoryError, Repository
 from pipeline.git.values import (
     GITLINK,
     NO_OBJECT,
@@ -34,6 +34,7 @@ __all__ = [
     "Entry",
     "FileStat",
     "GitError",
+    "NoRepositoryError",
     "Repository",
     "Setting",
     "Signature",

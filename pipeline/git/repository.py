@@ -20,6 +20,10 @@ _NOWHERE: Final = "not a git repository (or any"
 _BARE: Final = ("must be run in a work tree", "cannot use bare repository")
 
 
+class NoRepositoryError(UserError):
+    """A folder that is in no git repository."""
+
+
 class Repository(PublishDoor):
     """A repository as seen from one worktree, with the read, object and publish doors."""
 
@@ -77,7 +81,7 @@ def _asked(start: Path, what: Sequence[str]) -> str:
         return done.stdout.decode(errors="surrogateescape")
     said = done.stderr.decode(errors="replace").strip()
     if _NOWHERE in said:
-        raise UserError(
+        raise NoRepositoryError(
             f"{start} is not inside a git repository. Change into one, or: git init", Reason.USAGE, path=str(start)
         )
     if any(words in said for words in _BARE):

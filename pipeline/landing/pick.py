@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.runs import tracker
 from pipeline.runs.landed import REBASED_FROM
-from pipeline.steps.publication.commits import closing_text
 from pipeline.steps.publication.trees import put_on
 from todo import NO_EDITS, Edits, NewIssue, Status
 
@@ -116,6 +115,8 @@ def _closed(repository: Repository, result: Result, tree: str, work: list[str]) 
     issues = tracker.in_tree(repository, tree)
     edits = issues.set_status(result.issue, Status.DONE)
     day = datetime.fromtimestamp(int(repository.author(last).date.split()[0]), UTC).date()
+    from pipeline.steps.publication.commits import closing_text  # noqa: PLC0415  (heavy; not for what only chooses runs)
+
     text = closing_text(result.branch, result.run_id, work)
     edits = edits.then(issues.with_edits(edits).comment(result.issue, day, text))
     filed: list[str] = []

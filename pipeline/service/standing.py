@@ -1,20 +1,45 @@
-"""Tells where somebody stands in a repository: runs that go on, wait or may land, and which issues are ready."""
+"""Tells where somebody stands in a repository: runs that go on, wait or may land, and which issues are ready.
+
+It reads what `runs` and `issue ready` read, and writes nothing into the repository. What takes long to load is loaded
+only where a run has ended.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import os
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
+from pipeline.config import folders
+from pipeline.config.sources import repository_file
 from pipeline.errors import UserError
 from pipeline.service.ended_runs import has_ended
 from pipeline.service.issue_records import FOLDER, claims_of
-from pipeline.service.land_choice import chosen_runs
 from pipeline.service.run_list import newest_runs
 from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
-    from pipeline.service.runs_document import RunLine
+    from pipeline.service.runs_document import RunLine, RunsDocument
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingLine:
+    """One thing to know, and the command that comes next of it."""
+
+    about: Literal["repository", "configuration", "run", "landing", "tracker", "issue"]
+    says: str
+    next: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingDocument:
+    """What `redfirst --json` prints: what waits, then what is next. `repository` is null outside of one."""
+
+    schema: Literal["redfirst.standing/1"] = "redfirst.standing/1"
+    ok: Literal[True] = True
+    repository: str | None
+    lines: tuple[StandingLine, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +47,11 @@ class Standing:
     """What there is to do in a repository.
 
     Attributes:
+        has_commit: Whether there is anything that a run could begin from.
+        configured: Whether any file says which agents play the roles.
+        uncommitted: The repository's own file, where git does not have it yet.
+        config_problem: Why it cannot be read.
+        runs: The runs that were read.
         driven: Runs that a process drives.
         waiting: Runs that have not ended and that no process drives: a person has to answer, or to resume.
         landable: Finished runs that are not on their base, and `onto` that base; none where they have several bases.
@@ -29,30 +59,36 @@ class Standing:
         has_issues: Whether there is a tracker.
     """
 
-    driven: tuple[RunLine, ...] = ()
-    waiting: tuple[RunLine, ...] = ()
-    landable: tuple[str, ...] = ()
-    onto: str = ""
-    ready: tuple[str, ...] | None = ()
-    has_issues: bool = True
-    problem: str = ""
+    has_commit: bool
+    configured: bool
+    uncommitted: str
+    config_problem: str
+    runs: RunsDocument
+    driven: tuple[RunLine, ...]
+    waiting: tuple[RunLine, ...]
+    landable: tuple[str, ...]
+    onto: str
+    ready: tuple[str, ...] | None
+    has_issues: bool
+    problem: str
 
 
 def standing(repository: Repository) -> Standing:
-    """Return where somebody stands in this repository; nothing is written."""
-    document, _ = newest_runs(repository, 0)
+    """Return where somebody stands in this repository."""
+    document, rest = newest_runs(repository, 0)
     open_ = [line for line in document.runs if not has_ended(line)]
-    landable, onto = _landable(repository)
+    some_ended = rest.runs or len(open_) < len(document.runs)
+    landable, onto = _landable(repository) if some_ended else ((), "")
     folder = repository.worktree / FOLDER
-    ready: tuple[str, ...] | None = ()
-    problem = ""
-    if folder.is_dir():
-        try:
-            claimed = claims_of(repository.worktree)
-            ready = tuple(issue.id for issue in Tracker(FolderSource(folder)).ready() if issue.id not in claimed)
-        except TrackerError as error:
-            ready, problem = None, f"{FOLDER}: {error.message}"
+    ready, problem = _ready(repository) if folder.is_dir() else ((), "")
+    has_commit = repository.resolve("HEAD") is not None
+    own, uncommitted, config_problem = _own_file(repository, has_commit=has_commit)
     return Standing(
+        has_commit=has_commit,
+        configured=own or (folders.config_folder(os.environ) / "config.toml").is_file(),
+        uncommitted=uncommitted,
+        config_problem=config_problem,
+        runs=document,
         driven=tuple(line for line in open_ if line.live),
         waiting=tuple(line for line in open_ if not line.live),
         landable=landable,
@@ -63,7 +99,36 @@ def standing(repository: Repository) -> Standing:
     )
 
 
+def as_json(document: StandingDocument) -> dict[str, Any]:
+    """Return the document as it is printed."""
+    return asdict(document)
+
+
+def _ready(repository: Repository) -> tuple[tuple[str, ...] | None, str]:
+    """Return the issues that are ready; None, and why, where the tracker cannot be read."""
+    tracker = Tracker(FolderSource(repository.worktree / FOLDER))
+    try:
+        claimed = claims_of(repository.worktree)
+        return tuple(issue.id for issue in tracker.ready() if issue.id not in claimed), ""
+    except TrackerError as error:
+        return None, f"{FOLDER}: {error.message}"
+
+
+def _own_file(repository: Repository, *, has_commit: bool) -> tuple[bool, str, str]:
+    """Return whether the repository has a file of ours, its name where git does not have it, why it cannot be read."""
+    try:
+        found = repository_file(repository.worktree, lambda _: None)
+    except UserError as error:
+        return True, "", error.message
+    if found is None:
+        return False, "", ""
+    tracked = has_commit and repository.resolve(f"HEAD:{found.name}") is not None
+    return True, "" if tracked else found.name, ""
+
+
 def _landable(repository: Repository) -> tuple[tuple[str, ...], str]:
+    from pipeline.service.land_choice import chosen_runs  # noqa: PLC0415  (heavy; only where a run has ended)
+
     try:
         choice = chosen_runs(repository, (), None)
     except UserError:  # several bases, or a base that is gone: `land` says which

@@ -1,4 +1,4 @@
-"""What `runs`, `show` and `issue ready` printed is kept whole, and never printed once something is different."""
+"""What `redfirst`, `runs`, `show` and `issue ready` printed is kept whole, and never printed once something is different."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-ASKED = (("runs",), ("issue", "ready"), ("show",))
+ASKED = (("runs",), ("issue", "ready"), ("show",), ())
 KEPT = "this was kept"
 OURS = Path(text_cache.__file__).parents[2]
 READING = {"pipeline", "pipeline.cli", "pipeline.cli.quick", "pipeline.service", "pipeline.service.text_cache"}
@@ -124,7 +124,7 @@ def claimed(project: Project, issue: str) -> None:
     take_claim(Repository.find(project.root), issue, "run-GAL-2")
 
 
-ALL, READY, SHOW = set(ASKED), {ASKED[1]}, {ASKED[2]}
+ALL, READY, SHOW = set(ASKED), {ASKED[1], ()}, {ASKED[2]}
 CHANGES: dict[str, tuple[set[tuple[str, ...]], Callable[[Project], object]]] = {
     "an issue is claimed": (ALL, lambda p: claimed(p, "GAL-3")),
     "another issue is claimed": (ALL, lambda p: claimed(p, "GAL-1")),

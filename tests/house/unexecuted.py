@@ -31,11 +31,15 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "service/conventions.py": {"redfirst config show": "cli/init.py says the same, and is typed"},
     "cli/standing.py": dict.fromkeys(
         (
+            "git add --all && git commit -m 'first commit'",
+            "git add {} && git commit -m 'configure redfirst'",
+            "redfirst config show",
             "redfirst demo",
             "redfirst init",
             "redfirst issue lint",
             "redfirst issue list",
             "redfirst issue new --title TEXT",
+            "redfirst land --dry-run",
             "redfirst run {} --worktree",
             "redfirst runs",
             "redfirst show",
