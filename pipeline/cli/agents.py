@@ -35,7 +35,7 @@ _NO_FILE: Final = "-"
 
 app = typer.Typer(
     name="agents",
-    help="The roles: who they are, what they may do, and by which rule.",
+    help="Show the roles, what they may do, and by which rule.",
     no_args_is_help=True,
 )
 
@@ -65,11 +65,13 @@ def list_roles(as_document: AsDocument = False) -> None:
 @app.command()
 def lint(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE", help="Role and template files; without any, ours.")
+        list[Path] | None, typer.Argument(metavar="FILE", help="Role and template files. Default: ours.")
     ] = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Check role and template files: closed keys, known words, each artifact named. Exit code 2 when one is wrong.
+    """Say what is wrong in the files of roles and templates.
+
+    Keys are closed, words are known, and each artifact is named. The exit code is 2 when one is wrong.
 
     Examples:
       redfirst agents lint
@@ -143,11 +145,11 @@ def explain(
     ctx: typer.Context,
     role: Annotated[Role, typer.Argument(metavar="ROLE", help="Who.")],
     path: Annotated[
-        str | None, typer.Argument(metavar="PATH", help="A path relative to the repository; or -- and a command.")
+        str | None, typer.Argument(metavar="PATH", help="A path relative to the repository, or -- and a command.")
     ] = None,
     change: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="OLD NEW", help="Two files: the content before and after; - means absent."),
+        typer.Option(metavar="OLD NEW", help="Two files: the content before and after. - means absent."),
     ] = None,
     task_files: Annotated[
         list[str] | None, typer.Option("--task-file", metavar="PATH:ACTION", help="As if the task named it.")
@@ -157,9 +159,9 @@ def explain(
     ] = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Say whether a role may change a path, or run a command with a tool of ours, and by which rule.
+    """Say whether a role may change a path or run a command, and by which rule.
 
-    Without a task's files, the answer is what holds when the task names nothing. Without --change, the path counts as
+    Name the files of a task, else the answer is for a task that names none. Without --change, the path counts as
     modified if it exists here, else as added.
 
     Examples:

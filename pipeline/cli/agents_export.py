@@ -16,12 +16,14 @@ from pipeline.terminal import print_document, visible_lines
 def export(
     to: Annotated[Target, typer.Option("--to", help="The product.")],
     folder: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="Where to; by default the product's folder here.")
+        Path | None, typer.Option("--dir", metavar="DIR", help="Where to. By default the product's folder here.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that differ.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Write the roles as another product's own agent files, and say what those files cannot keep.
+    """Write the roles as agent files of another product.
+
+    It says what those files cannot keep.
 
     Examples:
       redfirst agents export --to opencode

@@ -39,28 +39,27 @@ def try_agent(
     issue: Annotated[
         str,
         typer.Option(
-            "--issue", metavar="ID", help="The issue; its file is an artifact.", autocompletion=completion.issues
+            "--issue", metavar="ID", help="The issue. Its file is an artifact.", autocompletion=completion.issues
         ),
     ],
     write: Annotated[
-        list[str] | None, typer.Option("--write", metavar="PATH", help="A path the dispatch may change; repeatable.")
+        list[str] | None, typer.Option("--write", metavar="PATH", help="A path the dispatch may change. Repeatable.")
     ] = None,
     artifact: Annotated[
-        list[str] | None, typer.Option("--artifact", metavar="NAME=FILE", help="A further artifact; repeatable.")
+        list[str] | None, typer.Option("--artifact", metavar="NAME=FILE", help="A further artifact. Repeatable.")
     ] = None,
     question: Annotated[Question | None, typer.Option("--question", help="For kind judge.")] = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Ask one role once, as a run would, and say what the gate makes of it. Nothing is applied, no run is made.
+    """Ask one role once, as a run would, and say what the permission gate makes of it.
 
-    Who writes gets what a run gives: setup is run, and all tests, so that what counts as a test is known. A task file
-    (--artifact task=FILE) grants its paths, too.
+    Nothing is applied, and no run is made. A role that writes gets what a run gives it: setup is run, and all tests. A
+    task file (--artifact task=FILE) grants its paths, too.
 
-    The exit code is 0 if the answer would count, else that of a run which ends for the same reason: 4 where the gate
-    or the report rejects it, 5 for the budget, 6 for an escape, 75 for a model service out of reach; 2 where a run
-    could not begin.
+    The exit code is 0 if the answer would count. It is 2 where a run could not begin. It is 4 where the gate or the
+    report rejects the answer. It is 5 for the budget, 6 for an escape, and 75 for a model service out of reach.
 
     Examples:
       redfirst agents try make --kind implement --issue GAL-39 --write a.py

@@ -12,7 +12,7 @@ RunName = Annotated[
     str | None,
     typer.Argument(
         metavar="RUN",
-        help="A run, its issue, or a prefix; default: the newest.",
+        help="A run, its issue, or a prefix. Default: the newest.",
         autocompletion=completion.runs,
     ),
 ]
@@ -20,7 +20,7 @@ MeantRun = Annotated[
     str | None,
     typer.Argument(
         metavar="RUN",
-        help="A run, its issue, or a prefix; default: the only one of this worktree that can be meant.",
+        help="A run, its issue, or a prefix. Default: the only one of this worktree that can be meant.",
         autocompletion=completion.runs,
     ),
 ]
@@ -28,39 +28,46 @@ AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 AsDocumentBesideProgress = Annotated[
     bool, typer.Option("--json", help="One JSON document on stdout, progress on stderr.")
 ]
-Plain = Annotated[bool, typer.Option("--plain", help="Lines as they come, as where there is no terminal.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print lines as they come, as where there is no terminal.")]
 GateMeant = Annotated[
     str | None,
     typer.Option(
         "--gate",
         metavar="plan|split|commit",
-        help="Refuse if the run waits at another gate than this.",
+        help="Refuse if the run waits at another approval point than this.",
         autocompletion=completion.gates,
     ),
 ]
 StepMeant = Annotated[
     str | None,
-    typer.Option("--step", metavar="STEP", help="Of a recipe's run: the gate that is answered, where several wait."),
+    typer.Option("--step", metavar="STEP", help="Of a recipe's run: the step that is answered, where several wait."),
 ]
 NoDrive = Annotated[
-    bool, typer.Option("--no-drive", help="Only answer: the run stands queued until somebody resumes it.")
+    bool, typer.Option("--no-drive", help="Only answer. The run stands queued until somebody resumes it.")
 ]
 Seen = Annotated[
     str | None,
     typer.Option(
-        "--seen", metavar="DIGEST", help="Only if this is what is there now: the digest that show --packet prints."
+        "--seen",
+        metavar="DIGEST",
+        help="Refuse if another thing is there now than had this digest. It is in show --packet.",
     ),
 ]
 Base = Annotated[
     str | None,
-    typer.Option("--base", metavar="REF", help="The base (main, else master).", autocompletion=completion.branches),
+    typer.Option(
+        "--base",
+        metavar="REF",
+        help="The branch that the commits are for (main, else master).",
+        autocompletion=completion.branches,
+    ),
 ]
 Approve = Annotated[
     list[str] | None,
     typer.Option(
         "--approve",
         metavar="plan,split,commit",
-        help="Park for a person at these gates; repeatable.",
+        help="Wait for you at these approval points. Repeatable.",
         autocompletion=completion.gates,
     ),
 ]
@@ -69,7 +76,7 @@ RecipeFlag = Annotated[
     typer.Option(
         "--recipe",
         metavar="RECIPE",
-        help="The recipe of the run: issue; quick for a small issue; a team's own.",
+        help="How it is worked: issue, quick, solo, or a recipe of yours.",
         autocompletion=completion.recipes,
     ),
 ]
@@ -78,7 +85,7 @@ AgentFlags = Annotated[
     typer.Option(
         "--agent",
         metavar="[ROLE=]NAME",
-        help="Backend of one role, or without ROLE= of all; repeatable.",
+        help="The agent of one role, or without ROLE= of all. Repeatable.",
         autocompletion=completion.roles_with_backends,
     ),
 ]
@@ -87,11 +94,11 @@ ValueFlags = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="One configuration value; repeatable.",
+        help="One configuration value. Repeatable.",
         autocompletion=completion.keys_with_equals,
     ),
 ]
 Onto = Annotated[
     str | None,
-    typer.Option("--onto", metavar="REF", help="Put the result on this commit; merge files that both changed."),
+    typer.Option("--onto", metavar="REF", help="Put the result on this commit. Files that both changed are merged."),
 ]

@@ -40,7 +40,7 @@ _HIDDEN: Final = "(hidden)"
 _ENV: Final = ".env."
 _UNSET: Final = {"hidden": False, "layer": Layer.DEFAULT.value}
 
-app = typer.Typer(help="The configuration.", no_args_is_help=True)
+app = typer.Typer(help="Show and change the configuration.", no_args_is_help=True)
 Key = Annotated[
     str, typer.Argument(metavar="KEY", help="With dots, such as budget.cost_usd.", autocompletion=completion.keys)
 ]
@@ -81,9 +81,9 @@ def show(
 
 @app.command()
 def get(key: Key, as_document: AsDocument = False) -> None:
-    """Print the value that counts, and on stderr where it comes from; of a table, all its keys.
+    """Print the value of a key, and on stderr where it comes from.
 
-    A value that is not set is an empty line, and null with --json.
+    Of a table all keys are printed. A value that is not set is an empty line, and null with --json.
 
     Examples:
       redfirst config get budget.cost_usd
@@ -112,10 +112,12 @@ def set_value(
     key: Key,
     value: Annotated[str, typer.Argument(metavar="VALUE", help='A word, or a TOML value: 5, true, ["a", "b"].')],
     user: Annotated[bool, typer.Option("--user", help="In your own file, for all repositories.")] = False,
-    repo: Annotated[bool, typer.Option("--repo", help="In the repository's file; that is the default.")] = False,
+    repo: Annotated[bool, typer.Option("--repo", help="In the repository's file. That is the default.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Set one value in a configuration file; comments and order stay, and what a run would refuse is not written.
+    """Set one value in a configuration file.
+
+    Comments and order stay. A value that a run would refuse is not written.
 
     Examples:
       redfirst config set limits.make_retry 3

@@ -17,14 +17,14 @@ _NEEDED = ("starlette", "uvicorn", "jinja2")
 
 def console(
     port: Annotated[
-        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Where it listens; 0: any.")
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Where it listens. 0 means any.")
     ] = 0,
     read_only: Annotated[bool, typer.Option("--read-only", help="Only look: nothing can be changed by it.")] = False,
 ) -> None:
     """Show the runs of this repository in a browser on this machine.
 
-    It listens on loopback alone, and prints a link that opens it, once for each browser. Runs go on when it is
-    stopped (Ctrl-C).
+    It prints a link, which opens it once for each browser. It listens on loopback alone. Ctrl-C stops it, and the runs
+    go on.
 
     Examples:
       redfirst console

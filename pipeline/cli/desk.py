@@ -33,14 +33,14 @@ _SEVERITY: Final = '"severity"'
 def desk(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The run; not needed where one desk waits.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits.", autocompletion=completion.runs),
     ] = None,
     role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Only print the desk's folder.")] = False,
 ) -> None:
-    """Go to the desk where a run waits for you.
+    """Go to the desk where a run waits for your work.
 
-    It says what is asked, and opens a shell among your copy of the files; exit comes back. In a pipe it opens no shell.
+    It says what is asked, and opens a shell in your copy of the files. `exit` brings you back. In a pipe it opens none.
 
     Examples:
       redfirst desk

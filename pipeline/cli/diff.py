@@ -25,11 +25,13 @@ _COLOURS: Final[tuple[tuple[str, Colour | None], ...]] = (
 
 def diff(
     name: RunName = None,
-    task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Only the work of this task.")] = None,
     stat: Annotated[bool, typer.Option("--stat", help="The paths and how many lines each gained and lost.")] = False,
+    task: Annotated[str | None, typer.Option("--task", metavar="ID", help="Only the work of this task.")] = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Show the run's work so far as a patch against its start; your branch and files are not looked at.
+    """Show the work of a run so far, as a patch against its start.
+
+    Your branch and your files are not looked at.
 
     Examples:
       redfirst diff

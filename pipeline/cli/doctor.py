@@ -35,14 +35,14 @@ def doctor(
     ] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Check git, the repository, the sandbox, the tests, configuration and agents; exit code 2 when a run is blocked.
+    """Check whether a run can begin here: git, the sandbox, the tests, the configuration, the agents.
 
-    The tests of HEAD are collected as a run does it, in the box, for a minute at most, and only where nothing needs
-    trust. Nothing is changed and the network is not used; with --agents, model servers are looked for on this machine.
+    Nothing is changed, and the network is not used. The tests of HEAD are collected in the box, for a minute at most.
+    Nothing of a repository that asks for trust is started. The exit code is 2 when a run could not begin.
 
-    With --tests all of them run in the box, after the setup and with the time that a run gives them. Those that fail
-    there run once more on this machine, in a copy, with your variables and network: that is code of the repository, and
-    the flag is your word for it. What passes there and not in the box is named, with the first error.
+    With --tests all tests run in the box, with the setup and the time of a run. Those that fail there run once more on
+    this machine, in a copy, with your variables and network. That is code of the repository: the flag is your word for
+    it. A test that fails only in the box is named, with its first error.
 
     Examples:
       redfirst doctor

@@ -12,7 +12,7 @@ from pipeline.cli import completion
 def events(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="A run, or a prefix; default: all.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: all.", autocompletion=completion.runs),
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on with what comes: of one run until nothing drives it.")
@@ -23,10 +23,10 @@ def events(
     ] = None,
     types: Annotated[
         list[str] | None,
-        typer.Option("--type", metavar="GLOB", help="Only types like this, as run.*; repeatable."),
+        typer.Option("--type", metavar="GLOB", help="Only types like this, as run.*. Repeatable."),
     ] = None,
 ) -> None:
-    """Print what happens in runs and to orders as CloudEvents, one JSON object a line.
+    """Print what happens in runs and to orders, as one CloudEvent a line.
 
     Examples:
       redfirst events GAL-39

@@ -47,9 +47,10 @@ def explain(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every decision, whole.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Say why a run stands where it does: its last decision, and what went back or cost a try, in 20 lines.
+    """Say why a run stands where it does, in 20 lines.
 
-    With -v: for each decision which row of the matrix fired, on what evidence, what it counted for and what followed.
+    These are its last decision, and what went back or cost a try. With -v each decision says which row of the matrix
+    fired, on what evidence, what it counted for and what followed.
 
     Examples:
       redfirst explain

@@ -46,7 +46,9 @@ def approve(
     values: ValueFlags = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Approve the gate that a run is parked at; plan.md and task files count as they are on disk now.
+    """Let a run go on from the approval point where it waits for you.
+
+    The plan and the task files count as they are on disk now.
 
     Examples:
       redfirst approve
@@ -84,7 +86,7 @@ def answer_question(
     name: Annotated[
         str, typer.Argument(metavar="RUN", help="A run, its issue, or a prefix.", autocompletion=completion.runs)
     ],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What you answer; the asker gets it with the question.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Your answer. The asker gets it with the question.")],
     step: StepMeant = None,
     seen: Seen = None,
     no_drive: NoDrive = False,
@@ -92,7 +94,9 @@ def answer_question(
     values: ValueFlags = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Answer the question that a run waits with; who asked is asked again, with your answer.
+    """Answer the question that a run waits with.
+
+    The role that asked is asked again, with your answer.
 
     Examples:
       redfirst answer GAL-39 "An empty name is an error, a blank one too."
@@ -117,14 +121,16 @@ def answer_question(
 
 
 def reject(
-    feedback: Annotated[str, typer.Option("--feedback", metavar="TEXT", help="What is wrong; the next draft gets it.")],
+    feedback: Annotated[
+        str, typer.Option("--feedback", metavar="TEXT", help="Say what is wrong. The next draft gets it.")
+    ],
     name: MeantRun = None,
     to: Annotated[
         str | None,
         typer.Option(
             "--to",
             metavar="plan|split|fix",
-            help="Where to; by default the gate's own.",
+            help="Where to. Default: as the approval point says.",
             autocompletion=completion.gate_targets,
         ),
     ] = None,
@@ -140,7 +146,7 @@ def reject(
     values: ValueFlags = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Send a run that is parked at a gate back, with feedback.
+    """Send a run back from the approval point where it waits for you.
 
     Examples:
       redfirst reject --feedback "no new dependency, please"

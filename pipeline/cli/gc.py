@@ -18,21 +18,21 @@ _WORDS: Final = {"removed": "removed", "would_remove": "would go", "kept": "stay
 
 
 def gc(
-    apply: Annotated[bool, typer.Option("--apply", help="Remove it. Else gc only says what it would remove.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Remove it.")] = False,
     older_than: Annotated[
         str,
-        typer.Option("--older-than", metavar="AGE", help="Records and worktrees of runs that ended so long ago."),
+        typer.Option("--older-than", metavar="AGE", help="How long ago a run ended whose record and worktree may go."),
     ] = "30d",
     refs: Annotated[
-        bool, typer.Option("--refs", help="The refs of such runs, too: `verify` reads their evidence there.")
+        bool, typer.Option("--refs", help="The refs of such runs, too. `verify` reads their evidence there.")
     ] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Show what runs have left and nobody needs, with the proof; remove it with --apply.
+    """Show what runs have left behind that nobody needs any more.
 
-    Checkouts, claims and publications of runs that have ended; caches of those that wait; records that a run's ref has,
-    and worktrees that redfirst made, once their result has landed or was given up. What is unknown, not committed
-    or in use stays, and is said.
+    These are checkouts and claims of runs that have ended, and caches of those that wait. Records and worktrees go once
+    the result has landed or was given up. Each line says why it may go, or until when it is kept. With --apply it
+    is removed.
 
     Examples:
       redfirst gc

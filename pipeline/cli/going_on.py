@@ -27,14 +27,14 @@ def resume(
     onto: Onto = None,
     step: Annotated[
         str | None,
-        typer.Option("--step", metavar="STEP", help="Do this step of a recipe again, with all that saw its result."),
+        typer.Option("--step", metavar="STEP", help="Of a recipe: do this step again, with all that saw its result."),
     ] = None,
     recipe: Annotated[
         str | None,
         typer.Option(
             "--recipe",
             metavar="RECIPE",
-            help="Go on with this recipe: what it says otherwise is done again.",
+            help="Of a recipe: go on with this one. Steps that it changes are done again.",
             autocompletion=completion.recipes,
         ),
     ] = None,
@@ -43,7 +43,9 @@ def resume(
     plain: Plain = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Go on with a parked, cancelled, partial or crashed run: what has not come to its end is asked again.
+    """Go on with a run that is paused, parked, partial or crashed.
+
+    A step that had not come to its end is asked again.
 
     Examples:
       redfirst resume
@@ -68,10 +70,14 @@ def resume(
 
 
 def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
-    """End a run without a commit: tracker put back, claim released; the work stays on the run's ref and as a patch.
+    """End a run without a commit.
+
+    The issue is Todo again, and another run may take it. The work stays on the run's ref and as a patch.
 
     Examples:
       redfirst abandon GAL-39
+
+      redfirst abandon GAL-39 --json
     """
     from pipeline.cli.recipe_runs import show  # noqa: PLC0415
     from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415

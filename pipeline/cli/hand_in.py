@@ -54,7 +54,7 @@ _NO = ("false", "no")
 def hand_in(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The run; not needed where one desk waits.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits.", autocompletion=completion.runs),
     ] = None,
     role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
     report: Annotated[
@@ -64,7 +64,7 @@ def hand_in(
     verdict: Annotated[
         str | None,
         typer.Option(
-            "--verdict", metavar="WORD", help="Only the word that decides; what is asked names those that count."
+            "--verdict", metavar="WORD", help="Only the word that decides. The desk names the words that count."
         ),
     ] = None,
     give_up: Annotated[
@@ -72,11 +72,11 @@ def hand_in(
     ] = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Hand in what you did at a desk, as the backend `human`; the run that waits for it goes on.
+    """Hand in what you did at a desk, so that the run goes on.
 
-    The report is checked first, and what is wrong with it is said; then nothing is handed in. What you changed is
-    judged by the run, as an agent's work is; what it would refuse is said before. Without an option your editor
-    ($VISUAL, $EDITOR) opens on a form at the terminal. An option answers only what redfirst desk has shown you.
+    Your report is checked first. Where it is wrong, nothing is handed in. You see which of your changes the run would
+    refuse. Without an option your editor ($VISUAL, $EDITOR) opens on a form. An option answers only what redfirst desk
+    has shown you.
 
     Examples:
       redfirst hand-in

@@ -47,24 +47,24 @@ def init(
         typer.Option(
             "--agent",
             metavar="NAME",
-            help=f"One of {', '.join(names())}; default: the best here.",
+            help=f"One of {', '.join(names())}. Default: the best here.",
             autocompletion=completion.agents,
         ),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="The model's name, for agents that need one.")
     ] = None,
+    tracker: Annotated[bool, typer.Option("--tracker", help="Also make TODO/, if there is none.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file and write nothing.")] = False,
     argv: Annotated[
         str | None, typer.Option("--argv", metavar="COMMAND", help="With --agent command: the program, as one word.")
     ] = None,
-    tracker: Annotated[bool, typer.Option("--tracker", help="Also make TODO/, if there is none.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file and write nothing.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Write a starting redfirst.toml for the agents that are installed here; one that is there is never touched.
+    """Write a starting redfirst.toml for the agents that are installed here.
 
-    Agents are looked for on PATH, model servers on this machine's own ports. Nothing else is asked, and no secret is
-    read.
+    A file that is there is never touched. Agents are looked for on PATH, and model servers on ports of this machine. No
+    secret is read.
 
     Examples:
       redfirst init

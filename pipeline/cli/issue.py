@@ -36,7 +36,7 @@ from todo import (
 
 app = typer.Typer(
     name="issue",
-    help="Read and change the issues in TODO/, without any run.",
+    help="File, read and change the issues in TODO/.",
     no_args_is_help=True,
 )
 
@@ -53,7 +53,7 @@ def list_issues(
         ),
     ] = None,
     label: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Only those with this label; may be repeated.")
+        list[str] | None, typer.Option(metavar="TEXT", help="Only those with this label. Repeatable.")
     ] = None,
     as_json: AsJson = False,
     root: Root = None,
@@ -77,10 +77,14 @@ def list_issues(
 
 @app.command()
 def ready(as_json: AsJson = False, root: Root = None) -> None:
-    """List the issues that can be worked on: Todo, all they depend on is Done, and no run has them.
+    """List the issues that can be worked on now.
+
+    Such an issue is Todo, all that it depends on is Done, and no run has it.
 
     Examples:
       redfirst issue ready
+
+      redfirst issue ready --json
     """
     with user_errors():
         tracker = Tracker(FolderSource(folder_of(root)))
@@ -95,6 +99,8 @@ def show(issue_id: IssueId, as_json: AsJson = False, root: Root = None) -> None:
 
     Examples:
       redfirst issue show GAL-39
+
+      redfirst issue show GAL-39 --json
     """
     with user_errors():
         tracker = Tracker(FolderSource(folder_of(root)))
@@ -125,6 +131,8 @@ def set_status(
 
     Examples:
       redfirst issue status GAL-39 in-progress
+
+      redfirst issue status GAL-39 done
     """
     wanted = _status(status)
     with user_errors():
@@ -145,6 +153,8 @@ def comment(
 
     Examples:
       redfirst issue comment GAL-39 "Blocked by the new parser."
+
+      redfirst issue comment GAL-39 "The name is checked now." --dir ../shop
     """
     day = _today()
     with user_errors():
@@ -157,10 +167,14 @@ def comment(
 
 @app.command("lint")
 def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
-    """Find what is wrong in TODO/; exit code 2 when there is something.
+    """Say what is wrong in TODO/.
+
+    The exit code is 2 when there is something.
 
     Examples:
       redfirst issue lint
+
+      redfirst issue lint --json
     """
     with user_errors():
         problems = lint(Tracker(FolderSource(folder_of(root))))

@@ -44,6 +44,10 @@ _TEMPLATE: Final = """<!-- What is wrong or missing, and why it matters. -->
 
 def new(
     title: Annotated[str, typer.Option(metavar="TEXT", help="One line.")],
+    body: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="The text. - reads stdin. Default: a template.")
+    ] = None,
+    edit: Annotated[bool, typer.Option("--edit", help="Open it in $VISUAL or $EDITOR before it is filed.")] = False,
     issue_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Default: the next number of the most used prefix.")
     ] = None,
@@ -51,7 +55,7 @@ def new(
         str | None,
         typer.Option(
             metavar="ID",
-            help="File it as a sub-issue; its id is PARENT.1, PARENT.2 and so on.",
+            help="File it as a sub-issue. Its id is PARENT.1, PARENT.2 and so on.",
             autocompletion=completion.issues,
         ),
     ] = None,
@@ -59,10 +63,6 @@ def new(
         str | None, typer.Option(metavar="TEXT", help="The heading of README.md to list it under.")
     ] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="May be repeated.")] = None,
-    body: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="The text; - reads stdin. Default: a template.")
-    ] = None,
-    edit: Annotated[bool, typer.Option("--edit", help="Open it in $VISUAL or $EDITOR before it is filed.")] = False,
     root: Root = None,
 ) -> None:
     """File a new issue and print its id.
@@ -103,10 +103,14 @@ def new(
 
 
 def edit_issue(issue_id: IssueId, root: Root = None) -> None:
-    """Open an issue in $VISUAL or $EDITOR; what is wrong with it afterwards is said, with exit code 2.
+    """Open an issue in $VISUAL or $EDITOR.
+
+    It says what is wrong with the issue afterwards, with exit code 2.
 
     Examples:
       redfirst issue edit GAL-39
+
+      redfirst issue edit GAL-39 --dir ../shop
     """
     with user_errors():
         folder = folder_of(root)

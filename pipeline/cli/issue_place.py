@@ -27,7 +27,7 @@ _NEXT: Final = {
 
 Root = Annotated[
     Path | None,
-    typer.Option("--dir", metavar="PATH", help="The repository whose TODO/ is meant; default: the one you stand in."),
+    typer.Option("--dir", metavar="PATH", help="The repository whose TODO/ is meant. Default: the one you stand in."),
 ]
 IssueId = Annotated[
     str, typer.Argument(metavar="ID", help="Upper and lower case are the same.", autocompletion=completion.issues)

@@ -18,35 +18,34 @@ def land(
         list[str] | None,
         typer.Argument(
             metavar="RUN",
-            help="Runs, their issues, or prefixes; default: all that are finished.",
+            help="Runs, their issues, or prefixes. Default: all that are finished.",
             autocompletion=completion.runs,
         ),
     ] = None,
     onto: Annotated[
         str | None,
         typer.Option(
-            "--onto", metavar="BRANCH", help="The branch; default: their base.", autocompletion=completion.branches
+            "--onto", metavar="BRANCH", help="The branch. Default: their base.", autocompletion=completion.branches
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only pick them, in objects: no test is run, nothing is written.")
+        bool, typer.Option("--dry-run", help="Only say what would land. No test is run, and nothing is changed.")
     ] = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Put the commits of finished runs on their base, each verified on what it lands on.
+    """Put the commits of finished runs on their base, and measure each again there.
 
-    They are taken by what their issues depend on, then by time. Each commit gets the trailer Rebased-From, and the
-    tracker is computed again. What does not go there, or does not hold there, is not landed: its issue is ordered
-    again, once.
+    The order is what their issues depend on, then time. Each commit gets the trailer Rebased-From. A result that
+    fails there is not landed, and its issue is ordered again, once.
 
-    Leaves with 0 when all of them are there, 7 when a result was refused, 4 when one waits.
+    The exit code is 0 when all of them are there, 7 when a result was refused, 4 when one waits.
 
     Examples:
+      redfirst land GAL-39
+
       redfirst land --dry-run
 
-      redfirst land GAL-39 GAL-40
-
-      redfirst land --onto main --json
+      redfirst land GAL-39 GAL-40 --onto main --json
     """
     import os  # noqa: PLC0415  (heavy imports are not on the path of --help)
     from pathlib import Path  # noqa: PLC0415  (the same)

@@ -35,8 +35,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Drive an issue from TODO/ to tested git commits, unattended. RED and GREEN are measured, never believed.\n\n"
-    "Without a command redfirst says where you stand and what comes next.",
+    help="Take an issue from TODO/ to tested git commits, unattended.\n\n"
+    "Agents write. redfirst measures that the tests fail before the change and pass after it.\n\n"
+    "Without a command it says where you stand and what comes next.",
 )
 
 
@@ -54,7 +55,7 @@ def top(
     ] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Say where you stand as one JSON document.")] = False,
 ) -> None:
-    """Drive an issue from TODO/ to tested git commits, unattended. Without a command it says where you stand."""
+    """Take an issue from TODO/ to tested git commits, unattended."""
     del version
     if ctx.invoked_subcommand is None:
         from pipeline.cli.standing import print_standing  # noqa: PLC0415  (heavy; not on the path of --help)
@@ -70,57 +71,55 @@ def run_command(
         str,
         typer.Argument(
             metavar="ISSUE",
-            help="The issue's id, as its file in TODO/ is called; or a recipe.",
+            help="The issue's id, as its file in TODO/ is called, or a recipe.",
             autocompletion=completion.issues,
         ),
     ],
     inputs: Annotated[
         list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Inputs of the recipe, if it has further ones.")
     ] = None,
-    base: Base = None,
-    agent: AgentFlags = None,
-    values: ValueFlags = None,
-    tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
-    for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
-    order: Annotated[str | None, typer.Option("--order", hidden=True)] = None,
+    worktree: Annotated[
+        bool, typer.Option("--worktree", help="Work on a new branch, in a folder beside this one.")
+    ] = False,
     approve: Approve = None,
     recipe: RecipeFlag = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done; ask nobody, write nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what a run would do.")] = False,
+    agent: AgentFlags = None,
+    base: Base = None,
+    values: ValueFlags = None,
     parallel: Annotated[
         int | None,
         typer.Option("--parallel", metavar="N", min=1, max=12, help="Work on so many tasks side by side (3)."),
     ] = None,
-    worktree: Annotated[
-        bool, typer.Option("--worktree", help="Make a branch and a linked worktree for the issue, and work there.")
-    ] = False,
     previous: Annotated[
         str | None,
         typer.Option(
             "--previous",
             metavar="RUN",
-            help="Do it again: an earlier run of the issue that did not land; its patch is shown to the plan.",
+            help="Do it again: the plan is shown the patch of this earlier run, which did not land.",
             autocompletion=completion.runs,
         ),
     ] = None,
     plain: Plain = False,
     as_document: AsDocumentBesideProgress = False,
+    tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
+    for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
+    order: Annotated[str | None, typer.Option("--order", hidden=True)] = None,
 ) -> None:
-    """Take an issue to commits on the branch you stand on, or run a recipe.
+    """Take an issue to tested commits, or run a recipe.
+
+    The commits go onto the branch you stand on. With --worktree they go onto a new branch, in a folder beside this one.
 
     Examples:
-      redfirst run GAL-39
+      redfirst run GAL-39 --worktree
 
-      redfirst run research topic="how names are checked"
-
-      redfirst run GAL-39 --approve plan,commit --json
-
-      redfirst run GAL-39 --recipe quick --parallel 3
+      redfirst run GAL-39 --worktree --approve plan,commit
 
       redfirst run GAL-39 --recipe quick --dry-run
 
-      redfirst run GAL-39 --worktree --agent check=scripted
+      redfirst run research topic="how names are checked"
+
+      redfirst run GAL-39 --worktree --agent check=scripted --json
 
       redfirst run GAL-39 --worktree --base main --previous run-GAL-39
     """
@@ -196,7 +195,9 @@ def demo(
     ] = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Make a small real repository and drive an example issue to commits, with scripted agents (no model is asked).
+    """Make a small repository and take an example issue to commits, with scripted agents.
+
+    Without FOLDER it is made in a temporary folder. No model is asked.
 
     Examples:
       redfirst demo

@@ -15,7 +15,7 @@ def mcp() -> None:
     """Serve recipes to an agent of another program, by the Model Context Protocol.
 
     The agent's program starts it in the repository and speaks to it (docs/how-to/mcp.md). It lists the recipes that
-    you allow, runs them, and says how they stand; it approves nothing.
+    you allow, runs them, and says how they stand. It approves nothing.
 
     Examples:
       redfirst mcp

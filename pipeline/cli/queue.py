@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.queue.order import Order
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Orders: what is to be run by `redfirst work`.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Order issues that `redfirst work` is to run.")
 
 Orders = Annotated[
     list[str], typer.Argument(metavar="ORDER", help="An order's name, its issue or its run.", show_default=False)
@@ -43,18 +43,20 @@ def list_orders(as_document: AsDocument = False) -> None:
 def add(
     issues: Annotated[
         list[str],
-        typer.Argument(metavar="ISSUE", help="Issues; or runs.", autocompletion=completion.issues),
+        typer.Argument(metavar="ISSUE", help="Issues or runs.", autocompletion=completion.issues),
     ],
+    approve: Approve = None,
     priority: Annotated[int, typer.Option("--priority", metavar="N", help="Higher ones begin first (0).")] = 0,
+    recipe: RecipeFlag = None,
     hold: Annotated[bool, typer.Option("--hold", help="Begin it only after `queue release`.")] = False,
     base: Base = None,
-    approve: Approve = None,
-    recipe: RecipeFlag = None,
     agent: AgentFlags = None,
     values: ValueFlags = None,
     as_document: AsDocument = False,
 ) -> None:
-    """Order issues to be run, each in a worktree of its own; what is in the queue already is not ordered twice.
+    """Order issues to be run, each in a worktree of its own.
+
+    An issue that is in the queue already is not ordered twice.
 
     Examples:
       redfirst queue add GAL-39 GAL-40
@@ -78,10 +80,14 @@ def add(
 
 @app.command()
 def drop(orders: Orders, as_document: AsDocument = False) -> None:
-    """Take orders out of the queue; their runs stay as they are.
+    """Take orders out of the queue.
+
+    Their runs stay as they are.
 
     Examples:
       redfirst queue drop GAL-39
+
+      redfirst queue drop GAL-39 GAL-40
     """
     _change(orders, "drop", as_document=as_document)
 
@@ -92,6 +98,8 @@ def hold(orders: Orders, as_document: AsDocument = False) -> None:
 
     Examples:
       redfirst queue hold GAL-39
+
+      redfirst queue hold GAL-39 GAL-40
     """
     _change(orders, "hold", as_document=as_document)
 
@@ -102,6 +110,8 @@ def release(orders: Orders, as_document: AsDocument = False) -> None:
 
     Examples:
       redfirst queue release GAL-39
+
+      redfirst queue release GAL-39 GAL-40
     """
     _change(orders, "release", as_document=as_document)
 

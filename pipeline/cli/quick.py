@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Key = tuple[object, ...]
 
 _MOST_ANSWERS = 100
+_COMPLETING = "_REDFIRST_COMPLETE"
+"""A shell that completes a command line starts the program without words."""
 _OF_A_SHELL = ("_", "OLDPWD", "SHLVL")
 """Variables that a shell changes with each command, and that nothing here is told by."""
 
@@ -29,7 +31,9 @@ _OF_A_SHELL = ("_", "OLDPWD", "SHLVL")
 def key_of(words: list[str]) -> Key | None:
     """Return what the answer to a command line depends on beside files; None where it is not answered here."""
     match words[:-1] if words[-1:] == ["--json"] else words:
-        case [] | ["runs"] | ["issue", "ready"]:
+        case [] if _COMPLETING not in os.environ:
+            pass
+        case ["runs"] | ["issue", "ready"]:
             pass
         case ["show", *names] if words[-1] != "--json" and len(names) <= 1 and not "".join(names).startswith("-"):
             pass

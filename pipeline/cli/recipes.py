@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="recipes",
-    help="Check workflows that are written in a file, and see what they would do.",
+    help="List, check and show recipes: workflows that are written in a file.",
     no_args_is_help=True,
 )
 Recipe = Annotated[
@@ -52,6 +52,8 @@ def list_recipes(as_document: AsDocument = False) -> None:
 
     Examples:
       redfirst recipes list
+
+      redfirst recipes list --json
     """
     library = library_here()
     found = [_listed(library, name, origin) for name, origin in library.all()]
@@ -107,7 +109,9 @@ def lint(
     ] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Say everything that is wrong with recipes; exit code 2 when there is something.
+    """Say everything that is wrong with recipes.
+
+    The exit code is 2 when there is something.
 
     Examples:
       redfirst recipes lint research.yaml
@@ -142,7 +146,9 @@ def show(
     drawn: Annotated[bool, typer.Option("--mermaid", help="Its graph as a Mermaid diagram.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Show in which order a recipe's steps would run, what each may write, and the most it can ask; nobody is asked.
+    """Show the steps of a recipe in their order, what each may write, and the most it can ask.
+
+    Nobody is asked.
 
     Examples:
       redfirst recipes show issue

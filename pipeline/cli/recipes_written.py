@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.service.recipe_writing import Written
 
 Theirs = Annotated[
-    bool, typer.Option("--repository", help="Into .redfirst/recipes of the repository; else among yours.")
+    bool, typer.Option("--repository", help="Into .redfirst/recipes of the repository, not among yours.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a recipe of that name.")]
 
@@ -34,7 +34,7 @@ def save(
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="What the recipe is called.")],
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="NAME=VALUE", help="Make an input of this value; repeatable."),
+        typer.Option("--input", metavar="NAME=VALUE", help="Make an input of this value. Repeatable."),
     ] = None,
     theirs: Theirs = False,
     force: Force = False,
@@ -42,8 +42,8 @@ def save(
 ) -> None:
     """Write the recipe of a run as one of yours, to be run again.
 
-    With --input topic=VALUE each place where VALUE stands, in prompts and in inputs of the run, becomes what the next
-    run is given as topic.
+    --input topic=VALUE makes an input. Each place in prompts and inputs where VALUE stands becomes what the next run is
+    given as topic.
 
     Examples:
       redfirst recipes save run-research --as audit
@@ -57,7 +57,7 @@ def save(
 
 def new(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="What it is called; with --from by default as the file says.")
+        str | None, typer.Argument(metavar="NAME", help="What it is called. With --from the file says it by default.")
     ] = None,
     source: Annotated[
         Path | None, typer.Option("--from", metavar="FILE", help="A SKILL.md or a prompt: one step that asks it.")

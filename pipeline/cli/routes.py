@@ -54,10 +54,10 @@ _DIAGRAMS: Final[Mapping[Diagram, Callable[[], str]]] = {
 
 def routes(
     form: Annotated[Format, typer.Option("--format", help="How to print it.")] = Format.TABLE,
-    diagram: Annotated[Diagram | None, typer.Option(help="One diagram only; without it, all of them.")] = None,
+    diagram: Annotated[Diagram | None, typer.Option(help="One diagram only. Default: all of them.")] = None,
     as_document: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Print the routing matrix and its bounds: what follows what, how often, and what then.
+    """Print the routing matrix: what follows what, how often, and what then.
 
     Examples:
       redfirst routes
@@ -96,21 +96,25 @@ def _drawn(diagram: Diagram | None) -> str:
 
 def simulate(
     signals: Annotated[
-        Path, typer.Option("--signals", metavar="FILE", help="A YAML or JSON list of signals; - is stdin.")
+        Path, typer.Option("--signals", metavar="FILE", help="A YAML or JSON list of signals. - is stdin.")
     ],
     approve: Annotated[
         str, typer.Option("--approve", metavar="GATES", help="Gates, with commas: plan,split,commit.")
     ] = "",
     recipe: Annotated[
         str,
-        typer.Option("--recipe", metavar="RECIPE", help="By which recipe.", autocompletion=completion.recipes),
+        typer.Option(
+            "--recipe", metavar="RECIPE", help="The recipe that it goes by.", autocompletion=completion.recipes
+        ),
     ] = "issue",
     parallel: Annotated[
         int, typer.Option("--parallel", metavar="N", min=1, max=12, help="So many tasks side by side.")
     ] = 1,
     as_document: AsDocument = False,
 ) -> None:
-    """Walk the routing matrix with signals from a file: each decision, what it cost, and how the run stands.
+    """Walk the routing matrix with signals from a file.
+
+    Each line says a decision, what it cost, and how the run stands.
 
     An entry is a signal, or keys: signal, role, tree, tasks, blockers, reason, note, task. The last says which of the
     tasks that are worked on side by side reports it. The split needs its tasks:

@@ -10,13 +10,13 @@ from pipeline.cli.arguments import AsDocument
 
 
 def runs(
-    everything: Annotated[bool, typer.Option("--all", help="Also those that have ended before the newest 50.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show the older ones, too.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """List the runs of all worktrees, the newest first; of those that have ended the newest 50.
+    """List the runs of all worktrees, the newest first.
 
-    TIME is how long processes drove a run, without what it waited for you; USD what its models cost, with + where some
-    of it is not known. The last line has the totals.
+    The newest 50 of those that have ended are shown. TIME is how long processes drove a run: waiting for you does not
+    count. USD is what its models cost, with + where some of it is not known. The last line has the totals.
 
     Examples:
       redfirst runs

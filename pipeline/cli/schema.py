@@ -157,7 +157,9 @@ def schema(
     ] = None,
     as_document: Annotated[bool, typer.Option("--json", help="The list as one JSON document.")] = False,
 ) -> None:
-    """Print a JSON Schema; without a name, list what there is.
+    """Print the JSON Schema of a document.
+
+    Without a name it lists those that there are.
 
     Examples:
       redfirst schema

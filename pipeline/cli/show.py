@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def show(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="A run, or a prefix; default: the newest.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: the newest.", autocompletion=completion.runs),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All of it: evidence, reviews, dispatches.")] = False,
     log: Annotated[bool, typer.Option("--log", help="The journal, one line an event.")] = False,
@@ -33,7 +33,7 @@ def show(
     follow: Annotated[bool, typer.Option("--follow", help="With --log: go on until the run ends or parks.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Show how a run stands, and what can be done next, in 20 lines.
+    """Show how a run stands and what you can do next, in 20 lines.
 
     Examples:
       redfirst show GAL-39

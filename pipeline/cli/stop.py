@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 def stop(
     name: MeantRun = None,
     now: Annotated[
-        bool, typer.Option("--now", help="End what agents do at once; it is asked again when the run goes on.")
+        bool, typer.Option("--now", help="Let no agent answer first. It is asked again when the run goes on.")
     ] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Stop a run that another process drives; all is kept for resume.
+    """Stop a run that another process drives.
+
+    All is kept: redfirst resume goes on with it. An agent that is at work may answer first.
 
     Examples:
       redfirst stop GAL-39

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Measure RED and GREEN of what you wrote, without any agent; nothing is written, here or in the repository.",
+    help="Measure RED and GREEN of what you wrote, without any agent.",
 )
 
 Base = Annotated[
@@ -30,7 +30,7 @@ Base = Annotated[
 Paths = Annotated[
     list[str] | None,
     typer.Option(
-        "--tests", metavar="PATH", help="A file or folder that serves tests; repeatable. Default: told apart."
+        "--tests", metavar="PATH", help="A file or folder that serves tests. Repeatable. Default: told apart."
     ),
 ]
 Ids = Annotated[
@@ -38,7 +38,7 @@ Ids = Annotated[
     typer.Option(
         "--ids",
         metavar="ID",
-        help="Judge this test (any end of its id), or file; repeatable. Default: new and changed.",
+        help="Judge this test (any end of its id), or file. Repeatable. Default: new and changed.",
     ),
 ]
 
@@ -50,17 +50,17 @@ def check_red(
     ids: Ids = None,
     new: Annotated[
         list[str] | None,
-        typer.Option("--new", metavar="NAME", help="A name (`Cart.total`) or a file still to be written; repeatable."),
+        typer.Option("--new", metavar="NAME", help="A name (`Cart.total`) or a file still to be written. Repeatable."),
     ] = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Check that your new and changed tests fail over the base's production code, each for a legal reason.
+    """Check that your new and changed tests fail over the code of the base, each for a legal reason.
 
-    A missing name is legal where your production code already has it in a new line, or where --new says that it is to
-    come: else nothing tells it from a misspelt one. Leaves with 0 for RED, 7 if it is not, 2 if it cannot be measured.
+    A missing name is a legal reason where a new line of your code has it, or where --new says that it is to come. The
+    exit code is 0 for RED, 7 if it is not, 2 if it cannot be measured.
 
     Where tests are compiled (cargo, go) a missing name hides all other tests of the file. Commit a stub of it, with the
-    body todo!() or panic("not implemented"), and say --base HEAD; or put the test into a new file of tests.
+    body todo!() or panic("not implemented"), and say --base HEAD. Or put the test into a new file of tests.
 
     Examples:
       redfirst tdd check-red
@@ -81,7 +81,7 @@ def check_green(
     ids: Ids = None,
     may_change: Annotated[
         list[str] | None,
-        typer.Option("--may-change", metavar="ID", help="A test of the base that may change or go; repeatable."),
+        typer.Option("--may-change", metavar="ID", help="A test of the base that may change or go. Repeatable."),
     ] = None,
     probes: Annotated[
         bool,
@@ -89,13 +89,13 @@ def check_green(
     ] = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Check that your new and changed tests pass, and that every test which passed at the base still does.
+    """Check that your new and changed tests pass, and that no test that passed at the base is lost.
 
-    With --probes the tests must fail over the base's code too, as check-red says; small faults are put into the lines
-    that you changed, one at a time, and those that no test notices are shown. How many, and in what time: [probes].
+    With --probes the tests must fail over the code of the base, too, as check-red says. Then small faults are put into
+    the lines that you changed, one at a time. You see those that no test notices. [probes] says how many are tried.
 
-    The tests of the base run over your code as they were, too: one that fails so was changed to fit, and only
-    --may-change allows it. Leaves with 0 for GREEN, 7 if it is not, 2 if it cannot be measured.
+    The tests of the base run over your code as they were, too. One that fails so was changed to fit, and only
+    --may-change allows it. The exit code is 0 for GREEN, 7 if it is not, 2 if it cannot be measured.
 
     Examples:
       redfirst tdd check-green

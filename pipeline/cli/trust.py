@@ -33,9 +33,9 @@ def trust(
     revoke: Annotated[bool, typer.Option("--revoke", help="Forget what was allowed.")] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Allow what this repository asks for; show it first.
+    """Show what this repository asks for, and allow it.
 
-    What was allowed before, here or in another worktree, is not asked for again.
+    It is asked once for all worktrees, and again when one of the values changes.
 
     Examples:
       redfirst trust

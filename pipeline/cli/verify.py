@@ -40,20 +40,20 @@ def verify(
         str | None,
         typer.Argument(
             metavar="COMMIT|A..B|RUN",
-            help="A commit, a range, or a run with its commits; default: the newest run.",
+            help="A commit, a range, or a run with its commits. Default: the newest run.",
             autocompletion=completion.commits_or_runs,
         ),
     ] = None,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
-    """Check again that the tests of a commit were RED before it and are GREEN in it, by its trailers and evidence.
+    """Check again that the tests of a commit fail before it and pass in it.
 
-    The evidence is that of the run's ref or of .workflow; on another machine fetch it first:
+    The evidence stands in the run's ref or in .workflow. On another machine fetch it first:
 
       git fetch origin 'refs/redfirst/runs/*:refs/redfirst/runs/*'
 
-    Leaves with 0 when everything is verified, 7 when something is not true, 2 when it cannot be checked here or rests
-    on no test (NOT_TESTABLE); with 8 when all commits are of recipes, which lose no test and have none to show.
+    The exit code is 0 when everything is verified and 7 when something is not true. It is 2 when it cannot be checked
+    here or rests on no test (NOT_TESTABLE). It is 8 when all commits are of recipes that have no test to show.
 
     Examples:
       redfirst verify

@@ -14,14 +14,14 @@ from pipeline.cli.arguments import Plain
 def watch(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="A run, or a prefix; default: the newest.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: the newest.", autocompletion=completion.runs),
     ] = None,
     plain: Plain = False,
 ) -> None:
-    """Watch a run until no process drives it any more.
+    """Watch a run for as long as a process drives it.
 
-    Phases, tasks, who is at work and for how long, what is left. It only looks: Ctrl-C ends the watching, and the run
-    goes on. Without a terminal it prints what happens, line by line.
+    You see its phases, its tasks, who is at work, and what is left. Ctrl-C ends the watching, and the run goes on.
+    Without a terminal it prints what happens, line by line.
 
     Examples:
       redfirst watch

@@ -30,10 +30,10 @@ def work(
     ] = False,
     as_document: AsDocument = False,
 ) -> None:
-    """Drive what is in the queue, some runs at once; without --once, wait for more.
+    """Run what is in the queue, several orders at once.
 
-    Each order is driven by a process with a log, in a worktree of its own. With --json each event of an order is a
-    line, as `redfirst events` has it.
+    Each order is driven by a process of its own, with a log, in a worktree of its own. Without --once it waits for
+    more. With --json each event of an order is a line, as `redfirst events` has it.
 
     Examples:
       redfirst work --jobs 4 --once

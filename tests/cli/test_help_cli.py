@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from house.documents import command_of, every_command, whole_program
+from house.reading import kinds, sentences
 from typer.core import TyperGroup
 
 from pipeline.cli.command_table import PANELS
@@ -49,7 +50,31 @@ def test_every_help_fits_a_terminal_and_is_asked_for_by_two_options(capsys: pyte
         assert usage.replace("[OPTIONS]", "").replace("COMMAND [ARGS]...", "").count("{") == 0, usage
 
 
-def test_every_command_has_examples_that_parse(
+LAST = ["--plain", "--json"]
+"""Options for programs stand behind those for people."""
+
+
+def test_every_help_begins_with_one_plain_sentence() -> None:
+    groups = {names[:at]: command_of([*names[:at]])[0] for names, _ in every_command() for at in range(len(names))}
+    for names, command in [*groups.items(), *every_command()]:
+        first, *more = (" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+        assert sentences(first) == [first], names
+        assert first.endswith("."), names
+        assert ";" not in first, names
+        told = [sentence for part in (first, *more) for sentence in sentences(part)]
+        assert [kind for sentence in told for kind in kinds(sentence)] == [], (names, told)
+
+
+def test_options_for_programs_stand_last() -> None:
+    for names, command in every_command():
+        shown = [param.opts[0] for param in command.params if not getattr(param, "hidden", False)]
+        options = [option for option in shown if option.startswith("--")]
+        assert [option for option in options if option in LAST] == [
+            option for option in options[-len(LAST) :] if option in LAST
+        ], names
+
+
+def test_every_command_has_two_examples_that_parse(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -61,7 +86,7 @@ def test_every_command_has_examples_that_parse(
             for words in (shlex.split(part) for part in line.split(" | "))
             if words[0] == "redfirst"
         ]
-        assert ours, names
+        assert len(examples) >= 2, names
         assert any(tuple(words[: len(names)]) == names for words in ours), names
         for words in ours:
             command, rest = command_of(words)
@@ -73,7 +98,7 @@ def test_no_list_of_commands_cuts_a_sentence(capsys: pytest.CaptureFixture[str])
     groups = {names[:at] for names, _ in every_command() for at in range(len(names))}
     for names in sorted(groups):
         text = help_of(capsys, *names, "-h")
-        _, _, commands = text.partition("\nCommands:\n" if names else "\nRun:\n")
+        _, _, commands = text.partition("\nCommands:\n" if names else "\nFirst steps:\n")
         rows = [line for line in commands.splitlines() if line[2:3].strip()]
         assert rows, names
         sentences = " ".join(commands.split())

@@ -1,4 +1,4 @@
-"""What `redfirst`, `runs`, `show` and `issue ready` printed is kept whole, and never printed once something is different."""
+"""What is printed of where one stands, of runs and of ready issues is kept, and printed until something differs."""
 
 from __future__ import annotations
 
