@@ -87,6 +87,21 @@ REASON_EXIT_CODES: Final[dict[Reason, int]] = {
 }
 
 
+PAUSED: Final = "paused"
+"""What a run that a person stopped is called where people read: it is kept, and goes on with `resume`."""
+
+
+def status_word(outcome: Outcome, reason: Reason | None) -> str:
+    """Return how a run stands, in a word."""
+    return PAUSED if reason is Reason.INTERRUPTED else outcome.value
+
+
+def stands_words(outcome: Outcome, reason: Reason | None) -> str:
+    """Return how a run stands, with why."""
+    word = status_word(outcome, reason)
+    return word if word == PAUSED or reason is None else f"{word} ({reason.value})"
+
+
 def exit_code(outcome: Outcome, reason: Reason) -> int:
     """Return the process exit code for an outcome and its reason (contract 2)."""
     return REASON_EXIT_CODES.get(reason, EXIT_CODES[outcome])

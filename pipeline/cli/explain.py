@@ -9,7 +9,7 @@ import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, several_lines, terminal_width, wrapped
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.terminal import paint
@@ -125,9 +125,9 @@ def _stands(document: ExplainDocument) -> str:
     elif document.outcome is None and not document.live:
         stands = f"interrupted {stands}: the process that drove it is gone"
     elif document.reason is Reason.INTERRUPTED:
-        stands = f"interrupted {stands}"
+        stands = f"paused {stands}"
     elif document.outcome is not None:
-        stands = f"{document.outcome.value} ({document.reason.value if document.reason else '?'})"
+        stands = stands_words(document.outcome, document.reason)
     return visible(f"{document.run_id}: {stands}")
 
 

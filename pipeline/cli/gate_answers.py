@@ -20,6 +20,7 @@ from pipeline.cli.arguments import (
 )
 from pipeline.cli.run_actions import answer, going_on, named, refuse_foreign, repository_here
 from pipeline.cli.text import print_text, say
+from pipeline.outcomes import stands_words
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
@@ -232,6 +233,7 @@ def _answer(
 
 def answers_text(document: AnsweredDocument) -> str:
     """Return how a run stands that was only answered, for a person."""
-    how = "queued" if document.queued else f"{document.outcome} ({document.reason})"
+    how = stands_words(document.outcome, document.reason) if document.outcome else "running"
+    how = "queued" if document.queued else how
     lines = [f"{document.run_id}: {document.answer}: {how}"]
     return "\n".join([*lines, *(f"  next: {action}" for action in document.safe_next_actions)])

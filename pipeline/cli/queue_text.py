@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.text import columned
+from pipeline.outcomes import PAUSED, Reason
 from pipeline.policy.characters import visible
 from pipeline.queue import lines
 from pipeline.reset_times import moment_words
@@ -41,12 +42,16 @@ def line_text(line: OrderLine, order: Order) -> str:
 
 
 def _ended_text(order: Order) -> str:
-    said = f"{order.outcome} ({order.reason})"
+    said = _outcome_words(order)
     if order.run is not None:
         said += f", {order.run}"
     if order.outcome == "parked":
         return f"{said}; see what it waits for: redfirst show {order.run}"
     return f"{said}; {order.note}" if order.note and order.outcome != "completed" else said
+
+
+def _outcome_words(one: Order | OrderRecord) -> str:
+    return PAUSED if one.reason == Reason.INTERRUPTED else f"{one.outcome} ({one.reason})"
 
 
 def orders_text(records: Sequence[OrderRecord]) -> str:
@@ -64,7 +69,7 @@ def _what(one: OrderRecord) -> str:
 
 
 def _standing(one: OrderRecord) -> str:
-    said = one.state if one.outcome is None else f"{one.outcome} ({one.reason})"
+    said = one.state if one.outcome is None else _outcome_words(one)
     more = [f"priority {one.priority}" if one.priority else "", one.run or ""]
     more += [f"not before {moment_words(one.not_before)}" if one.not_before and not one.why else ""]
     more += ["begins" if one.begins else one.why or "", f"log {one.log}" if one.state == "started" else ""]

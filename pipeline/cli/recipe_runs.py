@@ -8,7 +8,7 @@ import typer
 
 from pipeline.cli.gate_text import near
 from pipeline.cli.text import print_text, several_lines
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Reason, stands_words
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
 from pipeline.terminal import print_document, visible_lines
@@ -75,7 +75,7 @@ def steps_text(document: RecipeDocument) -> str:
     how = "running" if document.live else "interrupted: the process that drove it is gone"
     how = "queued: answered, to be driven on" if document.queued else how
     if document.outcome is not None and document.reason is not None:
-        how = f"{document.outcome.value} ({document.reason.value})"
+        how = stands_words(document.outcome, document.reason)
     if document.outcome is not None and document.reason is Reason.APPROVAL:
         how = f"{document.outcome.value} at {gates_place(tuple(gate.step for gate in document.gates))}"
     lines = [f"{document.run_id}: {how}: {counted_checkpoints(document)}"]
@@ -126,7 +126,7 @@ def decisions_text(document: RecipeExplainDocument, *, whole: bool) -> str:
         document: The run.
         whole: Every decision with its row; else those of steps that did not come out at once.
     """
-    how = f"{document.outcome.value} ({document.reason.value})" if document.outcome and document.reason else "running"
+    how = stands_words(document.outcome, document.reason) if document.outcome and document.reason else "running"
     lines = [f"{document.run_id}: {how}"]
     lines += [f"  {one.step}: {one.checkpoint}: {several_lines(shortened(one.why))}" for one in document.steps]
     for one in document.decisions:

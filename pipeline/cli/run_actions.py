@@ -191,9 +191,7 @@ def repository_here() -> Repository:
 def run_text(document: RunDocument) -> str:
     """Return the same for a person."""
     if document.reason is Reason.INTERRUPTED:
-        return (
-            f"{document.run_id}: interrupted; {several_lines(document.note)}. Go on: redfirst resume {document.run_id}"
-        )
+        return f"{document.run_id}: paused: {several_lines(document.note)}. Go on: redfirst resume {document.run_id}"
     gate = document.at_gate
     how = f"at {gate.place}" if gate else f"({document.reason.value})"
     lines = [f"{document.run_id}: {document.outcome.value} {how}"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.text import print_text, terminal_width, wrapped
 from pipeline.git import Repository
-from pipeline.outcomes import Outcome
+from pipeline.outcomes import PAUSED, Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import counted
 from pipeline.reset_times import moment_words
@@ -43,6 +43,7 @@ _COLOURS: Final[dict[str, Colour]] = {
     Outcome.COMPLETED: "green",
     Outcome.COMPLETED_WITH_BLOCKERS: "yellow",
     Outcome.PARKED: "yellow",
+    PAUSED: "yellow",
     Outcome.FAILED: "red",
     "interrupted": "red",
     "damaged": "red",
@@ -173,6 +174,8 @@ def where_words(line: RunLine) -> str:
         return f"{line.step}{task}"
     if line.gate_place is not None:
         return f"at {line.gate_place}"
+    if line.reason is Reason.INTERRUPTED:
+        return f"in {line.step}{task}" if line.step is not None else "-"
     if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
         return f"{line.reason}, in {line.step}{task}" if line.step is not None else f"{line.reason}{task}"
     if line.landed is not None:

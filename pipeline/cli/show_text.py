@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.cli.gate_text import answer_rows, reading_rows
 from pipeline.cli.show_page import Page, page_text, painted
 from pipeline.cli.text import columned, counted, dispatch_text, several_lines
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import PAUSED, Outcome, Reason, status_word
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
@@ -135,7 +135,8 @@ def _state(document: ShowDocument) -> State:
     how = f"({reason})" if document.at_gate is None else f"at {document.at_gate.place}"
     colour = "green" if good else "red" if bad else "yellow"
     code = "" if document.reason is Reason.ABANDONED else f", exit code {document.exit_code}"  # `abandon` ends with 0
-    return document.outcome.value, colour, f" {how}{code}"
+    word = status_word(document.outcome, document.reason)
+    return word, colour, f"{'' if word == PAUSED else f' {how}'}{code}"
 
 
 def _box_text(document: ShowDocument) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli.arguments import AsDocument, MeantRun
+from pipeline.outcomes import stands_words
 
 if TYPE_CHECKING:
     from pipeline.service.stopping import StoppedDocument
@@ -49,7 +50,7 @@ def stop(
 def stopped_text(document: StoppedDocument) -> str:
     """Return how a run stands that was asked to stop, for a person."""
     if document.stopped:
-        how = f"stopped: {document.outcome} ({document.reason})" if document.outcome else "stopped"
+        how = stands_words(document.outcome, document.reason) if document.outcome else "stopped"
     else:
         how = f"stops once this has ended: {', '.join(document.waits_for) or 'what it is doing'}"
     lines = [f"{document.run_id}: {how}"]

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pipeline.cli.status_line import MARKS
 from pipeline.engine.events import ArtifactWritten
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
@@ -40,7 +41,13 @@ _STYLES: Final[dict[Stands, str]] = {
     "left_out": "dim",
     "failed": "red",
 }
-_STATUS: Final = {"running": "cyan", "completed": "green", "parked": "yellow", "completed_with_blockers": "yellow"}
+_STATUS: Final = {
+    "running": "cyan",
+    "completed": "green",
+    "parked": "yellow",
+    "paused": "yellow",
+    "completed_with_blockers": "yellow",
+}
 
 
 def show_live(folder: Path) -> None:
@@ -62,7 +69,8 @@ def drawn(view: LiveView, width: int, height: int) -> Group:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column()
-    where = visible(view.place) + (f" ({view.reason.value})" if view.reason is not None else "")
+    why = "" if view.reason in {None, Reason.INTERRUPTED} else f" ({view.reason})"
+    where = visible(view.place) + why
     rows.add_row("state", Text.assemble(status, ", ", where))
     if view.phases:
         rows.add_row("phases", _phases(view, width - _LABELS))

@@ -100,7 +100,7 @@ class StepTold(_Part):
 
 
 class RunTold(_Part):
-    """A run's status. While it is driven `live` is true; `status` is an outcome, or another word of `runs`."""
+    """A run's status. While it is driven `live` is true; `status` is a word of `runs`."""
 
     run: str
     recipe: str | None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Reason, status_word
 from pipeline.runs.lease import FileLease
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Claimant:
         issue: The issue.
         run: What the run is called from any worktree of the repository.
         worktree: Where it is, or was.
-        status: One word: how it stands (its outcome, `running`, `queued`, `interrupted`), `damaged`, or `gone` with
-            its folder.
+        status: How it stands, in the word of `runs`: an outcome, `paused`, `running`, `queued`, `interrupted`,
+            `damaged`, or `gone` with its folder.
         locked: Why git keeps the worktree although it is gone (a disk that is not mounted); None if it does not.
         gate: Where among its gates it waits for an answer; None where it does not.
     """
@@ -106,4 +106,6 @@ def _standing_of(folder: Path) -> tuple[str, str | None]:
     except UserError:
         return DAMAGED, None
     outcome, rests = run.state.outcome, "queued" if run.queued else "interrupted"
-    return outcome.value if outcome is not None else RUNNING if live else rests, gate_place(run)
+    if outcome is not None:
+        return status_word(outcome, run.state.reason), gate_place(run)
+    return RUNNING if live else rests, gate_place(run)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.engine.machine import TRUNK, action_value
 from pipeline.engine.run import sha256_hex
-from pipeline.outcomes import Outcome
+from pipeline.outcomes import Outcome, stands_words
 from pipeline.progress import counted
 from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
@@ -246,7 +246,7 @@ def action_words(action: Action, origin: Step | None = None) -> str:
         case Forward():
             return "on through the gate"
         case Stop(outcome, reason):
-            return outcome.value + (f" ({reason.value})" if reason else "")
+            return stands_words(outcome, reason)
         case _:
             assert_never(action)
 
@@ -280,9 +280,8 @@ def standing_words(state: RunState) -> str:
     if state.trunk.step is Step.GATE and state.trunk.gate:
         return f"waits at gate {state.trunk.gate} for a person"
     if state.outcome is not None:
-        reason = f" ({state.reason.value})" if state.reason else ""
         kept = f", at {state.trunk.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""
-        return f"{state.outcome.value}{reason}{kept}"
+        return f"{stands_words(state.outcome, state.reason)}{kept}"
     if state.beside:
         return lanes_words(state)
     task = f", task {state.current}" if state.current else ""

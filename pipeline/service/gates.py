@@ -16,7 +16,7 @@ from pipeline.engine.events import ConfigChanged, GateAnswered
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.measure.measuring import forget_cache
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Reason, status_word
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.claimants import claimant
@@ -190,7 +190,8 @@ def require_gate(run: Run, at: str | None) -> str:
     """
     here, name = run.state.trunk, run.info.run_id
     if here.step is not Step.GATE or here.gate is None:
-        stands = "queued" if run.queued else run.state.outcome or "running"
+        outcome = run.state.outcome
+        stands = "queued" if run.queued else status_word(outcome, run.state.reason) if outcome else "running"
         answered = "; it was answered already" if run.queued else ""
         look = f"redfirst show {name}"
         ended = run.state.has_ended

@@ -21,6 +21,7 @@ from pipeline.engine.events import (
     RunResumed,
     RunStarted,
 )
+from pipeline.outcomes import PAUSED, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
@@ -139,7 +140,7 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             limits = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(said.limits.items()))
             return "; ".join(said.changes) or limits or said.config_hash[:12]
         case RunParked(outcome=outcome, reason=reason) | RunFinished(outcome=outcome, reason=reason):
-            return f"{outcome}: {reason}"
+            return PAUSED if reason == Reason.INTERRUPTED else f"{outcome}: {reason}"
         case PublishOnto(commit=commit):
             return commit[:12]
         case PublishIntended(commits=commits, base=base):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pipeline.outcomes import Outcome
+from pipeline.outcomes import Outcome, status_word
 from pipeline.progress import counted
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.routing.state import TaskStatus
@@ -64,7 +64,7 @@ class LiveView:
         run: Its name.
         title: Of its issue, or which recipe it is of.
         live: Whether a process drives it.
-        status: In a word: running, queued, interrupted, or its outcome.
+        status: In a word: running, queued, interrupted, paused, or its outcome.
         outcome: None while it is driven, or where its driver died.
         reason: Why it rests.
         place: Where it stands.
@@ -153,7 +153,7 @@ def _of_any(run: AnyRun, *, live: bool) -> dict[str, Any]:
     return {
         "run": run.info.run_id,
         "live": live,
-        "status": outcome.value if outcome is not None else "running" if live else rests,
+        "status": status_word(outcome, run.state.reason) if outcome is not None else "running" if live else rests,
         "outcome": outcome,
         "reason": run.state.reason if outcome is not None else None,
         "now": read_now(run.folder, run.journal.epoch) if live else (),

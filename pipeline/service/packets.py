@@ -12,7 +12,7 @@ from pipeline.engine.events import GateOpened, InputRequested
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.measure.task_evidence import name_of
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.drafts import drafts_of
 from pipeline.runs.events import StepStarted
@@ -136,7 +136,8 @@ def require_question(run: Run) -> str:
         UserError: it waits with none.
     """
     if run.state.reason is not Reason.INPUT or run.state.outcome is not Outcome.PARKED:
-        name, stands = run.info.run_id, "queued" if run.queued else run.state.outcome or "running"
+        name, outcome = run.info.run_id, run.state.outcome
+        stands = "queued" if run.queued else status_word(outcome, run.state.reason) if outcome else "running"
         raise UserError(
             f"{name} waits for no answer ({stands}). Look at it: redfirst show {name}",
             Reason.USAGE,

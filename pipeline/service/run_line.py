@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Reason, status_word
 from pipeline.policy.characters import as_utf8
 from pipeline.runs.claimants import RUNNING
 from pipeline.runs.lease import FileLease
@@ -40,7 +40,7 @@ def line_of(folder: Path, now: datetime, *, indexed: bool = False) -> RunLine:
             records = [str(folder / name) for name in RECORDS]
             keep_text("lists", str(folder), json.dumps(asdict(line)), records, began=began, most=_MOST_LINES)
     rests = "queued" if line.queued else "interrupted"
-    status = line.outcome.value if line.outcome is not None else RUNNING if live else rests
+    status = status_word(line.outcome, line.reason) if line.outcome is not None else RUNNING if live else rests
     return replace(line, live=live, status=status, age_s=_age(line.started_at or "", now))
 
 

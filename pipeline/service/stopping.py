@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import UserError
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.runs.activity_file import read_now
 from pipeline.runs.lease import FileLease, driver_of
 from pipeline.runs.recipe_run import load_run
@@ -50,7 +50,8 @@ def stop(folder: Path, *, now: bool = False) -> StoppedDocument:
     name = folder.name
     if not FileLease.is_held(folder):
         run = load_run(folder, driving=False)
-        how = "queued" if run.queued else run.state.outcome or "interrupted"
+        outcome = run.state.outcome
+        how = "queued" if run.queued else status_word(outcome, run.state.reason) if outcome else "interrupted"
         raise UserError(
             f"Nobody drives {name} ({how}), so there is nothing to stop.",
             Reason.USAGE,

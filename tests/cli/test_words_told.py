@@ -14,6 +14,8 @@ from terminals import on_terminal
 from pipeline.cli.explain import explain_text
 from pipeline.cli.explain import whole_text as whole_explanation
 from pipeline.cli.routes import routes_text
+from pipeline.cli.runs_text import runs_text
+from pipeline.cli.show import log_text
 from pipeline.cli.show_text import show_text, whole_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -21,7 +23,7 @@ from pipeline.policy.characters import columns
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.roster import Roster
 from pipeline.service.explanation import explain_run
-from pipeline.service.run_list import find
+from pipeline.service.run_list import find, list_runs
 from pipeline.service.run_status import show_run
 
 if TYPE_CHECKING:
@@ -82,6 +84,26 @@ def test_what_was_kept_for_going_on_is_not_told_of_an_abandoned_run(repository: 
     for text in (show_text(document), explain_text(explain_run(run.folder, repository))):
         assert "abandoned" in text
         assert "stays" not in text
+
+
+def test_a_run_that_a_person_stopped_is_paused_wherever_people_read_and_as_it_was_for_programs(
+    repository: Repository,
+) -> None:
+    run = stories.interrupted(repository)
+    run.decide(event(Signal.CANCELLED, note="the desk of 005 stays as it is"))
+    shown, listed = show_run(run.folder, repository), list_runs(repository)
+    (line,) = listed.runs
+    told = [
+        *(show_text(shown), whole_text(shown), runs_text(listed)),
+        *(explain(explain_run(run.folder, repository)) for explain in (explain_text, whole_explanation)),
+    ]
+    assert [text for text in told if "paused" not in text or "cancelled" in text] == []
+    assert (shown.outcome, shown.reason, line.outcome, line.status) == (
+        *("cancelled", "interrupted"),
+        *("cancelled", "paused"),
+    )
+    assert log_text(run.folder).splitlines()[-1].endswith("paused")
+    assert "next    redfirst resume run-GAL-39" in show_text(shown)
 
 
 def test_a_finding_that_may_stay_is_not_said_to_have_to_be_fixed(repository: Repository) -> None:

@@ -119,7 +119,7 @@ def test_ctrl_c_in_sanity_stops_the_tests_at_once_and_they_are_measured_again(tm
         code, out, err = ended(driver)
     assert code == 130
     said = "nobody was being asked, and the step sanity begins again"
-    assert out == [f"run-GAL-1: interrupted; {said}. Go on: {GO_ON}"]
+    assert out == [f"run-GAL-1: paused: {said}. Go on: {GO_ON}"]
     assert [line for line in err if re.search("stopp|interrupt|kill|lost|cancel", line, re.IGNORECASE)] == []
     assert processes_of(project) == {}
     assert project.document("show", "GAL-1")["reason"] == "interrupted"
@@ -227,10 +227,10 @@ def test_ctrl_c_twice_at_a_terminal_ends_the_dispatch_and_says_what_is_asked_aga
     assert os.waitstatus_to_exitcode(status) == 130, shown
     said = " ".join(shown.split())
     stopping = "stopping as soon as 001-plan-orchestrator answered; a second time ends that now, to be asked again"
-    end = f"run-GAL-1: interrupted; 001-plan-orchestrator had not answered and is asked again. Go on: {GO_ON}"
+    end = f"run-GAL-1: paused: 001-plan-orchestrator had not answered and is asked again. Go on: {GO_ON}"
     assert said.endswith(end), said
     assert said.count(stopping) == 1
-    assert said.count("interrupted") == 1
+    assert said.count("paused") == 1
     assert processes_of(project) == {}
 
 
@@ -268,7 +268,7 @@ def test_one_ctrl_c_leaves_a_desk_as_it_is_and_says_so(tmp_path: Path) -> None:
         code, out, err = ended(driver)
     assert code == 130, err
     said = "the desk of 001-plan-orchestrator stays as it is"
-    assert out == [f"run-GAL-1: interrupted; {said}. Go on: {GO_ON}"]
+    assert out == [f"run-GAL-1: paused: {said}. Go on: {GO_ON}"]
     told_before = "  Ctrl-C stops waiting; the desk stays, and resume goes on with it"
     assert [line for line in err if line != told_before and ("lost" in line or "stop" in line)] == []
 

@@ -92,7 +92,7 @@ async def test_check_30_an_agent_runs_polls_and_cancels_and_cannot_approve(tmp_p
         listed = (await done(client, "status"))["runs"]
         assert {(one["run"], one["live"]) for one in listed} == {("run-hung", True), ("run-research", False)}
         stopped = await done(client, "cancel", run="run-hung")
-        assert (stopped["live"], stopped["status"]) == (False, "cancelled")
+        assert (stopped["live"], stopped["status"]) == (False, "paused")
         assert "no agent ends it" in (await refused(client, "cancel", run=mine(project)))[1]
     assert not project.git("status", "--porcelain")
 
