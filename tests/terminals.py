@@ -45,3 +45,22 @@ def on_terminal(*argv: str, cwd: Path, env: Mapping[str, str], columns: int = 80
         printed += more
     os.close(ours)
     return child.wait(), _COLOUR.sub("", printed.decode()).replace("\r\n", "\n")
+
+
+def answered(*argv: str, cwd: Path, env: Mapping[str, str], asks: str, says: str) -> tuple[int, str]:
+    """Run redfirst at a terminal and answer its question once it shows *asks*; return as `on_terminal` does."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(cwd)
+        os.execve(REDFIRST, [str(REDFIRST), *argv], {**env, "TERM": "xterm"})  # noqa: S606
+    printed, told = b"", False
+    while True:
+        try:
+            printed += os.read(terminal, 65536)
+        except OSError:  # it has closed
+            break
+        if not told and asks.encode() in printed:
+            told = os.write(terminal, f"{says}\n".encode()) > 0
+    _, status = os.waitpid(process, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), _COLOUR.sub("", printed.decode()).replace("\r\n", "\n")

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from pipeline.cli import completion
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 
 RunName = Annotated[
     str | None,
@@ -102,3 +104,17 @@ Onto = Annotated[
     str | None,
     typer.Option("--onto", metavar="REF", help="Put the result on this commit. Files that both changed are merged."),
 ]
+
+
+def gates_of(given: list[str] | None) -> tuple[str, ...]:
+    """Return the approval points that are named.
+
+    Raises:
+        UserError: one is none.
+    """
+    words = (word.strip() for text in given or () for word in text.split(","))
+    gates = tuple(dict.fromkeys(word for word in words if word))
+    for gate in gates:
+        if gate not in {"plan", "split", "commit"}:
+            raise UserError(f"--approve takes plan, split, commit; {gate!r} is none of them.", Reason.USAGE)
+    return gates

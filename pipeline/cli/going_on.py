@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, AsDocument, AsDocumentBesideProgress, MeantRun, Onto, Plain, ValueFlags
+from pipeline.cli.arguments import (
+    AgentFlags,
+    Approve,
+    AsDocument,
+    AsDocumentBesideProgress,
+    MeantRun,
+    Onto,
+    Plain,
+    ValueFlags,
+    gates_of,
+)
 from pipeline.cli.run_actions import acted, answer, going_on, named, refuse_foreign, repository_here, tell
 from pipeline.cli.text import print_text
 from pipeline.policy.characters import visible
@@ -24,6 +34,9 @@ if TYPE_CHECKING:
 
 def resume(
     name: MeantRun = None,
+    approve: Approve = None,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
     onto: Onto = None,
     step: Annotated[
         str | None,
@@ -38,8 +51,6 @@ def resume(
             autocompletion=completion.recipes,
         ),
     ] = None,
-    agent: AgentFlags = None,
-    values: ValueFlags = None,
     plain: Plain = False,
     as_document: AsDocumentBesideProgress = False,
 ) -> None:
@@ -50,6 +61,8 @@ def resume(
     Examples:
       redfirst resume
 
+      redfirst resume GAL-39 --approve commit
+
       redfirst resume GAL-39 --set budget.cost_usd=10
 
       redfirst resume GAL-39 --onto HEAD
@@ -58,12 +71,15 @@ def resume(
     """
     from pipeline.service import gates, recipe_run  # noqa: PLC0415
 
+    asked = gates_of(approve)
+
     def of_issue(ctx: Context) -> None:
         name = ctx.run.info.run_id
         refuse_foreign({"--step": step, "--recipe": recipe}, f"{name} is of an issue", name)
-        gates.resume(ctx, onto)
+        gates.resume(ctx, onto, asked)
 
     async def of_recipe(repository: Repository, folder: Path, options: RunOptions, display: Display) -> RecipeContext:
+        refuse_foreign({"--approve": asked}, f"{folder.name} is of a recipe, whose gates stand in it", folder.name)
         return await recipe_run.go_on(repository, folder, options, display, step=step, changed=recipe, onto=onto)
 
     answer("resume", name, of_issue, going_on(agent, values), as_document, of_recipe=of_recipe, plain=plain)

@@ -28,6 +28,7 @@ def land(
             "--onto", metavar="BRANCH", help="The branch. Default: their base.", autocompletion=completion.branches
         ),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would land. No test is run, and nothing is changed.")
     ] = False,
@@ -37,6 +38,9 @@ def land(
 
     The order is what their issues depend on, then time. Each commit gets the trailer Rebased-From. A result that
     fails there is not landed, and its issue is ordered again, once.
+
+    Without RUN, on a terminal, it lists what would land and asks before a branch moves. It asks nothing with RUN, with
+    --yes, in a pipe or with --json.
 
     The exit code is 0 when all of them are there, 7 when a result was refused, 4 when one waits.
 
@@ -48,13 +52,16 @@ def land(
       redfirst land GAL-39 GAL-40 --onto main --json
     """
     import os  # noqa: PLC0415  (heavy imports are not on the path of --help)
+    import sys  # noqa: PLC0415  (the same)
     from pathlib import Path  # noqa: PLC0415  (the same)
 
     import anyio  # noqa: PLC0415  (the same)
 
     from pipeline.cli.status_line import Beating  # noqa: PLC0415  (the same)
     from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
+    from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
+    from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)
     from pipeline.service import land as service  # noqa: PLC0415  (the same)
     from pipeline.service.land_choice import chosen_runs  # noqa: PLC0415  (the same)
     from pipeline.service.verification_ports import opened_context  # noqa: PLC0415  (the same)
@@ -62,9 +69,16 @@ def land(
 
     here = Repository.find(Path.cwd())
     choice = chosen_runs(here, names or (), onto)
-    if dry_run or not choice.candidates:
-        document = service.tried(here, choice, os.environ)
-    else:
+    tried = dry_run or not choice.candidates
+    asks = not (tried or names or yes or as_document) and sys.stdin.isatty() and sys.stdout.isatty()
+    document = service.tried(here, choice, os.environ) if tried or asks else None
+    if asks and document is not None:
+        print_text(visible_lines(land_text(document)))
+        if not typer.confirm(f"Measure them on {choice.onto} and move it?", err=True):
+            only = f"redfirst land {document.runs[0].run}   # this one alone"
+            raise UserError("Nothing was landed.", Reason.USAGE, actions=(only,))
+        document = None
+    if document is None:
         beating = Beating("land")
         with opened_context(Path.cwd(), os.environ, beating) as ctx:
             document = anyio.run(beating.during, service.land, ctx, here, choice, os.environ, beating)

@@ -11,7 +11,16 @@ import typer
 
 from pipeline import VERSION, interrupts
 from pipeline.cli import completion
-from pipeline.cli.arguments import AgentFlags, Approve, AsDocumentBesideProgress, Base, Plain, RecipeFlag, ValueFlags
+from pipeline.cli.arguments import (
+    AgentFlags,
+    Approve,
+    AsDocumentBesideProgress,
+    Base,
+    Plain,
+    RecipeFlag,
+    ValueFlags,
+    gates_of,
+)
 from pipeline.cli.command_table import LAZY_COMMANDS, PANELS
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.gate_answers import answer_question, approve, reject
@@ -134,7 +143,7 @@ def run_command(
     options = composition.RunOptions(
         issue=named_in(repository.worktree, word),
         base=base,
-        gates=_gates(approve or []),
+        gates=gates_of(approve),
         agents=tuple(agent or ()),
         values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
         recipe=recipe or "",
@@ -216,15 +225,6 @@ def demo(
         require_extra()
         raise typer.Exit(show_console(folder, print_text))
     raise typer.Exit(run_demo(folder, as_document=as_document, say=say if as_document else print_text))
-
-
-def _gates(given: list[str]) -> tuple[str, ...]:
-    words = (word.strip() for text in given for word in text.split(","))
-    gates = tuple(dict.fromkeys(word for word in words if word))
-    for gate in gates:
-        if gate not in {"plan", "split", "commit"}:
-            raise UserError(f"--approve takes plan, split, commit; {gate!r} is none of them.", Reason.USAGE)
-    return gates
 
 
 def program() -> Program:

@@ -80,7 +80,7 @@ def wrapped(line: str, width: int | None, *, hang: int | None = None) -> list[st
     """Return a line as lines of at most *width* columns, broken between words only.
 
     A word that is wider, such as a path or an id, is left whole; so is a command where it fits on a line of its own, or
-    is the last of the line: somebody copies it.
+    is the last of the line, but for a comment: somebody copies it.
 
     Args:
         line: The line, which may be coloured.
@@ -146,7 +146,7 @@ def _pieces(text: str, room: int) -> list[str]:
     for command in _COMMAND.finditer(text):
         end = command.end() + len(text[command.end() :].partition(" ")[0])  # with the comma or stop behind it
         begin = max(at, text.rfind(" ", 0, command.start()) + 1)  # with the bracket before it
-        copied, is_last = text[begin:end], end == len(text)
+        copied, is_last = text[begin:end], not text[end:].partition("#")[0].strip()
         if is_last or columns(copied) <= room:
             pieces += [*_PIECE.findall(text[at:begin]), copied]
             at = end

@@ -74,7 +74,7 @@ def _arrived(decided: Decided) -> Phase | None:
 
 
 def _gates(run: Run) -> dict[int, str]:
-    names = set(run.info.gates) | ({run.state.trunk.gate} - {None})
+    names = set(run.state.gates) | ({run.state.trunk.gate} - {None})
     passed = {str(line.data.gate) for line in run.journal.of(GateAnswered)}
     found: dict[int, str] = {}
     for name, number in GATE_BEHIND.items():

@@ -169,6 +169,14 @@ class PublishOnto(JournalEvent):
     commit: ObjectName
 
 
+class GatesAsked(JournalEvent):
+    """A person asked for gates that the run did not begin with: they hold from here on."""
+
+    KIND = "gates_asked"
+
+    gates: tuple[str, ...]
+
+
 class PublishIntended(JournalEvent):
     """The commits are made, and the user's branch is about to be moved to them.
 

@@ -79,7 +79,7 @@ def gate_place(run: Run) -> str | None:
     name = gate_of(run)
     if name is None:
         return None
-    gates = [gate for gate in WAYS_BACK if gate in run.info.gates or gate == name]
+    gates = [gate for gate in WAYS_BACK if gate in run.state.gates or gate == name]
     return f"gate {name} ({gates.index(name) + 1} of {len(gates)})"
 
 

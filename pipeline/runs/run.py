@@ -16,7 +16,7 @@ from pipeline.outcomes import Reason
 from pipeline.routing.machine import Decision, MatrixMachine
 from pipeline.routing.state import PARALLEL, Event, RunState, Settings
 from pipeline.routing.vocabulary import Loop
-from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
+from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted, GatesAsked
 from pipeline.runs.files import to_json
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
@@ -232,6 +232,16 @@ class Run(KeptRun[RunState, Event, Decision]):
             limits, frozenset(info.gates), frozenset(info.points), info.park_on_blockers, parallel, info.phases
         )
         return MatrixMachine(info.start_tree, settings)
+
+    def fold(self, line: Line) -> None:
+        """Apply a line of the journal to the state; gates that a person asked for later hold from there on."""
+        super().fold(line)
+        if isinstance(line.data, GatesAsked):
+            self.state = replace(self.state, gates=self.state.gates | {*line.data.gates})
+
+    def ask_gates(self, gates: tuple[str, ...]) -> None:
+        """Journal that the run is to wait for a person at these gates, too."""
+        self.fold(self.journal.append(GatesAsked(gates=gates)))
 
     @property
     def issue(self) -> str:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, assert_never
 from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.engine.machine import TRUNK, action_value
 from pipeline.engine.run import sha256_hex
-from pipeline.outcomes import Outcome, stands_words
+from pipeline.outcomes import PAUSED, Outcome, stands_words
 from pipeline.progress import counted
 from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.drafts import edit_words
-from pipeline.runs.events import DispatchFinished, DispatchStarted, Landed, LandingRefused, MeasuredTests
+from pipeline.runs.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
 from pipeline.runs.facts import counter_of, exhausted_counter, lanes_words, place_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
@@ -140,7 +140,8 @@ def _evidence(run: Run, path: str, written: dict[str, str]) -> EvidenceLine:
 def _happening(line: Line, branch: str) -> Iterator[str]:
     match line.data:
         case RunResumed(was=was):
-            yield f"the run was resumed on {line.host}; it was {was or 'interrupted'}"
+            stood = PAUSED if was == Outcome.CANCELLED else was or "interrupted"  # an abandoned one cannot go on
+            yield f"the run was resumed on {line.host}; it was {stood}"
         case GateAnswered(gate=gate, answer=answer, actor=actor, edited=edited):
             who = actor or "a person"
             yield f"{who} answered at the gate {gate}: {answer}"
@@ -148,6 +149,8 @@ def _happening(line: Line, branch: str) -> Iterator[str]:
         case ConfigChanged(limits=limits, changes=changes):
             said = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(limits.items()))
             yield f"the configuration changed: {'; '.join(changes) or f'limits from here on: {said}'}"
+        case GatesAsked(gates=gates):
+            yield f"it waits for a person at {', '.join(gates)}, too, from here on"
         case Landed(onto=onto, base=base, commits=commits):
             said = f"landed: {onto} has the {counted(len(commits), 'commit')} of {branch}"
             yield f"{said}, put onto {base[:12]}; the last one is {commits[-1][:12]}"

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pipeline.runs.spending import AnyRun
     from pipeline.steps.context import Context
 
+_BEHIND = " once it comes there again: that is behind it now"
 _SIGNALS = {
     "plan": Signal.REJECTED_TO_PLAN,
     "split": Signal.REJECTED_TO_SPLIT,
@@ -57,8 +58,8 @@ _SIGNALS = {
 }
 
 
-def resume(ctx: Context, onto: str | None = None) -> None:
-    """Ask the unfinished step again; with *onto*, its commits are to be put on that commit.
+def resume(ctx: Context, onto: str | None = None, gates: tuple[str, ...] = ()) -> None:
+    """Ask the unfinished step again; with *onto*, its commits are to be put on that commit; it stops at *gates*, too.
 
     Raises:
         UserError: the run waits for a person's answer, its commits cannot be put there, or what the user has not
@@ -84,8 +85,18 @@ def resume(ctx: Context, onto: str | None = None) -> None:
     if ctx.state.reason is Reason.ENVIRONMENT:
         forget_cache(ctx)
     ctx.go_on()
+    new = tuple(gate for gate in WAYS_BACK if gate in gates and gate not in ctx.state.gates)
+    if new:
+        ctx.run.ask_gates(new)
+    for gate in new:
+        ctx.say(f"    it waits for you at gate {gate}{_BEHIND if _is_behind(ctx, gate) else ''}")
     if base is not None:
         ctx.note(PublishOnto(commit=base))
+
+
+def _is_behind(ctx: Context, gate: str) -> bool:
+    """Return whether a run has gone through a gate, so that it waits there only where it goes back."""
+    return bool(ctx.state.tasks) if gate == "plan" else ctx.state.current is not None and gate == "split"
 
 
 def approve(ctx: Context, by: Answerer, at: str | None, look: Callable[[], object]) -> None:

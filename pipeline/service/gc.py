@@ -17,7 +17,7 @@ from pipeline.runs.roster import Roster
 from pipeline.runs.store import PUBLISH_REFS, RUN_REFS, Claim, claim_ref, claims, state_of_run
 from pipeline.service.gc_document import GcDocument
 from pipeline.service.gc_orders import orders_left
-from pipeline.service.gc_runs import Known, held, utc_now
+from pipeline.service.gc_runs import Known, held, kept_until, utc_now
 from pipeline.service.gc_things import Thing, not_ours
 from pipeline.service.gc_worktrees import is_made, worktrees_left
 from pipeline.trees import remove_tree
@@ -116,9 +116,10 @@ class Sweep:
 
     def _folders(self) -> Iterator[Thing]:
         for known in self.runs:
-            if not self.is_old(known) or not known.has_ended or is_made(known.place.worktree):
+            if not known.has_ended or is_made(known.place.worktree):
                 continue  # those of a worktree that redfirst made go with it
-            what, stays = str(known.place.folder), self._stays(known)
+            what = str(known.place.folder)
+            stays = self._stays(known) if self.is_old(known) else kept_until(self, known)
             if stays:
                 yield Thing("run_folder", what, stays)
             else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -14,7 +13,7 @@ from pipeline.runs.events import Published
 from pipeline.runs.landed import base_tip
 from pipeline.runs.store import WORKFLOW
 from pipeline.scratch import scratch_folder
-from pipeline.service.gc_runs import held
+from pipeline.service.gc_runs import held, kept_until
 from pipeline.service.gc_things import Thing
 from pipeline.service.worktrees import OWNER
 from pipeline.trees import remove_tree
@@ -22,7 +21,6 @@ from pipeline.views.manifest import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from pipeline.git import Repository, Worktree
@@ -82,16 +80,11 @@ def _stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequen
         if stays:
             return stays if known.place.name in stays else f"{known.place.name}: {stays}"
         if not sweep.is_old(known):
-            left = max(sweep.older_than_s - known.age_s(sweep.now), 1)
-            return f"{known.place.name} ended a short while ago: it stays until {_moment(sweep.now, left)}"
+            return kept_until(sweep, known)
     try:
         return _unsaved(here.at(worktree), owner, runs)
     except GitError as error:
         return f"what is in it cannot be told: {error.stderr.strip()}"
-
-
-def _moment(now: datetime, seconds: float) -> str:
-    return (now + timedelta(seconds=seconds)).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _unsaved(there: Repository, owner: dict[str, Any], runs: Sequence[Known]) -> str:

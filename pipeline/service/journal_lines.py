@@ -34,6 +34,7 @@ from pipeline.runs.events import (
     DispatchFinished,
     DispatchStarted,
     DispatchWaits,
+    GatesAsked,
     Landed,
     LandingIntended,
     LandingRefused,
@@ -141,6 +142,8 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return "; ".join(said.changes) or limits or said.config_hash[:12]
         case RunParked(outcome=outcome, reason=reason) | RunFinished(outcome=outcome, reason=reason):
             return PAUSED if reason == Reason.INTERRUPTED else f"{outcome}: {reason}"
+        case GatesAsked(gates=gates):
+            return ", ".join(gates)
         case PublishOnto(commit=commit):
             return commit[:12]
         case PublishIntended(commits=commits, base=base):

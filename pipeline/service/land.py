@@ -27,7 +27,9 @@ from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
 from pipeline.runs.store import key_of_run
 from pipeline.scratch import scratch_folder
+from pipeline.service.gc_worktrees import is_made
 from pipeline.service.land_document import LandDocument
+from pipeline.service.removal import removal
 from pipeline.verification.recheck import recheck
 
 if TYPE_CHECKING:
@@ -146,7 +148,13 @@ class _Landing:
         self._keep(run)
         self.train.say(f"    landed: {self.train.branch} is at {commits[-1][:12]}")
         facts = {"found": Found.VERIFIED, "then": Then.LAND, "commits": tuple(commits), "filed": tuple(filed)}
-        return self.candidate.line("landed", **facts, why=self._left())
+        return self.candidate.line("landed", **facts, why=self._left(), safe_next_actions=self._clean_up(run))
+
+    def _clean_up(self, run: Run) -> tuple[str, ...]:
+        """Return what removes the worktree and the branch that nobody needs now; `gc` where git alone would refuse."""
+        worktree = self.candidate.place.worktree
+        made = ("redfirst gc   # says until when its worktree is kept",) if is_made(worktree) else ()
+        return removal(self.here.at(worktree), run) or made
 
     def _left(self) -> tuple[str, ...]:
         """Return that the branch has commits of somebody else, which did not land."""

@@ -283,6 +283,19 @@ def test_an_abandoned_run_leaves_nothing_but_its_work_and_the_next_gets_a_number
     assert exact["outcome"] == "cancelled"
 
 
+def test_a_gate_that_was_forgotten_is_asked_for_as_the_run_goes_on(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    at_plan = play(project, HONEST, "--approve", "plan", extra=FAST)
+    assert go_on(at_plan, "approve", "--no-drive").document["queued"]
+    wrong = go_on(at_plan, "resume", "--approve", "make").document
+    assert "--approve takes plan, split, commit" in wrong["error"]["message"]
+    at_commit = go_on(at_plan, "resume", "--approve", "plan,commit").document
+    assert (at_commit["_code"], at_commit["at_gate"]["place"]) == (4, "gate commit (2 of 2)"), at_commit
+    assert "it waits for you at gate commit" in at_commit["_stderr"]
+    assert "it waits for a person at commit, too, from here on" in project.redfirst("explain", "-v").stdout
+    assert go_on(at_plan, "approve").document["outcome"] == "completed"
+
+
 @pytest.mark.broad
 def test_a_run_is_given_up_from_a_branch_that_has_no_such_issue(tmp_path: Path) -> None:
     project = make_project(tmp_path)

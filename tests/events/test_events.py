@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 NO_EVENTS = {
-    *("artifact_written", "claim_taken", "config_changed", "tracker_written"),
+    *("artifact_written", "claim_taken", "config_changed", "gates_asked", "tracker_written"),
     *("publish_onto", "publish_intended", "publish_moving", "landing_intended"),
 }
 """Lines that nobody waits for: what they lead to is an event."""

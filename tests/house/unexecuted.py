@@ -109,6 +109,9 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "npm install -g @anthropic-ai/claude-code && redfirst init": NETWORK,
         "redfirst demo   # see the whole way with scripted agents": DEMO,
     },
+    "cli/land.py": {
+        "redfirst land {}   # this one alone": "one of those that tests/landing lands by their names",
+    },
     "cli/main.py": {
         "redfirst {}": "the name of the program and its version",
     },

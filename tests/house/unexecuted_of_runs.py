@@ -54,6 +54,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "git -C {} status": OF_LANDING,
         "redfirst diff {}": OF_LANDING,
         "redfirst explain {} --last": OF_LANDING,
+        "redfirst gc   # says until when its worktree is kept": "tests/landing/test_gc.py types it",
         "redfirst land {} --onto {}": OF_LANDING,
         "redfirst work --once": OF_LANDING,
         "redfirst runs": "while another process lands: it is typed in other situations",

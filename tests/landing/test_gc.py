@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,9 @@ def test_what_has_landed_goes_and_nothing_else(tmp_path: Path) -> None:
     assert (status, why) == ("kept", "run-GAL-1: its commits are not on main")
     fleet.land()
     assert {status for status, _ in ways(fleet).values()} == {"would_remove"}
+    status, why = ways(fleet, "--older-than", "1d")[str(worktree)]
+    assert status == "kept"
+    assert re.fullmatch(r"kept until [0-9]{4}-[0-9-]{5} [0-9:]{5} \(--older-than\), run-GAL-1 has ended", why), why
     assert worktree.is_dir()
     evidence = fleet.project.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/redfirst/runs")
     assert ways(fleet, "--apply")[str(worktree)][0] == "removed"

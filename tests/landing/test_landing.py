@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from landing.finished import make_fleet
+from terminals import answered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +45,36 @@ def test_a_finished_run_lands_where_the_base_moved_and_what_it_left_goes(tmp_pat
     assert [(line["what"], line["status"]) for line in swept] == [(str(fleet.worktrees["run-GAL-1"]), "removed")]
     assert not fleet.worktrees["run-GAL-1"].exists()
     assert fleet.project.git("branch", "--list", "--format=%(refname:short)").split() == ["main", "work"]
+
+
+def test_on_a_terminal_it_lists_and_asks_first_and_says_how_to_clean_up(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.run(1)
+    before = fleet.project.git("rev-parse", "main")
+    at = {"cwd": fleet.project.root, "env": fleet.project.environment()}
+    code, text = answered("land", **at, asks="[y/N]", says="n")
+    assert (code, fleet.project.git("rev-parse", "main")) == (2, before), text
+    assert "run-GAL-1: goes on main; its tests were not run there" in " ".join(text.split())
+    assert "Nothing was landed." in text
+    code, text = answered("land", **at, asks="[y/N]", says="y")
+    assert code == 0, text
+    assert fleet.project.git("rev-parse", "main") != before
+    assert re.search(r"next:\s+git -C", text), text
+    (advice,) = (line.strip() for line in text.splitlines() if line.strip().startswith("git -C "))
+    assert advice.count(str(fleet.worktrees["run-GAL-1"])) == 1
+    subprocess.run(["sh", "-c", advice], **at, check=True, capture_output=True)
+    assert not fleet.worktrees["run-GAL-1"].exists()
+
+
+@pytest.mark.broad
+def test_a_terminal_is_not_asked_with_yes(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.run(1)
+    code, text = answered(
+        "land", "--yes", cwd=fleet.project.root, env=fleet.project.environment(), asks="[y/N]", says="n"
+    )
+    assert (code, "[y/N]" in text) == (0, False), text
+    assert fleet.project.git("log", "-1", "--format=%s", "main") != "init"
 
 
 @pytest.mark.broad
