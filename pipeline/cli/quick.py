@@ -130,11 +130,12 @@ def _end(error: BaseException) -> NoReturn:
 def _runs(repository: Repository, *, as_json: bool) -> tuple[tuple[str, str], list[str], float]:
     from pipeline.cli.runs_text import MOST_ENDED, document_text, runs_text, stays_s  # noqa: PLC0415  (its own)
     from pipeline.cli.text import fitted, terminal_width  # noqa: PLC0415  (the same)
-    from pipeline.service.run_list import list_runs, newest_runs  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import list_runs, newest_runs, with_removed  # noqa: PLC0415  (the same)
 
     if as_json:
-        return (document_text(list_runs(repository)), ""), [], 0  # it has ages in seconds
+        return (document_text(with_removed(repository, list_runs(repository))), ""), [], 0  # it has ages in seconds
     document, rest = newest_runs(repository, MOST_ENDED)
+    document = with_removed(repository, document, MOST_ENDED)
     alright = all(line.problem is None for line in document.runs)
     text = fitted(runs_text(document, terminal_width(sys.stdout), rest))
     return (text, ""), [], stays_s(document) if alright else 0

@@ -15,7 +15,7 @@ from pipeline.outcomes import PAUSED, Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import counted
 from pipeline.reset_times import moment_words
-from pipeline.service.run_list import list_runs, newest_runs
+from pipeline.service.run_list import list_runs, newest_runs, with_removed
 from pipeline.service.runs_document import Rest, as_json
 from pipeline.terminal import echo, paint
 
@@ -172,24 +172,29 @@ def where_words(line: RunLine) -> str:
     task += f", not before {visible(moment_words(line.not_before))}" if line.not_before is not None else ""
     if line.outcome is None:
         return f"{line.step}{task}"
+    if line.removed:
+        return f"{_ended_words(line)}, worktree removed"
     if line.gate_place is not None:
         return f"at {line.gate_place}"
     if line.reason is Reason.INTERRUPTED:
         return f"in {line.step}{task}" if line.step is not None else "-"
     if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:
         return f"{line.reason}, in {line.step}{task}" if line.step is not None else f"{line.reason}{task}"
-    if line.landed is not None:
-        return f"landed on {visible(line.landed)}"
-    return str(line.reason)
+    return _ended_words(line)
+
+
+def _ended_words(line: RunLine) -> str:
+    return f"landed on {visible(line.landed)}" if line.landed is not None else str(line.reason)
 
 
 def print_runs(*, as_document: bool, everything: bool) -> None:
     """Print the runs of the repository that somebody stands in."""
     repository = Repository.find(Path.cwd())
     if as_document:
-        echo(document_text(list_runs(repository)))
+        echo(document_text(with_removed(repository, list_runs(repository))))
         return
     document, rest = (list_runs(repository), None) if everything else newest_runs(repository, MOST_ENDED)
+    document = with_removed(repository, document, None if everything else MOST_ENDED)
     print_text(runs_text(document, terminal_width(sys.stdout), rest))
 
 

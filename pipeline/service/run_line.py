@@ -44,6 +44,21 @@ def line_of(folder: Path, now: datetime, *, indexed: bool = False) -> RunLine:
     return replace(line, live=live, status=status, age_s=_age(line.started_at or "", now))
 
 
+def line_from(folder: Path) -> RunLine:
+    """Return the line of a run that no process drives, as its files say.
+
+    Raises:
+        UserError: the run is damaged.
+    """
+    return _folded(folder, None)
+
+
+def aged(line: RunLine, now: datetime) -> RunLine:
+    """Return the line of a run that has ended as it stands now."""
+    status = status_word(line.outcome, line.reason) if line.outcome is not None else line.status
+    return replace(line, status=status, age_s=_age(line.started_at or "", now))
+
+
 def _folded(folder: Path, now: datetime | None) -> RunLine:
     """Return the line of a run as its journal says; whether it is driven, and its age, are asked each time.
 

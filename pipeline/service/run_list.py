@@ -35,6 +35,17 @@ def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDoc
     return _document(_all_lines(roster, moment) + _lines_of_strangers(roster, repository))
 
 
+def with_removed(repository: Repository, document: RunsDocument, most: int | None = None) -> RunsDocument:
+    """Return a list with the ended runs that only their refs have, at most so many: the newest.
+
+    Nothing can be done with them, so that only who reads a list of runs is told of them.
+    """
+    from pipeline.service.removed_runs import removed_runs  # noqa: PLC0415  (not where runs are found)
+
+    found = _document(list(removed_runs(Roster(repository), datetime.now(UTC)))).runs
+    return _document([*document.runs, *found[:most]])
+
+
 def newest_runs(repository: Repository, most: int, *, now: datetime | None = None) -> tuple[RunsDocument, Rest]:
     """Return the runs that have not ended and the newest of the others, at most so many, and what the rest took.
 

@@ -20,7 +20,7 @@ class RunLine:
     `driven_s` is how long processes drove it, without what it waited for a person. `cost_usd` and `tokens` are null
     unless every dispatch that asked a model says them; `cost_known_usd` is what is known, null where none was asked.
     `landed` is the branch that `land` put it on. `not_before` is when the limit of an account ends that the run waits
-    for or is parked by.
+    for or is parked by. `removed`: its folder is gone, its ref has the record, and `worktree` is the name in that ref.
     """
 
     name: str
@@ -49,6 +49,7 @@ class RunLine:
     queued: bool = False
     landed: str | None = None
     not_before: str | None = None
+    removed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,6 +44,13 @@ def test_a_finished_run_lands_where_the_base_moved_and_what_it_left_goes(tmp_pat
     swept = fleet.project.document("gc", "--apply", "--older-than", "0s")["things"]
     assert [(line["what"], line["status"]) for line in swept] == [(str(fleet.worktrees["run-GAL-1"]), "removed")]
     assert not fleet.worktrees["run-GAL-1"].exists()
+    for _ in range(2):  # read from its ref, then as it was kept
+        (line,) = fleet.project.document("runs")["runs"]
+        assert (line["name"], line["outcome"], line["landed"], line["removed"]) == (
+            *("run-GAL-1", "completed"),
+            *("main", True),
+        )
+        assert "landed on main, worktree removed" in fleet.project.redfirst("runs").stdout
     assert fleet.project.git("branch", "--list", "--format=%(refname:short)").split() == ["main", "work"]
 
 
