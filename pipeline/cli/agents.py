@@ -270,9 +270,9 @@ def _judge_command(spec: RoleSpec, command: tuple[str, ...]) -> Ruling:
 
     ruling = judge_argv(command, listed_commands(), shell=spec.shell)
     note = (
-        "This binds agents whose tools are redfirst's own. Any other agent's command runs in the box: network "
-        f"{spec.network}, nothing outside the view is writable. Then the permission gate judges what it left behind. "
-        'With sandbox = "none" only that gate holds'
+        "This binds agents whose tools are redfirst's own. The command of any other agent runs in the box: network "
+        f"{spec.network}, nothing outside the view is writable. The permission gate judges what it leaves behind. With "
+        'sandbox = "none" only that gate holds'
     )
     if Path(command[0]).name == "git":
         note += ". There git sees a throw-away repository of one commit: commits and pushes have no effect on yours"

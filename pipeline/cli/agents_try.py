@@ -71,10 +71,10 @@ def try_agent(
         kinds = ", ".join(name for name, row in KINDS.items() if role in row.roles)
         near = did_you_mean(kind, kinds.split(", "))
         hint = f" Did you mean {near}?" if near else ""
-        raise UserError(f"{role} is not asked {kind!r}; accepted: {kinds}.{hint}", Reason.USAGE)
+        raise UserError(f"{role} is not asked {kind!r}. Accepted: {kinds}.{hint}", Reason.USAGE)
     if (question is None) == bool(KINDS[kind].by_question):
         asks = ", ".join(KINDS["judge"].by_question)
-        raise UserError(f"--kind judge needs --question ({asks}); no other kind takes one.", Reason.USAGE)
+        raise UserError(f"--kind judge needs --question ({asks}). No other kind takes one.", Reason.USAGE)
     repository = Repository.find(Path.cwd())
     options = RunOptions(named_in(repository.worktree, issue), agents=tuple(agent or ()), values=tuple(values or ()))
     trial = Trial(role, kind, question, tuple(write or ()), _named(artifact or []))

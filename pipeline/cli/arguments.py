@@ -116,5 +116,5 @@ def gates_of(given: list[str] | None) -> tuple[str, ...]:
     gates = tuple(dict.fromkeys(word for word in words if word))
     for gate in gates:
         if gate not in {"plan", "split", "commit"}:
-            raise UserError(f"--approve takes plan, split, commit; {gate!r} is none of them.", Reason.USAGE)
+            raise UserError(f"--approve takes plan, split, commit. {gate!r} is none of them.", Reason.USAGE)
     return gates

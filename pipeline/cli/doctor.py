@@ -125,7 +125,7 @@ def checkup_text(document: DoctorDocument, *, agents: bool = False, width: int |
         lines += [f"Agents that are installed here{more}:", *agent_text(document.agents, thorough=agents)]
     said = {
         "true": "A run can be started.",
-        "judge": "A run can be started; the warnings say how, or what to mend first.",
+        "judge": "A run can be started. The warnings say how, or what to mend first.",
         "block": "A run cannot be started before what failed is mended.",
     }
     return "\n".join([*lines, said[document.proceed]])

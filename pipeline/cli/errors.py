@@ -44,7 +44,7 @@ _COVERED: Final = r"\1***"
 _NOTHING: Final = "nothing was changed"
 _UNDONE: Final = {
     **dict.fromkeys(("run", "resume", "approve", "reject", "answer"), "nothing was begun"),
-    "demo": "the example is not finished; its folder can be removed",
+    "demo": "the example is not finished, and its folder can be removed",
     "hand-in": "nothing was handed in, and the desk is as it was",
     "trust": "nothing was allowed",
     **dict.fromkeys(("abandon", "init", "issue"), "it may be done in part"),

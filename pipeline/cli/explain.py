@@ -117,7 +117,7 @@ def explain_text(document: ExplainDocument, width: int | None = None) -> str:
 def _stands(document: ExplainDocument) -> str:
     stands = f"in {document.place}" if not document.place.startswith("at ") else document.place
     if document.reason is Reason.ABANDONED:
-        stands = "abandoned by a person; the last decision before that"
+        stands = "abandoned by a person, after this decision"
     elif document.reason is Reason.APPROVAL:
         stands = f"parked {document.place}"
     elif document.queued and not document.live:

@@ -117,9 +117,9 @@ def _text(document: dict[str, Any]) -> str:
         lines.append(f"  left out, since tools built it: {visible(', '.join(document['built'][:_SHOWN]))}")
     lines += [f"  {visible(remark)}" for remark in document["remarks"]]
     if document["waiting"] is False:
-        lines.append(f"  nobody drives the run now; it takes this when you say: redfirst resume {document['run_id']}")
+        lines.append(f"  nobody drives the run now. It takes this when you say: redfirst resume {document['run_id']}")
     else:
-        lines.append("  the run goes on; leave the desk alone until it has answered")
+        lines.append("  the run goes on. Leave the desk alone until it has answered")
     return "\n".join(lines)
 
 

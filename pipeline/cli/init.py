@@ -117,7 +117,7 @@ def _words(agent: str | None, argv: str | None) -> list[str]:
     try:
         words = shlex.split(argv)
     except ValueError as error:
-        raise UserError(f"--argv {argv}: {error}; quote it as for a shell.", Reason.USAGE) from None
+        raise UserError(f"--argv {argv}: {error}. Quote it as for a shell.", Reason.USAGE) from None
     if not words:
         raise UserError("--argv is empty: name a program, or leave it out and write it into the file.", Reason.USAGE)
     return words
@@ -160,8 +160,8 @@ def _no_agent(agent: str) -> UserError:
     near = did_you_mean(agent, names())
     hint = f" Did you mean {near}?" if near else ""
     return UserError(
-        f"--agent {agent} is no agent.{hint} Accepted: {', '.join(names())}; llamacpp only where its server answers "
-        "on port 8080.",
+        f"--agent {agent} is no agent.{hint} Accepted: {', '.join(names())}. llamacpp is one where its server "
+        "answers on port 8080.",
         Reason.USAGE,
         details={"accepted": list(names())},
     )
@@ -177,7 +177,7 @@ def _refuse_second(repository: Repository, again: str) -> None:
     if found is not None or os.path.lexists(repository.worktree / OWN_FILE):
         name = found.name if found is not None else OWN_FILE
         raise UserError(
-            f"This repository is configured already, in {name}; nothing was written. Change it there, or remove the "
+            f"This repository is configured already, in {name}. Nothing was written. Change it there, or remove the "
             "file first.",
             Reason.USAGE,
             path=str(repository.worktree / name),

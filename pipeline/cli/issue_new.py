@@ -167,7 +167,7 @@ def _edited(folder: Path, wanted: NewIssue) -> tuple[str, tuple[str, ...]]:
             place.rmdir()  # what an editor keeps beside a file may be all that is left of a text
         if place.exists():
             kept = path if path.exists() else place
-            print_text(visible(f"Nothing was filed; your text is kept in {kept}"), err=True)
+            print_text(visible(f"Nothing was filed. Your text is kept in {kept}"), err=True)
         raise
     shutil.rmtree(place, ignore_errors=True)
     return filed

@@ -138,7 +138,7 @@ def run_command(
     from pipeline.service.landing import unfinished_on  # noqa: PLC0415  (the same)
 
     if tasks != "all":
-        raise UserError(f"--tasks {tasks} is not available in this version; accepted: all.", Reason.USAGE)
+        raise UserError(f"--tasks {tasks} is not available in this version. Accepted: all.", Reason.USAGE)
     here = repository = repository_here()
     options = composition.RunOptions(
         issue=named_in(repository.worktree, word),

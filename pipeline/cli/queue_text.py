@@ -46,7 +46,7 @@ def _ended_text(order: Order) -> str:
     if order.run is not None:
         said += f", {order.run}"
     if order.outcome == "parked":
-        return f"{said}; see what it waits for: redfirst show {order.run}"
+        return f"{said}. See what it waits for: redfirst show {order.run}"
     return f"{said}; {order.note}" if order.note and order.outcome != "completed" else said
 
 

@@ -92,7 +92,7 @@ def steps_text(document: RecipeDocument) -> str:
     ]
     lines += [f"  blocker on record: {one.step}: {finding_text(one)}" for one in document.blockers]
     lines += [
-        f"  contract {one.name}: {one.provider} provides it, {', '.join(one.consumers) or 'nobody'} relies on it; "
+        f"  contract {one.name}: {one.provider} provides it, {', '.join(one.consumers) or 'nobody'} relies on it, "
         f"not kept to by {', '.join(one.open)}"
         for one in document.seam_obligations
         if document.outcome is not None

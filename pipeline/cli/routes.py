@@ -162,7 +162,7 @@ def _gates(words: str) -> frozenset[str]:
     for word in found:
         if word not in GATES:
             raise UserError(
-                f"--approve: {word} is no gate; accepted: {', '.join(GATES)}.",
+                f"--approve: {word} is no gate. Accepted: {', '.join(GATES)}.",
                 Reason.USAGE,
                 details={"accepted": list(GATES)},
                 actions=("redfirst simulate --help",),

@@ -198,7 +198,7 @@ def run_text(document: RunDocument) -> str:
     if document.note and document.outcome not in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}:
         lines.append(f"  {several_lines(document.note)}")
     if document.not_before is not None:
-        lines.append(f"  not before {moment_words(document.not_before)}: then the limit of the account ends; {_BY}")
+        lines.append(f"  not before {moment_words(document.not_before)}: then the limit of the account ends, and {_BY}")
     lines += [f"  commit {commit[:12]} on {document.branch}" for commit in document.commits]
     lines += [f"  filed {issue}" for issue in document.follow_ups]
     lines += [f"  tests dropped: {several_lines(line)}" for line in document.dropped_tests]

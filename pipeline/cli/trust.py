@@ -80,7 +80,7 @@ def _ask(worktree: Path, widening: tuple[Widening, ...]) -> None:
     asked = [f"{worktree} asks for:", *_lines(widening), *store.instead(widening)]
     print_text("\n".join(map(visible, asked)), err=True)
     if not typer.confirm("Allow this?", err=True):
-        raise UserError("Not allowed; nothing changed.", Reason.UNTRUSTED, path=str(worktree))
+        raise UserError("Not allowed. Nothing was changed.", Reason.UNTRUSTED, path=str(worktree))
 
 
 def _lines(widening: tuple[Widening, ...]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ENDS: Final[Mapping[Status, str]] = {
     Status.VERIFIED: "Verified: every commit that claims evidence was RED before and is GREEN.",
-    Status.REFUTED: "NOT verified: the claims above that are marked NO are refuted.",
+    Status.REFUTED: "NOT verified. The claims above that begin with NO are refuted.",
     Status.NOT_TESTABLE: "Not verified: nothing is lost, but a commit that claims evidence rests on no test.",
     Status.UNCHECKED: "Not checked: it can be told neither way here.",
     Status.NOTHING_LOST: "Nothing is lost. These are commits of recipes, which have no tests of their own to show.",

@@ -40,7 +40,7 @@ def with_value(text: str, path: KeyPath, value: object) -> str:
     for candidate in (_above_comments(text, changed), changed):
         if _read(candidate) == wanted:
             return candidate
-    raise ValueError(f"{dotted(path)} cannot be set alone: another value would change with it")
+    raise ValueError(f"{dotted(path)} cannot be set: another value would change with it")
 
 
 def _above_comments(old: str, changed: str) -> str:

@@ -111,7 +111,7 @@ def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> 
     found = [file for name in (OWN_FILE, SHARED_FILE) if (file := _either(worktree, name, at_start)) and _speaks(file)]
     if len(found) > 1:
         raise UserError(
-            f"{OWN_FILE} and [tool.redfirst] in {SHARED_FILE} both configure this repository; keep one of them. "
+            f"{OWN_FILE} and [tool.redfirst] in {SHARED_FILE} both configure this repository. Keep one of them. "
             f"Move the keys of that table to {OWN_FILE} and remove it.",
             Reason.CONFIG,
             path=OWN_FILE,
@@ -128,7 +128,7 @@ def _either(worktree: Path, name: str, at_start: Callable[[str], bytes | None]) 
         return RepositoryFile(name, file_content(worktree / name), tracked=False)
     except ValueError:
         raise UserError(
-            f"{name} is larger than {LARGEST >> 20} MiB; no configuration is.", Reason.CONFIG, path=name
+            f"{name} is larger than {LARGEST >> 20} MiB, which no configuration is.", Reason.CONFIG, path=name
         ) from None
     except (FileNotFoundError, NotADirectoryError):
         return None

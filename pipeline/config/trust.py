@@ -251,7 +251,7 @@ def _starts_the_runner(toolchain: str, words: list[str]) -> bool:
 def _variable(environ: Mapping[str, str]) -> bool:
     value = environ.get(VARIABLE, "")
     if value not in {"", "0", "1"}:
-        raise UserError(f'{VARIABLE} is "{value}"; accepted: 0, 1.', Reason.USAGE, path=VARIABLE)
+        raise UserError(f'{VARIABLE} is "{value}". Accepted: 0, 1.', Reason.USAGE, path=VARIABLE)
     return value == "1"
 
 
@@ -270,7 +270,7 @@ def _read(path: Path) -> _Store:
         return _Store(schema="redfirst.trust-store/1")
     except (OSError, ValidationError) as error:
         raise UserError(
-            f"The record of trusted repositories cannot be read. Look at {path} and remove it; then run redfirst trust "
+            f"The record of trusted repositories cannot be read. Look at {path} and remove it. Then run redfirst trust "
             "where it is needed.",
             Reason.CONFIG,
             path=str(path),

@@ -91,7 +91,7 @@ def refuse_lock(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
     found = _LOCKED.search(done.stderr.decode(errors="replace")) if done.returncode else None
     if found is not None:
         raise UserError(
-            f"Another git holds {found['lock']}. When it has ended, try again; if none is running, one was killed: "
+            f"Another git holds {found['lock']}. When it has ended, try again. If none is running, one was killed: "
             "remove that file first.",
             Reason.LOCKED,
             path=str(where),

@@ -86,7 +86,7 @@ def _asked(start: Path, what: Sequence[str]) -> str:
         )
     if any(words in said for words in _BARE):
         raise UserError(
-            "This is a bare repository; redfirst needs a worktree. Create one: git worktree add ../work BRANCH "
+            "This is a bare repository, and redfirst needs a worktree. Create one: git worktree add ../work BRANCH "
             f"(git: {said})",
             Reason.BARE_REPOSITORY,
             path=str(start),

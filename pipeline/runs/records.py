@@ -143,7 +143,7 @@ def refuse_strange(folder: Path) -> None:
 def _strange(folder: Path, path: str, what: str) -> UserError:
     return UserError(
         f"{folder.name} is no folder that a run of redfirst left: {path or folder.name} is {what}. Nothing was read or "
-        f"written through it. Look at where it comes from; if nobody needs it, remove {folder}",
+        f"written through it. Look at where it comes from. If nobody needs it, remove {folder}",
         Reason.USAGE,
         path=str(folder / path),
         actions=(f"ls -lR {folder}",),

@@ -273,7 +273,7 @@ def _info(folder: Path, check: Callable[[RunInfo], object]) -> RunInfo:
     except (OSError, ValueError) as error:
         why = str(error).splitlines()[0]
         raise UserError(
-            f"{folder.name} cannot be read: run.json: {why}. Put the file back; if it is lost, remove {folder} and "
+            f"{folder.name} cannot be read: run.json: {why}. Put the file back. If it is lost, remove {folder} and "
             "free the issue: git for-each-ref refs/redfirst/claims",
             Reason.USAGE,
             path=str(folder / "run.json"),

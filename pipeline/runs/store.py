@@ -41,14 +41,14 @@ def runs_folder(repository: Repository) -> Path:
     if tracked is not None:
         raise UserError(
             f"The repository tracks {tracked}. Runs are kept in {WORKFLOW}, and nobody else may put anything there. "
-            f"Look at it, and remove what is not yours; then: git rm -r --cached {WORKFLOW}, and commit.",
+            f"Look at it, and remove what is not yours. Then: git rm -r --cached {WORKFLOW}, and commit.",
             Reason.USAGE,
             path=tracked,
             actions=(f"git rm -r --cached {WORKFLOW} && git commit",),
         )
     if folder.is_symlink():
         raise UserError(
-            f"{folder} is a link. Runs are kept in a folder of the worktree itself; remove the link.",
+            f"{folder} is a link. Runs are kept in a folder of the worktree itself. Remove the link.",
             Reason.USAGE,
             path=str(folder),
         )
@@ -217,7 +217,7 @@ def _claim(repository: Repository, ref: str, oid: str) -> Claim | UserError:
     except (ValueError, RecursionError):
         return UserError(
             f"{ref} is no claim that a run has written, so nobody can tell who has {ref.removeprefix(CLAIM_REFS)}. "
-            f"Look at it: git cat-file -p {ref}; then remove it: git update-ref -d {ref}",
+            f"Look at it: git cat-file -p {ref}. Then remove it: git update-ref -d {ref}",
             Reason.USAGE,
             path=ref,
             actions=(f"git cat-file -p {ref}", f"git update-ref -d {ref}"),

@@ -30,10 +30,10 @@ PREFIX: Final = "redfirst-"
 _OUTSIDE: Final = """\
 # Outside redfirst
 
-These are the rules of a role of redfirst, exported for another program. Here a person or another agent asks you, and
-no run. Nobody hands you artifacts, no gate compares the workspace afterwards, nothing is measured, and there is no
-report file. Keep to the rules all the same: they rest on you alone. Ask for what is missing (the issue, the plan, the
-task, the diff), and give the report in your last message."""
+These are the rules of a role of redfirst, exported for another program. Here you are asked by a person or by another
+agent, not by a run. Nobody hands you artifacts, and there is no report file. No gate compares the workspace afterwards,
+and nothing that you say is measured. Keep to the rules all the same: they now rest on you alone. Ask for what is
+missing (the issue, the plan, the task, the diff), and give the report in your last message."""
 _WEAKER: Final = (
     "These permissions are the product's own and weaker than a run's: no box, no gate, no measured tests. The "
     "repository's own plugins and settings apply."
@@ -185,8 +185,8 @@ def _ignored(spec: RoleSpec, target: Target) -> Iterator[IgnoredKey]:
 
 
 _SHELL: Final[Mapping[Target, str]] = {
-    Target.OPENCODE: "every command asks the user; there is no box, and an approved one can write anywhere",
-    Target.CLAUDE: "commands go by the user's own rules; there is no box, and an allowed one can write anywhere",
+    Target.OPENCODE: "every command asks the user. There is no box, and an approved one can write anywhere",
+    Target.CLAUDE: "commands go by the user's own rules. There is no box, and an allowed one can write anywhere",
 }
 
 
@@ -215,7 +215,7 @@ def write_files(folder: Path, files: Sequence[AgentFile], *, force: bool) -> dic
     if differing and not force:
         names = ", ".join(str(path) for path in differing)
         raise UserError(
-            f"These files are there and differ: {names}. Nothing was written; --force replaces them.",
+            f"These files are there and differ: {names}. Nothing was written. --force replaces them.",
             Reason.USAGE,
             path=str(differing[0]),
             details={"differ": [str(path) for path in differing]},

@@ -150,7 +150,7 @@ class AgentRuns:
         folder = self.own(name)
         if stopped_within(folder, *STOPS_S):
             return folder
-        raise UserError(f"{folder.name} has not stopped yet; it will.", Reason.LOCKED)
+        raise UserError(f"{folder.name} has not stopped yet. It will.", Reason.LOCKED)
 
     def _begin(self, word: str, inputs: Mapping[str, str], place: Path) -> Path:
         self._refuse_many()

@@ -275,8 +275,8 @@ def _stale_file(ctx: Context) -> tuple[str, ...]:
     info = ctx.run.info
     name = changed_file(ctx.repository, info.start_commit)
     told = (
-        f"{name} has changed since this run began. The run keeps what it began with. Give a value of this run with "
-        f"--set KEY=VALUE, or begin anew: redfirst abandon {info.run_id}, redfirst run {info.issue}"
+        f"{name} says something else than when this run began, and this run keeps that. Give a value of this run with "
+        f"--set KEY=VALUE. Or begin anew: redfirst abandon {info.run_id}, redfirst run {info.issue}"
     )
     return () if name is None else (told,)
 
@@ -288,6 +288,6 @@ def _note_program(ctx: Context) -> None:
     other += ["rows of the routing matrix"] if info.workflow_hash != matrix_hash() else []
     if other:
         ctx.say(
-            f"    the run began with other {' and '.join(other)} (redfirst {info.redfirst_version}); it goes on with "
+            f"    the run began with other {' and '.join(other)} (redfirst {info.redfirst_version}). It goes on with "
             f"those of redfirst {VERSION}"
         )

@@ -60,7 +60,7 @@ def land(name: str, worktree: Path) -> None:
     for line in _tell(place)["runs"]:
         if line["status"] in {"waits", "refused"}:
             reason = Reason.LOCKED if line["status"] == "waits" else Reason.STALE
-            raise UserError("; ".join(line["why"]), reason, actions=tuple(line["safe_next_actions"]))
+            raise UserError(". ".join(line["why"]), reason, actions=tuple(line["safe_next_actions"]))
 
 
 def work(worktree: Path) -> None:

@@ -227,11 +227,11 @@ def _tracker(repository: Repository) -> Check:
     except UserError as error:
         return _failed("tracker", error)
     if problems and not issues:
-        return _failed_with("tracker", f"TODO: no issue can be read; {problems[0].message}", "redfirst issue lint")
+        return _failed_with("tracker", f"TODO: no issue can be read. {problems[0].message}", "redfirst issue lint")
     if problems:
-        message = f"TODO has {counted(len(problems), 'problem')}; the first: {problems[0].message}"
+        message = f"TODO has {counted(len(problems), 'problem')}. The first: {problems[0].message}"
         return _warned("tracker", message, "redfirst issue lint")
-    return Check(id="tracker", status="ok", message=f"TODO is sound; {counted(ready, 'issue')} can be worked on")
+    return Check(id="tracker", status="ok", message=f"TODO is sound, and {counted(ready, 'issue')} can be worked on")
 
 
 def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded | None, Check]:

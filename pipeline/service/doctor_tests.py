@@ -99,7 +99,7 @@ async def _one(
         advice = f"install {project.name} there, or set [toolchains.{project.name}] command if this is meant"
         return _check(id_, "warn", message, advice), True
     if table.setup is not None:
-        made = f"not here; a run asks again after its setup: {' '.join(table.setup)}"
+        made = f"not here. A run asks again after its setup: {' '.join(table.setup)}"
         return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout"), False
     remedy = env.remedy or f"{project.toolchain.install_hint}, where the project's tests run"
     return _check(id_, "fail", env.sentence, remedy), False

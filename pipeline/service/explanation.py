@@ -141,7 +141,7 @@ def _happening(line: Line, branch: str) -> Iterator[str]:
     match line.data:
         case RunResumed(was=was):
             stood = PAUSED if was == Outcome.CANCELLED else was or "interrupted"  # an abandoned one cannot go on
-            yield f"the run was resumed on {line.host}; it was {stood}"
+            yield f"the run was resumed on {line.host}, where it was {stood} before"
         case GateAnswered(gate=gate, answer=answer, actor=actor, edited=edited):
             who = actor or "a person"
             yield f"{who} answered at the gate {gate}: {answer}"

@@ -55,7 +55,7 @@ def refuse_removal(ctx: Context) -> None:
         run_id = ctx.run.info.run_id
         reject = f'redfirst reject {run_id} --feedback "..."'
         raise UserError(
-            f"{', '.join(gone)} was removed; that drops nothing, and it is put back. To have a part of it dropped, say "
+            f"{', '.join(gone)} was removed, which drops nothing: it is put back. To have a part of it dropped, say "
             f"so: {reject}. To go on with it: redfirst approve {run_id}",
             Reason.USAGE,
             path=str(ctx.path(gone[0])),
@@ -72,11 +72,11 @@ def _of_plan(ctx: Context, text: str) -> list[Problem]:
 def _of_ids(ctx: Context, given: str, task: Task, text: str) -> Iterator[Problem]:
     """Yield what no draft can have, since our code gives the ids: another one, or a dependency on none of this run."""
     if task.id != given:
-        what = f"its id is {task.id!r}; ids are given by the program, accepted is {given!r}"
+        what = f"its id is {task.id!r}. The program gives ids, so it must be {given!r}"
         yield Problem(_line_of(text, "id"), "H014", what)
     known = {task_id for task_id, each in ctx.state.tasks.items() if each.status is not TaskStatus.DROPPED}
     for unknown in sorted(set(task.depends_on) - known):
-        what = f"depends_on names {unknown}; accepted are tasks of this run"
+        what = f"depends_on names {unknown}, which is no task of this run"
         yield Problem(_line_of(text, "depends_on"), "H014", what)
 
 

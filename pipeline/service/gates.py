@@ -178,7 +178,7 @@ def reject(
         raise UserError("--feedback says nothing: the next draft has nothing to go by.", Reason.USAGE)
     where = to or ways[0]
     if where not in ways:
-        raise UserError(f"From gate {gate} a run goes back to {', '.join(ways)}; not to {where!r}.", Reason.USAGE)
+        raise UserError(f"From gate {gate} a run goes back to {', '.join(ways)}, and not to {where!r}.", Reason.USAGE)
     if proof is not None and where != "fix":
         raise UserError("A proof goes along with --to fix only: it becomes the fix task.", Reason.USAGE)
     test = placed(ctx, proof) if proof is not None else None
@@ -203,12 +203,12 @@ def require_gate(run: Run, at: str | None) -> str:
     if here.step is not Step.GATE or here.gate is None:
         outcome = run.state.outcome
         stands = "queued" if run.queued else status_word(outcome, run.state.reason) if outcome else "running"
-        answered = "; it was answered already" if run.queued else ""
+        answered = " It was answered already." if run.queued else ""
         look = f"redfirst show {name}"
         ended = run.state.has_ended
         then = f"Look at it: {look}" if ended else f"To go on: redfirst resume {name}"
         raise UserError(
-            f"{name} does not wait at a gate ({stands}, {here.step}){answered}. {then}",
+            f"{name} does not wait at a gate ({stands}, {here.step}).{answered} {then}",
             Reason.USAGE,
             actions=(look,) if ended else (f"redfirst resume {name}",),
         )
@@ -296,7 +296,7 @@ def _load_or_salvage(folder: Path, say: Callable[[str], None]) -> Run:
     except UserError as error:
         run = Run.salvage(folder)
         say(error.message)
-        say("Giving up what can be read of it; the damaged journal is kept beside the new one.")
+        say("Giving up what can be read of it. The damaged journal is kept beside the new one.")
         return run
 
 

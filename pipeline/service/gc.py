@@ -82,7 +82,7 @@ class Sweep:
         for parent in sorted(parents):
             for path in sorted(parent.iterdir()) if parent.is_dir() and not parent.is_symlink() else ():
                 if path not in ours:
-                    yield Thing("checkout", str(path), "no run that is here has made it; look at it")
+                    yield Thing("checkout", str(path), "no run that is here has made it, so look at it")
 
     def _checkout(self, path: Path, known: Known) -> Iterator[Thing]:
         strange = not_ours(path)
@@ -146,7 +146,7 @@ class Sweep:
             elif stays := known.keeps or known.needed():
                 yield Thing("run_ref", ref, stays)
             elif self.is_old(known):
-                why = f"{known.place.name} has ended; `verify` cannot read its evidence there any more"
+                why = f"{known.place.name} has ended, and `verify` cannot read its evidence there any more"
                 yield Thing("run_ref", ref, why, partial(self._drop, ref, oid, known))
 
     # --- refs ----------------------------------------------------------------------------------------------------

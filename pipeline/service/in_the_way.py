@@ -43,10 +43,10 @@ def look(ctx: Context) -> None:
     if met and (ctx.lane.step in {Step.PUBLISH, Step.FAILURE} or ctx.lane.gate == "commit"):
         ctx.say(f"    not committed: {_few(met)}, where the run writes: publication will refuse to overwrite it")
     elif met:
-        name, names = ctx.run.info.run_id, _few(met)
+        name, names, put = ctx.run.info.run_id, _few(met), put_away(ctx.repository, met)
         raise UserError(
-            f"You have changes in {names} that are not committed, and {name} writes there: what it makes could not be "
-            f"published; {put_away(ctx.repository, met)}",
+            f"You have changes in {names} that are not committed, and {name} writes there. It could not publish "
+            f"over them. {put[0].upper()}{put[1:]}",
             Reason.DIRTY_TREE,
             details={"paths": met},
             actions=("git status", f"redfirst show {name}"),

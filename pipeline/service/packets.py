@@ -171,7 +171,7 @@ def _of_question(run: Run) -> Packet:
         spent=str(spent(run)),
         answers=(
             GateAnswer(f'redfirst answer {run_id} "..."', "asks again, with your answer"),
-            GateAnswer(f"redfirst abandon {run_id}", "ends the run without a commit; its work stays as work.patch"),
+            GateAnswer(f"redfirst abandon {run_id}", "ends the run without a commit. Its work stays as work.patch"),
         ),
     )
 
@@ -274,7 +274,7 @@ def _shut(run: AnyRun, place: str, why: str, actions: tuple[str, ...] = ()) -> U
     """Return the refusal of what cannot be shown: nobody approves what they cannot see."""
     name = run.info.run_id
     return UserError(
-        f"The question of {name} at {place} cannot be shown: {why}. The run still waits; nothing was answered.",
+        f"{name} waits at {place}, and its packet cannot be shown: {why}. It stays shut. Nothing was answered.",
         Reason.USAGE,
         path=str(run.folder),
         actions=actions or (f"redfirst show {name}", f"redfirst abandon {name}"),

@@ -115,8 +115,8 @@ def require_runner(repository: Repository, config: Config) -> None:
         return
     raise UserError(
         "No test runner that redfirst supports recognises this project, so nothing could be measured. Supported, and "
-        f"what shows each: {looked_for()}. Where a project is further down: [toolchains.NAME] folder; for a project "
-        f'that has nothing yet: [toolchains] use = ["{DEFAULT.name}"]',
+        f"what shows each: {looked_for()}. Where a project is further down, say [toolchains.NAME] folder. For one "
+        f'that has nothing yet, say [toolchains] use = ["{DEFAULT.name}"]',
         Reason.BASELINE_IMPOSSIBLE,
         details={"supported": list(LANGUAGES)},
         actions=("redfirst doctor",),

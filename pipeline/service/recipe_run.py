@@ -82,7 +82,7 @@ async def start(repository: Repository, options: RunOptions, say: Display) -> Re
             facts = ", ".join(f"{key} {value}" for key, value in isolation(ctx.config, box, roles).items())
             say(f"{run.info.run_id}: {recipe.recipe.name}, {facts}")
             if repository.status():
-                say("    every step reads the commit you stand on, so none sees your uncommitted changes")
+                say("    every step reads the commit you stand on, without your uncommitted changes")
             return await finish(ctx, say, interruption)
         finally:
             lease.release()

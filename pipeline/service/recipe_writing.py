@@ -207,7 +207,7 @@ def _put(
         raise RuntimeError(f"the text of the recipe {place.name} reads as another one")
     if os.path.lexists(path) and not place.force:
         raise UserError(
-            f"{shown} is there already. Nothing was written; --force replaces it.", Reason.USAGE, path=str(path)
+            f"{shown} is there already. Nothing was written. --force replaces it.", Reason.USAGE, path=str(path)
         )
     write_atomic(path, text, below=place.repository.worktree if place.theirs and place.repository else None)
     return Written(

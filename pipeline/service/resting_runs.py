@@ -39,7 +39,7 @@ def limit_words(line: RunLine) -> str:
     """Return why a run that is limited does not go on, and what to do who cannot wait."""
     until = moment_words(line.not_before or "")
     resume = f"redfirst resume {key_of_run(folder_of(line))}"
-    return f"not before {until}, when the limit of its account ends; it goes on then, and before by: {resume}"
+    return f"not before {until}, when the limit of its account ends. It goes on then, and before by: {resume}"
 
 
 def rests(lines: Iterable[RunLine], covered: Collection[str]) -> dict[str, str]:
@@ -63,5 +63,5 @@ def _what_to_do(line: RunLine, run: str) -> str:
     if line.reason in _ASKS:
         return f"it waits for you at {line.gate_place or 'a question'}: redfirst show {run} --packet"
     if line.reason is Reason.AGENT_UNAVAILABLE:
-        return f"nobody said when its service is there again; when it is: redfirst resume {run}"
+        return f"nobody said when its service is there again. When it is: redfirst resume {run}"
     return f"see what it needs: redfirst show {run}"

@@ -176,7 +176,7 @@ def _require_figures(config: Config, roles: Sequence[Role]) -> None:
             if agent.reaches is Network.OPEN and agent.backend in _TELL_NOTHING:
                 raise UserError(
                     f"[budget] cannot be kept for {role}: with network open nobody sees what {agent.backend} asks of a "
-                    "model. Use network model for it, or leave the budget out; limits.dispatches bounds a run.",
+                    "model. Use network model for it, or leave the budget out. limits.dispatches bounds a run, too.",
                     Reason.CONFIG,
                     pointer=f"/agents/{role}/network",
                 )

@@ -103,8 +103,8 @@ def require_hidden(flags: Flags, loaded: Loaded) -> None:
         again = " ".join(f"--set {key}=VALUE" for key in missing)
         variables = " and ".join(keys.variable(key_path(key)) for key in missing)
         raise UserError(
-            f"The run was given {' and '.join(missing)} as flags. A value that may be a secret is never kept. Give "
-            f"it again with this command: {again}; or set {variables}.",
+            f"The run was given {' and '.join(missing)} as flags. They may be secrets, so they are not kept. Give them "
+            f"again with this command: {again}. Or set {variables}.",
             Reason.CONFIG,
             details={"keys": missing},
         )

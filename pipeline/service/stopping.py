@@ -59,7 +59,7 @@ def stop(folder: Path, *, now: bool = False) -> StoppedDocument:
         )
     if driver_of(folder) is None and FileLease.is_held(folder):
         raise UserError(
-            f"{name} is driven by a process that cannot be seen here. Stop it where it was started.",
+            f"The process that drives {name} cannot be seen from here. Stop it where it was started.",
             Reason.LOCKED,
             path=str(folder / "lock"),
             actions=(f"redfirst show {name}",),

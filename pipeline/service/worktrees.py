@@ -178,7 +178,7 @@ def _refuse_done(repository: Repository, issue: str, tip: str) -> None:
             name = roster.spoken(place.folder)
             raise UserError(
                 f"{issue} is done already: {name} put its commits on the branch {run.info.branch}, and the base "
-                "does not have them. Merge that branch; or, to do it again, stand on another branch and give: "
+                "does not have them. Merge that branch. To do it again, stand on another branch and give: "
                 f"redfirst run {issue}",
                 Reason.USAGE,
                 path=str(place.worktree.path),

@@ -100,7 +100,7 @@ def test_a_project_that_is_ready_has_only_the_warning_about_the_missing_box(repo
     assert "without isolation" in checks["sandbox"].message
     assert checks["repository"].message == f"{repository.worktree}, branch work, base main"
     assert checks["tests"].message.startswith("Python 3")
-    assert checks["tracker"].message == "TODO is sound; 1 issue can be worked on"
+    assert checks["tracker"].message == "TODO is sound, and 1 issue can be worked on"
     assert "config.toml" in checks["config"].message
     assert checks["agent-make"].message.startswith("command: /")
     assert checks["agent-pm"].message == "builtin"
@@ -124,7 +124,7 @@ def test_for_a_person_the_advice_stands_below_what_it_is_about(repository: Repos
     lines = [line.split() for line in CliRunner().invoke(app, []).stdout.splitlines()]
     at = next(number for number, line in enumerate(lines) if line[:2] == ["warn", "sandbox"])
     assert lines[at + 1][:3] == ["->", "install", "bubblewrap"]
-    assert lines[-1][:5] == ["A", "run", "can", "be", "started;"]
+    assert lines[-1][:5] == ["A", "run", "can", "be", "started."]
 
 
 @pytest.mark.broad

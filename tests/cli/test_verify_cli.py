@@ -202,7 +202,7 @@ def test_evidence_that_was_changed_is_not_what_the_trailer_names(clone: Clone) -
     assert (code, commit["status"]) == (7, "refuted")
     assert "is not the one that the trailer Red-Evidence names" in why(commit)
     lines = clone.project.redfirst("verify", FIRST, cwd=clone.root).stdout.splitlines()
-    assert lines[-1] == "NOT verified: the claims above that are marked NO are refuted."
+    assert lines[-1] == "NOT verified. The claims above that begin with NO are refuted."
     assert any(line.startswith("    NO  ") for line in lines)
 
 

@@ -219,7 +219,7 @@ def test_an_edited_plan_is_checked_as_a_draft_is(broken_plan: Played, at_split: 
 def test_an_edited_task_is_checked_as_a_draft_is(broken_tasks: list[Played], at_commit: Played) -> None:
     section, broken, gone = (played.document for played in broken_tasks)
     assert (section["_code"], broken["_code"], gone["_code"]) == (2, 2, 2)
-    assert "task-1.md was removed; that drops nothing, and it is put back" in gone["error"]["message"]
+    assert "task-1.md was removed, which drops nothing: it is put back" in gone["error"]["message"]
     lines = at_commit.artifact("task-1.md").splitlines()
     line = lines.index("## Acceptance Criteria") + 1
     assert f"task-1.md, line {line}: 'Criteria' is no section of a task" in section["error"]["message"]

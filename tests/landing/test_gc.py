@@ -121,7 +121,7 @@ def strangers(fleet: Fleet, live: str, precious: Path) -> dict[str, str]:
     fleet.project.git("update-ref", ref, "main")
     return {
         str(linked): "it is a link",
-        str(folder): "no run that is here has made it; look at it",
+        str(folder): "no run that is here has made it, so look at it",
         ref: "its run is not here",
     }
 
