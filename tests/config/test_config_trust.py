@@ -176,7 +176,7 @@ def test_ci_can_trust_by_a_variable(tmp_path: Path, common_dir: Path, environ: d
     asked = widening(tmp_path, 'sandbox = "none"')
     assert is_trusted(asked, common_dir, {**environ, "REDFIRST_TRUST": "1"})
     assert not is_trusted(asked, common_dir, {**environ, "REDFIRST_TRUST": "0"})
-    with pytest.raises(UserError, match="accepted: 0, 1"):
+    with pytest.raises(UserError, match="Accepted: 0, 1"):
         is_trusted(asked, common_dir, {**environ, "REDFIRST_TRUST": "yes"})
 
 
