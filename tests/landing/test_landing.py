@@ -58,18 +58,18 @@ def test_on_a_terminal_it_lists_and_asks_first_and_says_how_to_clean_up(tmp_path
     fleet = make_fleet(tmp_path, 1)
     fleet.run(1)
     before = fleet.project.git("rev-parse", "main")
-    at = {"cwd": fleet.project.root, "env": fleet.project.environment()}
-    code, text = answered("land", **at, asks="[y/N]", says="n")
+    root, env = fleet.project.root, fleet.project.environment()
+    code, text = answered("land", cwd=root, env=env, asks="[y/N]", says="n")
     assert (code, fleet.project.git("rev-parse", "main")) == (2, before), text
     assert "run-GAL-1: goes on main; its tests were not run there" in " ".join(text.split())
     assert "Nothing was landed." in text
-    code, text = answered("land", **at, asks="[y/N]", says="y")
+    code, text = answered("land", cwd=root, env=env, asks="[y/N]", says="y")
     assert code == 0, text
     assert fleet.project.git("rev-parse", "main") != before
     assert re.search(r"next:\s+git -C", text), text
     (advice,) = (line.strip() for line in text.splitlines() if line.strip().startswith("git -C "))
     assert advice.count(str(fleet.worktrees["run-GAL-1"])) == 1
-    subprocess.run(["sh", "-c", advice], **at, check=True, capture_output=True)
+    subprocess.run(["sh", "-c", advice], cwd=root, env=env, check=True, capture_output=True)
     assert not fleet.worktrees["run-GAL-1"].exists()
 
 
