@@ -90,7 +90,7 @@ def _begin(found: Standing) -> Iterator[StandingLine]:
     """Yield what a run lacks before it can begin."""
     if not found.has_commit:
         said = "There is no commit here yet, and a run starts from one"
-        yield StandingLine(about="repository", says=said, next="git add --all && git commit -m 'first commit'")
+        yield StandingLine(about="repository", says=said, next="git commit --allow-empty -m 'first commit'")
     if found.config_problem:
         said = f"The configuration cannot be read. {found.config_problem} Then look at it"
         yield StandingLine(about="configuration", says=visible(said), next="redfirst config show")

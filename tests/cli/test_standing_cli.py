@@ -77,7 +77,7 @@ def test_before_the_first_commit_it_says_so(
     git(tmp_path, "init", "--quiet", "new")
     monkeypatch.chdir(tmp_path / "new")
     assert [kind for kind, _ in about(capsys)] == ["repository", "configuration", "tracker"]
-    assert "git add --all && git commit" in told(capsys)
+    assert "git commit --allow-empty" in told(capsys)
 
 
 def test_json_belongs_behind_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,10 +28,11 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         ("git add", "git commit -m {}"),
         "one command with the paths of what was filed: tests/cli/test_init_cli.py types it",
     ),
+    "routing/refusals.py": {"redfirst resume --agent ROLE": "role and agent are the reader's to name"},
     "service/conventions.py": {"redfirst config show": "cli/init.py says the same, and is typed"},
     "cli/standing.py": dict.fromkeys(
         (
-            "git add --all && git commit -m 'first commit'",
+            "git commit --allow-empty -m 'first commit'",
             "git add {} && git commit -m 'configure redfirst'",
             "redfirst config show",
             "redfirst demo",
