@@ -174,10 +174,15 @@ class Sweep:
         return Thing(kind, ref, f"{known.place.name} has ended", partial(self._drop, ref, oid, known))
 
     def _drop(self, ref: str, oid: str, known: Known) -> str:
-        with held(self.here, [known]) as (now,):
-            if now.keeps:
-                return now.keeps
-            return "" if self.here.delete_ref_at(ref, oid) else "it points elsewhere by now"
+        if known.place.folder.is_dir():  # else it went a moment ago, with its worktree, and nobody can drive it
+            with held(self.here, [known]) as (now,):
+                if now.keeps:
+                    return now.keeps
+                return self._deleted(ref, oid)
+        return self._deleted(ref, oid)
+
+    def _deleted(self, ref: str, oid: str) -> str:
+        return "" if self.here.delete_ref_at(ref, oid) else "it points elsewhere by now"
 
 
 def swept(

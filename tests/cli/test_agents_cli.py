@@ -176,7 +176,7 @@ def test_a_command_is_ruled_as_the_argv_that_it_is(role: str, command: list[str]
 
 
 def test_the_answer_on_a_command_says_whom_it_binds() -> None:
-    assert "any other agent's command runs confined in the box" in explain("make", "--", "pytest")["note"].lower()
+    assert "the command of any other agent runs in the box" in explain("make", "--", "pytest")["note"].lower()
     assert "throw-away repository" in explain("make", "--", "git", "diff")["note"]
     ruling, note = ask("explain", "test", "--", "pytest", "-p", "evil").splitlines()
     assert ruling.startswith("refused  option-not-listed: ")

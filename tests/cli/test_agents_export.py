@@ -73,7 +73,7 @@ def test_every_role_lies_in_the_products_folder_of_the_repository(target: Target
     for role, spec in load_roles().items():
         text = (folder / f"redfirst-{role.value}.md").read_text(encoding="utf-8")
         assert spec.prompt in text
-        assert "no gate compares the workspace" in text
+        assert "No gate compares the workspace" in text
         assert front(text)["description"] == spec.description
     again = json.loads(export("--to", target.value, "--json"))
     assert {role["state"] for role in again["roles"]} == {"unchanged"}

@@ -436,6 +436,7 @@ _SAID: dict[str, object] = {
     "status": "done",
     "checkpoint": "ready",
     "gate": "plan",
+    "gates": ["plan"],
     "answer": "approved",
     "actor": "Ada",
     "via": "cli",

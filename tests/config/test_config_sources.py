@@ -50,7 +50,7 @@ def test_a_table_in_pyproject_is_read_with_its_lines(tmp_path: Path) -> None:
 
 def test_both_files_are_one_too_many(tmp_path: Path) -> None:
     (tmp_path / "redfirst.toml").write_text("")
-    with pytest.raises(UserError, match="keep one") as caught:
+    with pytest.raises(UserError, match="Keep one") as caught:
         repository_file(tmp_path, at_start(pyproject_toml=b"[tool.redfirst]\n"))
     assert caught.value.reason is Reason.CONFIG
 

@@ -64,6 +64,16 @@ def test_what_has_landed_goes_and_nothing_else(tmp_path: Path) -> None:
     assert fleet.project.document("verify", "main~1")["status"] == "verified"
 
 
+def test_a_ref_goes_in_the_same_call_as_the_worktree_of_its_run(tmp_path: Path) -> None:
+    fleet = make_fleet(tmp_path, 1)
+    fleet.run(1)
+    fleet.land()
+    key = fleet.project.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs")
+    gone = ways(fleet, "--apply", "--refs")
+    assert (gone[str(fleet.worktrees["run-GAL-1"])][0], gone[key][0]) == ("removed", "removed"), gone
+    assert fleet.project.git("for-each-ref", "refs/redfirst/runs") == ""
+
+
 @contextmanager
 def driven(folder: Path) -> Generator[None]:
     """Hold the lease of a run, as its driver does."""
