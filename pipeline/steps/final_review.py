@@ -25,7 +25,7 @@ from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps import own_steps
-from pipeline.steps.asking.criteria import to_answer, unanswered
+from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
 from pipeline.steps.asking.judgements import already_name
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
 from pipeline.steps.asking.reviews import (
@@ -77,7 +77,7 @@ async def run(ctx: Context) -> Event:
         verdict = check.verdict if check.verdict is not Verdict.ACCEPTABLE else Verdict.NEEDS_WORK
         check = check.model_copy(update={"verdict": verdict, "findings": (*measured, *check.findings)})
     simplify = simplify_of(answers)
-    check = await proved(ctx, check, work)
+    check = with_unmet(await proved(ctx, check, work))
     reviewed = reduce.final_review(
         review.ledger,
         review.number,

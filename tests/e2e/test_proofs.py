@@ -157,6 +157,28 @@ def test_what_is_refuted_holds_nothing_up_and_what_is_unproved_is_drafted_beside
     assert after["status"] == "refuted", "an answer does not bring it back"
 
 
+def test_a_criterion_that_is_not_met_is_a_finding_where_the_other_ones_are_refuted(tmp_path: Path) -> None:
+    unmet = {"task": "1", "id": "C1", "met": False, "note": "the message does not say which name"}
+    first = result("NEEDS WORK", finding("The empty name is greeted", **OTHER), criteria=[unmet])
+    drafted: Entry = {"when": {"kind": "split"}, "report": {"tasks": [WORDS]}}
+    guard = {"id": "tests/test_words.py::test_others_are_greeted", "expected": "GUARD"}
+    words: Entry = {
+        "when": {"kind": "write-tests", "task": "fix-1"},
+        "files": {"tests/test_words.py": WORD_TEST},
+        "report": {"verdict": "TESTS_READY", "tests": [guard]},
+    }
+    again = result("ACCEPTABLE", prior=[{"id": "final-1-02", "status": "resolved"}])
+    played = reviewed(tmp_path, first, drafted, words, {**FIXED, "files": {"greet.py": NAMED}}, again)
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert "final-review/FIX" in played.rows
+    found = json.loads(played.artifact("reviews/final-1.json"))["ledger"]["findings"]
+    assert [(one["status"], one["severity"], one["title"]) for one in found] == [
+        ("refuted", "MEDIUM", "The empty name is greeted"),
+        ("open", "HIGH", "Criterion C1 of task 1 is not met"),
+    ]
+    assert "does not say which name" in played.asked("split", 2).text("findings")
+
+
 ONLY_EMPTY = GREET_DONE.replace("if not name:", 'if name == "":')
 DISPUTED: Entry = {**TESTS, "report": {**TESTS["report"], "escalate_to_check": True, "escalation_reason": "enough?"}}
 BOTH = TESTS["files"]["tests/test_greet.py"].replace(

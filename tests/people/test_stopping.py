@@ -98,7 +98,7 @@ def test_a_process_that_only_has_the_number_is_left_alone(tmp_path: Path) -> Non
     with subprocess.Popen(["sleep", "60"]) as other:
         (folder / "lock").write_text(f"{other.pid} 1 {driver.boot_id}")
         assert driver_of(folder) is None
-        with pytest.raises(UserError, match="no process that can be seen here") as caught:
+        with pytest.raises(UserError, match="cannot be seen from here") as caught:
             stop(folder)
         assert caught.value.reason is Reason.LOCKED
         assert other.poll() is None

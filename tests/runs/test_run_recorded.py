@@ -24,7 +24,7 @@ RECORDED: Final = Path(__file__).parent / "recorded" / "run-GAL-39"
 SINCE: Final = {
     *("publish_onto", "publish_moving", "step_started", "step_settled", "step_held", "step_unsettled"),
     *("run_queued", "gate_expired", "input_requested", "input_given", "point_passed"),
-    *("landing_intended", "landing_refused", "landed", "dispatch_waits"),
+    *("landing_intended", "landing_refused", "landed", "dispatch_waits", "gates_asked"),
 }
 """Kinds of lines that 0.1.0 did not have."""
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.written_ids import forms, meant, wrong
 from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import Verdict
-from pipeline.reports.reviews import FAULTS, ResultReview, ToAnswer
+from pipeline.reports.fields import Concern, Severity, Verdict
+from pipeline.reports.findings import MeasuredFinding
+from pipeline.reports.reviews import FAULTS, ResultReview, ToAnswer, WorkFinding
 from pipeline.reports.work import ReadyTests
 
 if TYPE_CHECKING:
@@ -146,6 +147,28 @@ def unanswered(wanted: Sequence[ToAnswer], report: Report) -> Malformed | None:
             "/verdict",
         )
     return None
+
+
+def with_unmet(report: ResultReview) -> ResultReview:
+    """Return a final review in which a criterion that is not met is a finding, where no other finding stands.
+
+    A finding that its proof refutes does not stand: what it was about would be accepted with it.
+    """
+    stands = [one for one in report.findings if not (isinstance(one, MeasuredFinding) and one.is_refuted)]
+    unmet = [answer for answer in report.criteria if not answer.met and answer.id != FAULTS]
+    if stands or not unmet:
+        return report
+    raised = tuple(
+        WorkFinding(
+            severity=Severity.HIGH,
+            title=f"Criterion {one.id} of task {one.task} is not met",
+            problem=one.note.strip() or "The review says that it is not met, and gives no reason.",
+            evidence=f"the review's own answer for {one.id}",
+            concern=Concern.PRODUCTION,
+        )
+        for one in unmet
+    )
+    return report.model_copy(update={"findings": (*report.findings, *raised)})
 
 
 def _unknown(named: Iterable[str], known: set[str]) -> Malformed | None:
