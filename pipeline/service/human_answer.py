@@ -27,7 +27,7 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
-from pipeline.runs.store import state_of_run
+from pipeline.runs.store import issue_of, state_of_run
 from pipeline.service import human_report
 
 if TYPE_CHECKING:
@@ -63,11 +63,13 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
         UserError: none waits, or several do.
     """
     runs: list[RunPlace] = []
-    here = desk_around(Path.cwd()) if run is None else None
-    if here is not None:
+    here = desk_around(Path.cwd())
+    of = here.asked() if here is not None else None
+    names = {of.run_id, issue_of(of.run_id)} if of is not None and of.run_id else set[str | None]()
+    if here is not None and (run is None or run in names):
         found = [_unanswered(here)]
-    else:
-        roster = Roster(Repository.find(Path.cwd()))
+    else:  # a desk is in no repository of the user's, but its run is
+        roster = Roster(Repository.find(of.run_folder.parents[1] if of is not None and names else Path.cwd()))
         runs = roster.newest() if run is None else [roster.find(run)]
         state = state_folder(os.environ)
         found = [

@@ -186,6 +186,14 @@ def test_for_a_person_it_says_how_it_goes_on(repository: Repository) -> None:
     assert "redfirst resume run-GAL-1" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["run-GAL-1", "GAL-1"])
+def test_at_a_desk_its_run_may_be_named_as_the_prompt_does(repository: Repository, name: str) -> None:
+    desk = lay_out(repository)
+    told = hand_in("run-GAL-2", "--verdict", "COMPLETE", cwd=desk.files, code=2)["error"]["message"]
+    assert "runs: none yet" not in told, "it is looked for where the run of the desk is"
+    assert hand_in(name, "--role", "make", "--verdict", "COMPLETE", cwd=desk.files)["dispatch"] == "003-step-make"
+
+
 @pytest.mark.broad
 def test_at_a_desk_no_run_needs_to_be_named(repository: Repository) -> None:
     desk = lay_out(repository)
