@@ -155,3 +155,33 @@ def test_who_implements_may_not_loosen_the_tests_beside_the_code(tmp_path: Path)
     project.use_script(script)
     assert project.run().get("outcome") != "completed"
     assert "implement/NOT_GREEN" in project.rows()
+
+
+@pytest.mark.broad
+def test_a_proof_of_code_beside_its_tests_goes_straight_to_make(tmp_path: Path) -> None:
+    files = {**BASE, **beside(GREET)}
+    project = make(tmp_path, files)
+    blank = 'use greet::greet;\n\n#[test]\nfn a_blank_name_is_refused() {\n    assert!(greet("  ").is_err());\n}\n'
+    proved = {
+        "severity": "MEDIUM",
+        "title": "A blank name is greeted",
+        "location": "src/lib.rs:9",
+        "problem": "Blank names pass.",
+        "concern": "production",
+        "proof": {"test": {"path": "tests/blank.rs", "content": blank}},
+    }
+    stripped = GREET_DONE.replace("name.is_empty()", "name.trim().is_empty()")
+    entries = answers(files, beside(GREET, REFUSED), beside(GREET_DONE, REFUSED))
+    at = next(number for number, entry in enumerate(entries) if entry["when"].get("kind") == "review-result")
+    first = {
+        "when": {"kind": "review-result", "role": "check"},
+        "report": {"verdict": "NEEDS WORK", "findings": [proved]},
+    }
+    fixed = {
+        "when": {"kind": "implement", "task": "fix-1"},
+        "files": beside(stripped, REFUSED),
+        "report": {"result": "COMPLETE", "summary": "blank names, too"},
+    }
+    project.use_script([*entries[:at], first, entries[at + 1], fixed, *entries[at:]], NO_STUBS)
+    done(project)
+    assert "final-review/PROVED" in project.rows()

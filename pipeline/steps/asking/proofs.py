@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.proofs import Work, measure_proof
 from pipeline.policy.scope import Action
 from pipeline.reports.artifacts import finding_md
@@ -47,8 +48,10 @@ _NAMED: Final = 300
 def work_of(ctx: Context) -> Work:
     """Return the result so far, as what proofs are about."""
     baseline, kept = baseline_of(ctx), kept_tests(ctx)
-    # what tasks have brought is no more in the baseline's layout than it is in the baseline
-    collected = baseline.layout.collected | {record.path for record in kept.values()}
+    # what tasks have brought is no more in the baseline's layout than it is in the baseline; a file of production with
+    # tests in it is none of tests
+    brought = {record.path for record in kept.values() if not shares_file(record.path, baseline.layout)}
+    collected = baseline.layout.collected | brought
     seen = baseline.model_copy(update={"layout": baseline.layout.model_copy(update={"collected": collected})})
     tree = [entry.path for entry in ctx.repository.entries(ctx.run.info.start_tree)]
     found = [read_evidence(ctx, task.id) for task in ctx.state.done_tasks]
@@ -128,9 +131,10 @@ def task_of(ctx: Context, finding: Finding, id_: str) -> Task | None:
     )
     parts = (finding.problem, finding.risk, finding.suggestion, finding.evidence)
     tests = ", ".join(measured.tests)
+    passes = "passes" if len(measured.tests) == 1 else "pass"
     drafted = SplitTask(
         title=one_line(finding.headline)[:_TITLE].strip(),
-        acceptance_criteria=(f"{tests} {'passes' if len(measured.tests) == 1 else 'pass'}: {finding.headline}",),
+        acceptance_criteria=(f"{tests} {passes}. Before the fix the finding holds: {finding.headline}",),
         files=tuple(FileChange(path=path, action=Action.MODIFY) for path in code),
         test_files=(FileChange(path=proof.test.path, action=Action.CREATE),),
         description="\n\n".join(part.strip() for part in parts if part.strip()),
