@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pipeline.evidence.observation import Observation
     from pipeline.reports.fields import Report
+    from pipeline.reports.reviews import CheckReview
     from pipeline.reports.tasks import Task
 
 _FORMS: Final = 8
@@ -149,11 +150,13 @@ def unanswered(wanted: Sequence[ToAnswer], report: Report) -> Malformed | None:
     return None
 
 
-def with_unmet(report: ResultReview) -> ResultReview:
+def with_unmet(report: CheckReview) -> CheckReview:
     """Return a final review in which a criterion that is not met is a finding, where no other finding stands.
 
     A finding that its proof refutes does not stand: what it was about would be accepted with it.
     """
+    if not isinstance(report, ResultReview):
+        return report
     stands = [one for one in report.findings if not (isinstance(one, MeasuredFinding) and one.is_refuted)]
     unmet = [answer for answer in report.criteria if not answer.met and answer.id != FAULTS]
     if stands or not unmet:
