@@ -718,7 +718,7 @@ def test_without_an_editor_what_must_be_said_is_asked_for(repository: Repository
 @pytest.mark.broad
 def test_the_word_of_the_log_is_a_verdict(repository: Repository, tmp_path: Path, word: str) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
-    assert "NEEDS WORK without a finding" in message("--verdict", word)
+    assert "NEEDS WORK needs a finding" in message("--verdict", word)
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"verdict": word, "findings": [{"title": "it fails"}]}))
     assert hand_in("--report", str(report))["report"]["verdict"] == "NEEDS WORK"
