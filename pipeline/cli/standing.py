@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,7 @@ from pipeline.cli.text import print_text
 from pipeline.git import NoRepositoryError, Repository
 from pipeline.policy.characters import as_utf8, visible
 from pipeline.progress import counted
-from pipeline.service.standing import StandingDocument, StandingLine, as_json, standing
+from pipeline.service.standing import StandingDocument, StandingLine, standing
 from pipeline.terminal import echo
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def standing_text(document: StandingDocument) -> str:
 
 def standing_json(document: StandingDocument) -> str:
     """Return the document as it is printed."""
-    return json.dumps(as_json(document), indent=2)
+    return json.dumps(asdict(document), indent=2)
 
 
 def _runs(lines: Sequence[RunLine], what: str, command: str) -> Iterator[StandingLine]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from pipeline.runs.roster import Roster
 from pipeline.runs.store import PUBLISH_REFS, RUN_REFS, Claim, claim_ref, claims, state_of_run
 from pipeline.service.gc_document import GcDocument
 from pipeline.service.gc_orders import orders_left
-from pipeline.service.gc_runs import Known, held, kept_until, utc_now
+from pipeline.service.gc_runs import Known, held, utc_now
 from pipeline.service.gc_things import Thing, not_ours
 from pipeline.service.gc_worktrees import is_made, worktrees_left
 from pipeline.trees import remove_tree
@@ -66,6 +67,12 @@ class Sweep:
     def is_old(self, known: Known) -> bool:
         """Return whether nothing was said of a run for long enough."""
         return known.age_s(self.now) >= self.older_than_s
+
+    def kept_until(self, known: Known) -> str:
+        """Return, in words, until when what a run has left is kept that is not old."""
+        until = self.now + timedelta(seconds=max(self.older_than_s - known.age_s(self.now), 1))
+        moment = until.astimezone().strftime("%Y-%m-%d %H:%M")
+        return f"kept until {moment} (--older-than), {known.place.name} has ended"
 
     # --- checkouts -----------------------------------------------------------------------------------------------
 
@@ -119,7 +126,7 @@ class Sweep:
             if not known.has_ended or is_made(known.place.worktree):
                 continue  # those of a worktree that redfirst made go with it
             what = str(known.place.folder)
-            stays = self._stays(known) if self.is_old(known) else kept_until(self, known)
+            stays = self._stays(known) if self.is_old(known) else self.kept_until(known)
             if stays:
                 yield Thing("run_folder", what, stays)
             else:

@@ -6,7 +6,7 @@ import hashlib
 import stat
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.runs.roster import RunPlace
     from pipeline.runs.spending import AnyRun
-    from pipeline.service.gc import Sweep
 
 _NOT_KEPT: Final = frozenset({"lock", NOW})
 _SHA1: Final = 40
@@ -104,13 +103,6 @@ class Known:
         except (UserError, OSError) as error:
             return str(error)
         return "" if missing is None else f"its ref lacks {missing}"
-
-
-def kept_until(sweep: Sweep, known: Known) -> str:
-    """Return, in words, until when what a run has left is kept that ended less long ago than `--older-than` says."""
-    until = sweep.now + timedelta(seconds=max(sweep.older_than_s - known.age_s(sweep.now), 1))
-    moment = until.astimezone().strftime("%Y-%m-%d %H:%M")
-    return f"kept until {moment} (--older-than), {known.place.name} has ended"
 
 
 def _missing(place: RunPlace, kept: dict[str, str]) -> Generator[str]:

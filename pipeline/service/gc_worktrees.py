@@ -13,7 +13,7 @@ from pipeline.runs.events import Published
 from pipeline.runs.landed import base_tip
 from pipeline.runs.store import WORKFLOW
 from pipeline.scratch import scratch_folder
-from pipeline.service.gc_runs import held, kept_until
+from pipeline.service.gc_runs import held
 from pipeline.service.gc_things import Thing
 from pipeline.service.worktrees import OWNER
 from pipeline.trees import remove_tree
@@ -80,7 +80,7 @@ def _stays(sweep: Sweep, worktree: Worktree, owner: dict[str, Any], runs: Sequen
         if stays:
             return stays if known.place.name in stays else f"{known.place.name}: {stays}"
         if not sweep.is_old(known):
-            return kept_until(sweep, known)
+            return sweep.kept_until(known)
     try:
         return _unsaved(here.at(worktree), owner, runs)
     except GitError as error:

@@ -7,8 +7,8 @@ only where a run has ended.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from pipeline.config import folders
 from pipeline.config.sources import repository_file
@@ -97,11 +97,6 @@ def standing(repository: Repository) -> Standing:
         has_issues=folder.is_dir(),
         problem=problem,
     )
-
-
-def as_json(document: StandingDocument) -> dict[str, Any]:
-    """Return the document as it is printed."""
-    return asdict(document)
 
 
 def _ready(repository: Repository) -> tuple[tuple[str, ...] | None, str]:
