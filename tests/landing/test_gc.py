@@ -214,7 +214,9 @@ def test_records_go_only_where_the_ref_has_them_and_refs_only_where_they_are_ask
     assert ways(fleet)[str(folder)] == ("kept", "its ref lacks plan.md")
     kept = project.git("cat-file", "-p", f"{key}:run/plan.md")
     (folder / "plan.md").write_text(f"{kept}\n")
-    assert project.document("gc", "--older-than", "1d")["things"] == []
+    (young,) = project.document("gc", "--older-than", "1d")["things"]
+    assert (young["what"], young["status"]) == (str(folder), "kept")
+    assert re.fullmatch(r"kept until [0-9-]{10} [0-9:]{5} \(--older-than\), run-GAL-1 has ended", young["why"])
     assert ways(fleet, "--refs")[key][0] == "would_remove"
     assert ways(fleet, "--apply")[str(folder)][0] == "removed"
     assert not folder.exists()
