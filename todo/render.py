@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from todo.issue import NewIssue
 
 _ENDS: Final = re.compile(r"\r\n?")
+_SPACE: Final = re.compile(r"\s+")
 _OPENING: Final = re.compile(r"`+|~+")
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -28,8 +29,8 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return the text on one line, runs of white space as one space."""
-    return " ".join(clean(text).split())
+    """Return the text on one line: a line break with the blanks around it is one blank, and so is a tab."""
+    return _SPACE.sub(lambda found: " " if found[0].strip(" ") else found[0], clean(text)).strip()
 
 
 def bullet(day: date, text: str) -> list[str]:

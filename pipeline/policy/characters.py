@@ -25,6 +25,7 @@ HIDDEN: Final = re.compile(
 )
 """Every control, format and surrogate character, and characters drawn as nothing."""
 
+_SPACE: Final = re.compile(r"\s+")
 _ORDINARY: Final = frozenset("\t\r\f\v")
 _WIDE: Final = frozenset("WF")
 _WITHOUT_WIDTH: Final = frozenset({"Mn", "Me", "Cf"})
@@ -37,6 +38,14 @@ def visible(text: str, *, keep: str = "") -> str:
     if text.isprintable() and text.isascii():
         return text
     return HIDDEN.sub(lambda found: found[0] if found[0] in keep else escaped(found[0]), text)
+
+
+def on_one_line(text: str) -> str:
+    """Return a text on one line: a line break with the blanks around it is one blank, and so is a tab.
+
+    Runs of blanks within a line stay, since they may be what is meant, as in an example of code.
+    """
+    return _SPACE.sub(lambda found: " " if found[0].strip(" ") else found[0], text).strip()
 
 
 def hidden_places(before: str, after: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.policy.characters import on_one_line
 from pipeline.reports.artifacts import APPROACH, FILES, PROBLEM, RISKS, TEST_DESIGN, TEST_DESIGN_PARTS, plan_md
 from pipeline.reports.drafts import Behaviour, DesignOfTests, PlannedFile
 from pipeline.reports.edited import plan_form
@@ -77,4 +78,4 @@ def _parts(text: str, heading: re.Pattern[str]) -> dict[str, str]:
 
 
 def _items(text: str) -> tuple[str, ...]:
-    return tuple(" ".join(item.split()) for item in _ITEM.split(text) if item.strip())
+    return tuple(on_one_line(item) for item in _ITEM.split(text) if item.strip())

@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.policy.characters import visible
+from pipeline.policy.characters import on_one_line, visible
 
 OPENING: Final = re.compile(r"^(?P<lead>\s*(?:(?:[-*+]|1[.)])\s+)*)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
 """A line that opens a code fence, alone or first in list items that may interrupt a paragraph (CommonMark)."""
@@ -45,8 +45,7 @@ def legible(document: str) -> str:
 
 def one_line(text: str) -> str:
     """Return `text` on one line, for a heading, a list item or a table cell; not empty unless `text` is."""
-    said = clean(text).split() or visible(text.strip()).split()
-    return " ".join(said).replace(_COMMENT, _SHOWN_COMMENT)
+    return (on_one_line(clean(text)) or on_one_line(visible(text.strip()))).replace(_COMMENT, _SHOWN_COMMENT)
 
 
 def list_item(text: str, mark: str = "-") -> str:

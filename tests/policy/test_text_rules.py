@@ -20,8 +20,10 @@ from pipeline.reports.findings import Finding
 from pipeline.reports.markdown import bullets, fields, parse, sections
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.untrusted_text import block, clean, fenced, one_line
+from pipeline.steps.publication.commits import subject_of
 from todo import MappingSource, Status, Tracker, TrackerError, is_issue_id
 from todo.issue import read_issue
+from todo.render import one_line as tracker_line
 
 ESCAPES = {
     "clipboard": ("\x1b]52;c;ZXZpbA==\x07said", "said"),
@@ -202,6 +204,15 @@ def test_a_title_full_of_sequences_lists_its_issue_on_one_line_that_steers_nothi
     listed = edits["README.md"].decode()
     assert [line for line in listed.splitlines() if "A-1" in line] == [listed.splitlines()[-1]]
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", listed)
+
+
+def test_blanks_within_a_line_stay_as_they_were_said() -> None:
+    said = 'dedent("\\tfoo\\n  bar") keeps  two blanks'
+    wrapped = f"  {said}\n\t  and \t more\u2028 of it\n"
+    whole = f"{said} and more of it"
+    assert one_line(wrapped) == tracker_line(wrapped) == whole
+    assert (subject_of("dedent:  two"), one_line(whole)) == ("dedent:  two", whole)
+    assert bullets([wrapped]) == f"- {whole}"
 
 
 def test_json_text_in_a_document_stays_one_line() -> None:

@@ -89,6 +89,7 @@ PATTERNS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "outline._UNDERLINE": ("fullmatch", ("--- ", "=== ")),
     "render._ENDS": ("finditer", ("a\r\nb\rc\n",)),
     "render._OPENING": ("match", ("``` x", "~~~ x")),
+    "render._SPACE": ("finditer", ("a \t\n b",)),
     "render._UNPRINTABLE": ("finditer", ("a\x00b",)),
     "issue_ids._NUMBER": ("fullmatch", ("12",)),
     "issue_ids._NUMBERED": ("fullmatch", ("A-12",)),

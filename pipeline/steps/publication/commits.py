@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.commits import styled
 from pipeline.git import Signature
-from pipeline.policy.characters import visible
+from pipeline.policy.characters import on_one_line, visible
 from pipeline.reports.fields import Evidence
 from pipeline.reports.hygiene import SUBJECT
 from pipeline.runs import tracker
@@ -289,7 +289,7 @@ def assisted_by(backends: Collection[str]) -> list[tuple[str, str]]:
 
 def subject_of(text: str) -> str:
     """Return the first line of a commit message; what is too long is cut behind a word, where there is one."""
-    line = visible(" ".join(text.split()))
+    line = visible(on_one_line(text))
     if len(line) <= SUBJECT:
         return line
     room = SUBJECT - len("...")
