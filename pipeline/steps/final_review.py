@@ -67,7 +67,8 @@ async def run(ctx: Context) -> Event:
     except UnmeasurableError as error:
         return error.event
     review.again = await proved_again(ctx, review.ledger, work)
-    wanted = to_answer(*_done(ctx)) if review.is_first else ()
+    before = review.previous.unmet if review.previous is not None else ()
+    wanted = to_answer(*_done(ctx)) if review.is_first else before
     accept = partial(unanswered, wanted)
     answers = await ask_reviewers(review, "review-result", head, _artifacts(ctx, review), accept, wanted)
     if isinstance(answers, Event):
@@ -77,7 +78,7 @@ async def run(ctx: Context) -> Event:
         verdict = check.verdict if check.verdict is not Verdict.ACCEPTABLE else Verdict.NEEDS_WORK
         check = check.model_copy(update={"verdict": verdict, "findings": (*measured, *check.findings)})
     simplify = simplify_of(answers)
-    check = with_unmet(await proved(ctx, check, work))
+    check, unmet = with_unmet(await proved(ctx, check, work), wanted)
     reviewed = reduce.final_review(
         review.ledger,
         review.number,
@@ -88,7 +89,7 @@ async def run(ctx: Context) -> Event:
         again=review.again,
         needs_proof=ctx.config.final_review.proofs == Proofs.REQUIRED,
     )
-    names = [*review.record(reviewed, check, simplify, head)]
+    names = [*review.record(reviewed, check, simplify, head, unmet)]
     tree: str | None = None
     if reviewed.signal in {Signal.FIX, Signal.PROVED, Signal.PLAN, Signal.COSMETIC}:
         must = [finding for finding in reviewed.ledger.open if finding.id in reviewed.outcome.must_fix]

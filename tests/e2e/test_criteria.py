@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import play
-from kit import MAKE, PLAN, RESULT_ACCEPTED, RESULT_SIMPLE, TASK, TESTS, UNTIL_TESTS, judge, make_project
+from kit import GREET_DONE, MAKE, PLAN, RESULT_ACCEPTED, RESULT_SIMPLE, TASK, TESTS, UNTIL_TESTS, judge, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,3 +79,30 @@ def test_a_report_that_stays_wrong_is_diagnosed_and_the_tests_stay(tmp_path: Pat
     )
     assert "C2 is shown by the old test" in told.text("findings")
     assert "'test_2': there is no such test" in played.asked("diagnose").text("refusals")
+
+
+def test_a_criterion_that_is_not_met_beside_a_finding_is_asked_again(tmp_path: Path) -> None:
+    both = shown({"id": "C1", "tests": [OLD]}, {"id": "C2", "tests": [OLD]})
+    vague = "The message is vague"
+    found = {"severity": "MEDIUM", "title": vague, "problem": f"{vague}.", "concern": "production"}
+    unmet = {"task": "1", "id": "C2", "met": False, "note": "None is greeted"}
+    first = {"verdict": "NEEDS WORK", "findings": [found], "criteria": [{"task": "1", "id": "C1", "met": True}, unmet]}
+    resolved = [{"id": "final-1-01", "status": "resolved"}]
+    silent: Entry = {**RESULT_ACCEPTED, "report": {"verdict": "ACCEPTABLE", "prior": resolved}}
+    told = {"verdict": "ACCEPTABLE", "prior": resolved, "criteria": [{**unmet, "met": True}]}
+    held: Entry = {**RESULT_ACCEPTED, "report": told}
+    drafted: Entry = {"when": {"kind": "split"}, "report": {"tasks": [{**TASK, "evidence": "regression"}]}}
+    made: Entry = {
+        "when": {"kind": "implement", "task": "fix-1"},
+        "files": {"greet.py": GREET_DONE.replace("a name is needed", "say a name")},
+        "report": {"result": "COMPLETE", "summary": "says what to do"},
+    }
+    script = [*until_tests(), both, MAKE, {**RESULT_ACCEPTED, "report": first}, RESULT_SIMPLE, drafted]
+    script += [judge("not_testable", accepted=True), made]
+    played = play(make_project(tmp_path), [*script, silent, RESULT_SIMPLE, held])
+    assert [one["id"] for one in json.loads(played.artifact("reviews/final-1.json"))["unmet"]] == ["C2"]
+    again = played.asked("final-review", 2, role="check")
+    assert "* task 1, C2: greet(None) raises ValueError" in again.document["prompt"]
+    assert "task 1, C1" not in again.document["prompt"], "what was met is not asked again"
+    assert "No answer is given for task 1, C2" in played.asked("final-review", 3, role="check").document["prompt"]
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)

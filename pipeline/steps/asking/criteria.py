@@ -150,17 +150,20 @@ def unanswered(wanted: Sequence[ToAnswer], report: Report) -> Malformed | None:
     return None
 
 
-def with_unmet(report: CheckReview) -> CheckReview:
+def with_unmet(report: CheckReview, wanted: Sequence[ToAnswer]) -> tuple[CheckReview, tuple[ToAnswer, ...]]:
     """Return a final review in which a criterion that is not met is a finding, where no other finding stands.
 
-    A finding that its proof refutes does not stand: what it was about would be accepted with it.
+    A finding that its proof refutes does not stand: what it was about would be accepted with it. Where one stands, the
+    criteria of *wanted* that are not met are returned beside the review: the next one answers for them, since mending
+    the finding need not meet them.
     """
     if not isinstance(report, ResultReview):
-        return report
-    stands = [one for one in report.findings if not (isinstance(one, MeasuredFinding) and one.is_refuted)]
-    unmet = [answer for answer in report.criteria if not answer.met and answer.id != FAULTS]
-    if stands or not unmet:
-        return report
+        return report, ()
+    stands = any(not (isinstance(one, MeasuredFinding) and one.is_refuted) for one in report.findings)
+    stands = stands or any(answer.status == "open" for answer in report.prior)
+    unmet = {(one.task, one.id): one for one in report.criteria if not one.met and one.id != FAULTS}
+    if stands:
+        return report, tuple(one for one in wanted if (one.task, one.id) in unmet)
     raised = tuple(
         WorkFinding(
             severity=Severity.HIGH,
@@ -169,9 +172,9 @@ def with_unmet(report: CheckReview) -> CheckReview:
             evidence=f"the review's own answer for {one.id}",
             concern=Concern.PRODUCTION,
         )
-        for one in unmet
+        for one in unmet.values()
     )
-    return report.model_copy(update={"findings": (*report.findings, *raised)})
+    return report.model_copy(update={"findings": (*report.findings, *raised)}) if raised else report, ()
 
 
 def _unknown(named: Iterable[str], known: set[str]) -> Malformed | None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.reports.findings import StageFindings
+from pipeline.reports.reviews import ToAnswer
 from pipeline.routing.vocabulary import Signal
 
 
 class ReviewRecord(BaseModel):
-    """One review on disk; `revision` is the scope of the loop's counter: a new one begins with no findings."""
+    """One review on disk; `revision` is the scope of the loop's counter: a new one begins with no findings.
+
+    `unmet` has the criteria that a final review calls not met beside another finding: the next one answers for them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -19,3 +23,4 @@ class ReviewRecord(BaseModel):
     signal: Signal
     must_fix: tuple[str, ...]
     ledger: StageFindings
+    unmet: tuple[ToAnswer, ...] = ()

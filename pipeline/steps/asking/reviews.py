@@ -161,7 +161,12 @@ class Review:
         )
 
     def record(
-        self, reviewed: Reviewed, check: CheckReview, simplify: SimplifyReview | None, tree: str
+        self,
+        reviewed: Reviewed,
+        check: CheckReview,
+        simplify: SimplifyReview | None,
+        tree: str,
+        unmet: tuple[ToAnswer, ...] = (),
     ) -> tuple[str, ...]:
         """Write the review's artifacts; return their names, the ones that explain the decision."""
         name = f"reviews/{self.stage}-{self.ordinal}"
@@ -173,6 +178,7 @@ class Review:
             signal=outcome.signal,
             must_fix=outcome.must_fix,
             ledger=reviewed.ledger,
+            unmet=unmet,
         )
         written = [self.ctx.write(f"{name}.md", review_md(self.number, check, outcome, reviewed.ledger))]
         if simplify is not None:
