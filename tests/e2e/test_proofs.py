@@ -179,6 +179,25 @@ def test_a_criterion_that_is_not_met_is_a_finding_where_the_other_ones_are_refut
     assert "does not say which name" in played.asked("split", 2).text("findings")
 
 
+def test_a_proof_whose_path_a_fix_has_taken_is_run_again_as_it_was_given(tmp_path: Path) -> None:
+    taken = {"path": "tests/test_blank.py", "action": "create"}
+    first = result("NEEDS WORK", finding(proof=PROOF), finding("The message names nobody"))
+    drafted: Entry = {"when": {"kind": "split"}, "report": {"tasks": [{**WORDS, "test_files": [taken]}]}}
+    named_too = WORD_TEST.replace("def test_a_blank_name_is_refused", "def test_the_name_is_told")
+    more = BLANK + named_too[named_too.index("\n\ndef test_the_name") : named_too.index("\n\ndef test_others")]
+    words: Entry = {**TESTS, "when": {"kind": "write-tests", "task": "fix-2"}, "files": {"tests/test_blank.py": more}}
+    words |= {"report": {"verdict": "TESTS_READY"}}
+    named: Entry = {**FIXED, "when": {"kind": "implement", "task": "fix-2"}, "files": {"greet.py": NAMED}}
+    again = result("ACCEPTABLE", prior=[{"id": "final-1-02", "status": "resolved"}])
+    played = reviewed(tmp_path, first, drafted, FIXED, words, named, again)
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    found = json.loads(played.artifact("reviews/final-2.json"))["ledger"]["findings"]
+    (settled,) = [one for one in found if one["id"] == "final-1-01"]
+    assert settled["status"] == "resolved"
+    assert settled["note"] == "its proof, run again: tests/test_blank.py passes over the result"
+    assert played.project.git("show", "work:tests/test_blank.py") + "\n" == more, "nothing of it was put back"
+
+
 ONLY_EMPTY = GREET_DONE.replace("if not name:", 'if name == "":')
 DISPUTED: Entry = {**TESTS, "report": {**TESTS["report"], "escalate_to_check": True, "escalation_reason": "enough?"}}
 BOTH = TESTS["files"]["tests/test_greet.py"].replace(

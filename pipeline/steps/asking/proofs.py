@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from pipeline.git import TreeChange
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.proofs import Work, measure_proof
 from pipeline.policy.scope import Action
@@ -104,10 +105,19 @@ async def measured_once(
     return await measure_proof(ctx, proof, work, title)
 
 
+def without_taken(ctx: MeasurementContext, work: Work, test: ProvingTest | None) -> Work:
+    """Return *work* without what a fix wrote where the proving test lay: the proof is run again as it was given."""
+    there = ctx.repository.blob(f"{work.tree}:{test.path}") if test is not None else None
+    if test is None or there in {None, test.content.encode()}:
+        return work
+    return replace(work, tree=ctx.repository.build_tree(work.tree, [TreeChange(test.path, None)]))
+
+
 async def proved_again(ctx: MeasurementContext, ledger: StageFindings, work: Work) -> Mapping[str, MeasuredProof]:
     """Return what the proofs of open findings show now, by id: that one is settled is measured, not asked."""
-    held = [finding for finding in ledger.open if finding.is_proved and finding.proof is not None]
-    return {one.id: await measure_proof(ctx, one.proof, work, one.headline) for one in held if one.proof is not None}
+    held = [(one, one.proof) for one in ledger.open if one.is_proved and one.proof is not None]
+    works = {one.id: without_taken(ctx, work, proof.test) for one, proof in held}
+    return {one.id: await measure_proof(ctx, proof, works[one.id], one.headline) for one, proof in held}
 
 
 # --- fix tasks -------------------------------------------------------------------------------------------------------
