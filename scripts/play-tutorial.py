@@ -194,7 +194,7 @@ def lay_out(home: Path) -> dict[str, str]:
     (checkout / ".venv" / ".installed").touch()
     (home / "tmp").mkdir()
     (home / ".inputrc").write_text("set enable-bracketed-paste off\n")
-    (home / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n")
+    (home / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.org\n")
     (home / "bin").mkdir()
     (home / "bin" / "python3").symlink_to(getattr(sys, "_base_executable", sys.executable))
     paths = [one for one in os.environ["PATH"].split(os.pathsep) if Path(one) != Path(sys.executable).parent]
@@ -214,7 +214,7 @@ def lay_out(home: Path) -> dict[str, str]:
     )
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return kept | {
-        "PATH": os.pathsep.join([str(home / ".local" / "bin"), str(home / "bin"), *paths]),
+        "PATH": os.pathsep.join([str(home / "bin"), *paths]),
         "HOME": str(home),
         "USER": "adaline",
         "LOGNAME": "adaline",

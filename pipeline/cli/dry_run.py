@@ -34,7 +34,7 @@ def _lines(found: DryRun) -> list[str]:
     lines += [*step_lines(found.shown), *agent_lines(found.agents)]
     publishes = f" Publishes on {found.branch}." if found.branch and found.in_the_way is None else ""
     if found.asked_gates:
-        lines.append(f"Waits for you at {', '.join(f'gate {gate}' for gate in found.asked_gates)}.")
+        lines.append(f"Waits for you at approval points: {', '.join(found.asked_gates)}.")
     lines.append(visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written."))
     if found.in_the_way is not None:
         lines.append(visible(f"It would not begin here. {found.in_the_way}"))

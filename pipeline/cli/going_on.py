@@ -79,7 +79,9 @@ def resume(
         gates.resume(ctx, onto, asked)
 
     async def of_recipe(repository: Repository, folder: Path, options: RunOptions, display: Display) -> RecipeContext:
-        refuse_foreign({"--approve": asked}, f"{folder.name} is of a recipe, whose gates stand in it", folder.name)
+        refuse_foreign(
+            {"--approve": asked}, f"{folder.name} is of a recipe, whose approval points stand in it", folder.name
+        )
         return await recipe_run.go_on(repository, folder, options, display, step=step, changed=recipe, onto=onto)
 
     answer("resume", name, of_issue, going_on(agent, values), as_document, of_recipe=of_recipe, plain=plain)

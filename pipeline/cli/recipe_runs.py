@@ -99,7 +99,7 @@ def steps_text(document: RecipeDocument) -> str:
     ]
     lines += [f"  note {note.step}: {several_lines(shortened(note.text))}" for note in document.notes]
     for gate in document.gates:
-        lines.append(f"  gate {gate.step}: {several_lines(shortened(gate.question) or 'yes or no')}")
+        lines.append(f"  approval point {gate.step}: {several_lines(shortened(gate.question) or 'yes or no')}")
         lines += [f"    read: {near(path)}" for path in gate.read]
     if document.output and document.output.strip():
         lines += ["", document.output.rstrip(), ""]

@@ -39,7 +39,7 @@ def most_line(shown: Preview, limit: int | None = None) -> str:
         return f"{counted(shown.least, 'dispatch')} where the issue is one task and nothing goes wrong; at most {most}."
     if shown.dispatches is None:
         return f"The limit is {counted(most, 'dispatch')}."
-    gates = f", {counted(shown.gates, 'gate')}" if shown.gates else ""
+    gates = f", {counted(shown.gates, 'approval point')}" if shown.gates else ""
     return f"At most {counted(shown.dispatches, 'dispatch')} of {most}{gates}."
 
 

@@ -99,7 +99,7 @@ def simulate(
         Path, typer.Option("--signals", metavar="FILE", help="A YAML or JSON list of signals. - is stdin.")
     ],
     approve: Annotated[
-        str, typer.Option("--approve", metavar="GATES", help="Gates, with commas: plan,split,commit.")
+        str, typer.Option("--approve", metavar="POINTS", help="Approval points, with commas: plan,split,commit.")
     ] = "",
     recipe: Annotated[
         str,
@@ -162,7 +162,7 @@ def _gates(words: str) -> frozenset[str]:
     for word in found:
         if word not in GATES:
             raise UserError(
-                f"--approve: {word} is no gate. Accepted: {', '.join(GATES)}.",
+                f"--approve: {word} is no approval point. Accepted: {', '.join(GATES)}.",
                 Reason.USAGE,
                 details={"accepted": list(GATES)},
                 actions=("redfirst simulate --help",),

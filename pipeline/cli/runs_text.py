@@ -175,7 +175,7 @@ def where_words(line: RunLine) -> str:
     if line.removed:
         return f"{_ended_words(line)}, worktree removed"
     if line.gate_place is not None:
-        return f"at {line.gate_place}"
+        return f"at {line.gate_place.removeprefix('approval point ')}"  # the column has no room for more
     if line.reason is Reason.INTERRUPTED:
         return f"in {line.step}{task}" if line.step is not None else "-"
     if line.outcome in {Outcome.PARKED, Outcome.CANCELLED}:

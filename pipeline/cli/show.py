@@ -60,7 +60,10 @@ def show(
     for refused, why in (
         (follow and (as_document or not log), "--follow belongs to --log, and prints lines as they come: no --json."),
         (packet and (log or verbose), "--packet is a page of its own, without --log and --verbose."),
-        (step is not None and not packet, "--step belongs to --packet: the gate of a recipe's run that is shown."),
+        (
+            step is not None and not packet,
+            "--step belongs to --packet: the approval point of a recipe's run that is shown.",
+        ),
     ):
         if refused:
             raise UserError(why, Reason.USAGE)

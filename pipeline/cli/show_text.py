@@ -65,7 +65,9 @@ def whole_text(document: ShowDocument, width: int | None = None) -> str:
         _section(
             "Artifacts", [f"{visible(document.run_dir)}/", *(f"  {visible(name)}" for name in document.artifacts)]
         ),
-        _section("Gate", columned(reading_rows(document.at_gate), None, indent=0) if document.at_gate else []),
+        _section(
+            "Approval point", columned(reading_rows(document.at_gate), None, indent=0) if document.at_gate else []
+        ),
         _section("No effect", [line for _, text in _edits(document) for line in text.split("\n")]),
         _section("Next", [text for _, text in _following(document)]),
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.cli.runs_text import age_words, where_words
 from pipeline.cli.text import print_text
 from pipeline.git import NoRepositoryError, Repository
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import as_utf8, visible
 from pipeline.progress import counted
 from pipeline.service.standing import StandingDocument, StandingLine, standing
@@ -53,7 +54,8 @@ _NOWHERE: Final = StandingLine(
 def standing_document(repository: Repository, found: Standing) -> StandingDocument:
     """Return what there is to do: what waits for a person, then what is next."""
     lines = (
-        *_runs(found.waiting, "waits for you", "redfirst show"),
+        *_runs([line for line in found.waiting if not _is_paused(line)], "waits for you", "redfirst show"),
+        *_runs([line for line in found.waiting if _is_paused(line)], "is paused", "redfirst resume"),
         *_runs(found.driven, "goes on", "redfirst watch"),
         *_landing(found),
         *_begin(found),
@@ -70,6 +72,11 @@ def standing_text(document: StandingDocument) -> str:
 def standing_json(document: StandingDocument) -> str:
     """Return the document as it is printed."""
     return json.dumps(asdict(document), indent=2)
+
+
+def _is_paused(line: RunLine) -> bool:
+    """Return whether nobody has to answer anything, so that the run only has to go on."""
+    return line.problem is None and (line.outcome is None or line.reason is Reason.INTERRUPTED)
 
 
 def _runs(lines: Sequence[RunLine], what: str, command: str) -> Iterator[StandingLine]:

@@ -47,7 +47,7 @@ class Way:
     def words(self) -> str:
         """Return the same for who does not see the picture."""
         parts = [f"{one.phase.words}: {_WORDS[one.stands]}" for one in self.phases]
-        parts += [f"gate after {PHASES[at].words}: {how}" for at, how in self.gates.items()]
+        parts += [f"approval point after {PHASES[at].words}: {how}" for at, how in self.gates.items()]
         parts += [f"back from {PHASES[a].words} to {PHASES[b].words}, {n} times" for (a, b), n in self.back.items()]
         parts += [f"{PHASES[at].words} again, {n} times" for at, n in self.again.items()]
         return ". ".join(parts)

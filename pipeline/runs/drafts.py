@@ -104,9 +104,9 @@ def vain_edit(run: Run, name: str) -> VainEdit:
     """Return what a person is told of an edit of this draft that has no effect."""
     at_gate = run.state.trunk.step is Step.GATE
     if name == PLAN:
-        says, command = "it counts at gate plan; later a new draft takes it up", "reject {run} --to plan"
+        says, command = "it counts at approval point plan; later a new draft takes it up", "reject {run} --to plan"
     else:
-        says, command = "it counts at gate split; later say what you want instead", "reject {run}"
+        says, command = "it counts at approval point split; later say what you want instead", "reject {run}"
     instead = f'redfirst {command} --feedback "..."'.format(run=run.info.run_id)
     return VainEdit(name, says, instead if at_gate else None)
 

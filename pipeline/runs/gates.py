@@ -20,9 +20,9 @@ WAYS_BACK: Final = {"plan": ("plan",), "split": ("split", "plan"), "commit": ("f
 """The gates in their order, and where each can send a run back to; the first is its default."""
 SUMMARY: Final = "summary.md"
 TO_BE_MADE: Final = "Commits to Be Made"
-"""The section of summary.md that names them, while a run waits at gate commit."""
+"""The section of summary.md that names them, while a run waits at approval point commit."""
 TO_BE_FILED: Final = "Issues to Be Filed"
-"""The section of summary.md that has their titles, while a run waits at gate commit."""
+"""The section of summary.md that has their titles, while a run waits at approval point commit."""
 
 _STAGES: Final = {"plan": "plan", "split": "split", "commit": "final"}
 _APPROVED: Final = {
@@ -72,7 +72,7 @@ def gate_of(run: Run) -> str | None:
 
 
 def gate_place(run: Run) -> str | None:
-    """Return where among its gates the run waits: `gate plan (1 of 3)`; None where it waits at none.
+    """Return where among its gates the run waits: `approval point plan (1 of 3)`; None where it waits at none.
 
     A run may wait at commit for its blockers alone, unasked.
     """
@@ -80,7 +80,7 @@ def gate_place(run: Run) -> str | None:
     if name is None:
         return None
     gates = [gate for gate in WAYS_BACK if gate in run.state.gates or gate == name]
-    return f"gate {name} ({gates.index(name) + 1} of {len(gates)})"
+    return f"approval point {name} ({gates.index(name) + 1} of {len(gates)})"
 
 
 def open_gate(run: Run) -> OpenGate | None:

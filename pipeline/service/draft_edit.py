@@ -83,8 +83,8 @@ def _check(ctx: Context, name: str, text: str) -> None:
 def _require_open(run: Run, name: str) -> None:
     if name not in open_drafts(run.state) or run.state.outcome is None:
         raise UserError(
-            f"No edit of {name} counts now: {run.info.run_id} does not wait for one. plan.md is edited at gate plan, "
-            "the tasks at gate split.",
+            f"No edit of {name} counts now: {run.info.run_id} does not wait for one. plan.md is edited at approval "
+            "point plan, the tasks at approval point split.",
             Reason.STALE,
             actions=(f"redfirst show {run.info.run_id}",),
         )

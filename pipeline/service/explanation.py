@@ -144,7 +144,7 @@ def _happening(line: Line, branch: str) -> Iterator[str]:
             yield f"the run was resumed on {line.host}, where it was {stood} before"
         case GateAnswered(gate=gate, answer=answer, actor=actor, edited=edited):
             who = actor or "a person"
-            yield f"{who} answered at the gate {gate}: {answer}"
+            yield f"{who} answered at approval point {gate}: {answer}"
             yield from (edit_words(name, kept, who) for name, kept in edited.items())
         case ConfigChanged(limits=limits, changes=changes):
             said = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(limits.items()))
@@ -247,7 +247,7 @@ def action_words(action: Action, origin: Step | None = None) -> str:
         case NextTask():
             return "the next task"
         case Forward():
-            return "on through the gate"
+            return "on, as approved"
         case Stop(outcome, reason):
             return stands_words(outcome, reason)
         case _:
@@ -271,7 +271,7 @@ def then_words(action: Action, after: RunState) -> str:
         case LeaveOut():
             return f"on without this agent: {where}"
         case Forward():
-            return f"on through the gate: {where}"
+            return f"on, as approved: {where}"
         case Goto() | Retry() | Stop() | AskPerson():
             return where
         case _:
@@ -281,7 +281,7 @@ def then_words(action: Action, after: RunState) -> str:
 def standing_words(state: RunState) -> str:
     """Return where a decision left the run: the outcome, the gate, or the step and task that came next."""
     if state.trunk.step is Step.GATE and state.trunk.gate:
-        return f"waits at gate {state.trunk.gate} for a person"
+        return f"waits at approval point {state.trunk.gate} for a person"
     if state.outcome is not None:
         kept = f", at {state.trunk.step.value}" if state.outcome in {Outcome.PARKED, Outcome.CANCELLED} else ""
         return f"{stands_words(state.outcome, state.reason)}{kept}"

@@ -89,7 +89,7 @@ def resume(ctx: Context, onto: str | None = None, gates: tuple[str, ...] = ()) -
     if new:
         ctx.run.ask_gates(new)
     for gate in new:
-        ctx.say(f"    it waits for you at gate {gate}{_BEHIND if _is_behind(ctx, gate) else ''}")
+        ctx.say(f"    it waits for you at approval point {gate}{_BEHIND if _is_behind(ctx, gate) else ''}")
     if base is not None:
         ctx.note(PublishOnto(commit=base))
 
@@ -178,14 +178,18 @@ def reject(
         raise UserError("--feedback says nothing: the next draft has nothing to go by.", Reason.USAGE)
     where = to or ways[0]
     if where not in ways:
-        raise UserError(f"From gate {gate} a run goes back to {', '.join(ways)}, and not to {where!r}.", Reason.USAGE)
+        raise UserError(
+            f"From approval point {gate} a run goes back to {', '.join(ways)}, and not to {where!r}.", Reason.USAGE
+        )
     if proof is not None and where != "fix":
         raise UserError("A proof goes along with --to fix only: it becomes the fix task.", Reason.USAGE)
     test = placed(ctx, proof) if proof is not None else None
     look()
     ctx.go_on()
     number = len(ctx.run.journal.of(GateAnswered)) + 1
-    name = ctx.write(f"feedback-{number}.md", f"# Feedback of a person, at the gate {gate}\n\n{feedback.strip()}\n")
+    name = ctx.write(
+        f"feedback-{number}.md", f"# Feedback of a person, at approval point {gate}\n\n{feedback.strip()}\n"
+    )
     names = [name]
     if test is not None:
         names.append(ctx.write_json(f"feedback-{number}-{PROOF}", test.model_dump(mode="json")))
@@ -208,14 +212,14 @@ def require_gate(run: Run, at: str | None) -> str:
         ended = run.state.has_ended
         then = f"Look at it: {look}" if ended else f"To go on: redfirst resume {name}"
         raise UserError(
-            f"{name} does not wait at a gate ({stands}, {here.step}).{answered} {then}",
+            f"{name} does not wait at an approval point ({stands}, {here.step}).{answered} {then}",
             Reason.USAGE,
             actions=(look,) if ended else (f"redfirst resume {name}",),
         )
     if at not in {None, here.gate}:
         raise UserError(
-            f"{name} waits at {gate_place(run)}, not at gate {at}: nothing was answered. Look at what it waits "
-            f"for: redfirst show {name}",
+            f"{name} waits at {gate_place(run)}, not at approval point {at}: nothing was answered. Look at what it "
+            f"waits for: redfirst show {name}",
             Reason.USAGE,
             actions=(f"redfirst show {name}",),
         )

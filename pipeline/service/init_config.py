@@ -175,7 +175,9 @@ def _access(known: Known, found: Found | None, own: str, environ: Mapping[str, s
             Line('network = "open"', f"with {known.title}'s own login; or set {variable} and leave both lines out"),
             Line("login = true", "its login file is shown in the box, read-only"),
         ]
-    return [Line(f'provider = "{own}"', f"set {variable}: the gateway adds it, the agent never has it")]
+    return [
+        Line(f'provider = "{own}"', f"set {variable}, which stays outside the box; or log in with {known.title} first")
+    ]
 
 
 def _service(environ: Mapping[str, str]) -> list[Line]:

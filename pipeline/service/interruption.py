@@ -92,4 +92,4 @@ class Interruption:
         elif not self._told:
             self._told = True
             names = " and ".join(working)
-            self._ctx.say(f"stopping as soon as {names} answered; a second time ends that now, to be asked again")
+            self._ctx.say(f"it stops once {names} answered. A second Ctrl-C stops now: it is asked again later")

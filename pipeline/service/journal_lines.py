@@ -123,10 +123,14 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
         case TaskDone(task=task, status=status):
             return f"task {task}: {status}"
         case GateOpened(gate=gate):
-            return f"gate {gate}: waits for a person"
+            return f"approval point {gate}: waits for a person"
         case GateAnswered(gate=gate, answer=answer, actor=actor, via=via) as said:
             edits = (f"; {edit_words(name, kept, actor or 'a person')}" for name, kept in said.edited.items())
-            return f"gate {gate}: {answer}" + (f" by {actor} ({via})" if actor is not None else "") + "".join(edits)
+            return (
+                f"approval point {gate}: {answer}"
+                + (f" by {actor} ({via})" if actor is not None else "")
+                + "".join(edits)
+            )
         case PointPassed(point=point):
             return f"point {point}: passed"
         case InputRequested(question=question, note=note):
@@ -134,7 +138,7 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
         case InputGiven(question=question, answer=answer, actor=actor, via=via):
             return f"{question}: {answer} by {actor} ({via})"
         case GateExpired(gate=gate, then=then):
-            return f"gate {gate}: nobody answered in time: {then}"
+            return f"approval point {gate}: nobody answered in time: {then}"
         case RunQueued(step=step):
             return f"waits to be driven on, at {step}"
         case ConfigChanged() as said:

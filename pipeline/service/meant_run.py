@@ -35,8 +35,8 @@ def _at_a_gate(run: AnyRun) -> bool:
 
 _MEANT: Final[Mapping[str, tuple[Callable[[AnyRun], bool], str]]] = {
     "resume": (_unfinished, "can go on"),
-    "approve": (_at_a_gate, "waits at a gate"),
-    "reject": (_at_a_gate, "waits at a gate"),
+    "approve": (_at_a_gate, "waits at an approval point"),
+    "reject": (_at_a_gate, "waits at an approval point"),
     "abandon": (_unfinished, "is unfinished"),
     "stop": (lambda run: FileLease.is_held(run.folder), "is driven now"),
 }

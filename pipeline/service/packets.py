@@ -213,7 +213,7 @@ def _of_issue(repository: Repository, run: Run, at: str | None) -> Packet:
 
 def _of_recipe(run: RecipeRun, at: str | None) -> Packet:
     gate, taken = meant(run, at), spent(run)
-    place = f"gate {gate.step}"
+    place = f"approval point {gate.step}"
     return Packet(
         run_id=run.info.run_id,
         issue=None,

@@ -56,7 +56,7 @@ def open_gates(run: RecipeRun) -> tuple[StepGate, ...]:
 
 def gates_place(names: tuple[str, ...]) -> str:
     """Return where a run waits, in words."""
-    return f"gate{'s' if len(names) > 1 else ''} {', '.join(names)}"
+    return f"approval point{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def _gate(run: RecipeRun, name: str, *, alone: bool) -> StepGate:
@@ -108,11 +108,13 @@ def approve(
     unknown = sorted(given.keys() - {ANSWER})
     if unknown or (given and not gate.asks):
         takes = f'{ANSWER}="..."' if gate.asks else "no value"
-        raise UserError(f"The gate {gate.step} takes {takes}, and not {', '.join(unknown or given)}.", Reason.USAGE)
+        raise UserError(
+            f"Approval point {gate.step} takes {takes}, and not {', '.join(unknown or given)}.", Reason.USAGE
+        )
     answer = given.get(ANSWER, "")
     if gate.asks and not answer.strip(" .\t\n"):  # a line of advice as it was printed has dots there
         raise UserError(
-            f"The gate {gate.step} asks a question: {gate.question or 'see its recipe'}",
+            f"Approval point {gate.step} asks a question: {gate.question or 'see its recipe'}",
             Reason.USAGE,
             actions=(gate.answers[0].command,),
         )
@@ -167,7 +169,7 @@ def meant(run: RecipeRun, step: str | None) -> StepGate:
     if not gates:
         ended = run.state.has_ended
         action = f"redfirst show {name}" if ended else f"redfirst resume {name}"
-        how = f"has ended ({run.state.outcome}, {run.state.reason})" if ended else "waits at no gate"
+        how = f"has ended ({run.state.outcome}, {run.state.reason})" if ended else "waits at no approval point"
         raise UserError(f"{name} {how}.", Reason.USAGE, actions=(action,))
     fitting = [gate for gate in gates if step in {None, gate.step}]
     if len(fitting) == 1:

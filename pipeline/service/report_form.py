@@ -31,7 +31,7 @@ _HOW: Final = (
 )
 _NOTHING: Final = "an unchanged form hands nothing in"
 _ASKED_ABOUT: Final = "an unchanged form is handed in only if you say so"
-_EDITED: Final = "What was edited at the gate since is not in it. Take it over here, or it is undone:"
+_EDITED: Final = "What was edited at the approval point since is not in it. Take it over here, or it is undone:"
 
 
 @dataclass(frozen=True)

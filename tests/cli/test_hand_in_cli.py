@@ -646,7 +646,7 @@ def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: 
     assert code == 0, told
     seen = (tmp_path / "seen-0").read_text()
     assert "It began with the report of 002-plan-orchestrator" in " ".join(seen.split())
-    assert "edited at the gate" in seen
+    assert "edited at the approval point" in seen
     assert "an unchanged form is handed in only if you say so" in seen.replace("\n# ", " ")
     assert seen.split("\n")[1:5] == ["# It came back:", "#   Feedback of a person", "#   Answer:", "#   No:"]
     assert re.search(r"\n#     [a-z ]+\n#   and \\u202emore\n", seen), "what is wrapped goes on below its text"

@@ -44,7 +44,7 @@ def test_the_only_one_is_taken_and_of_several_none(repository: Repository) -> No
     begin(repository, "run-GAL-1").decide(event(Signal.PRECONDITION, reason=Reason.DIRTY_TREE))  # has ended
     begin(repository, "run-GAL-2")
     assert meant_by("resume", repository)[0] == meant_by("abandon", repository)[0] == "run-GAL-2"
-    assert "No run of this worktree waits at a gate" in refused("approve", repository)
+    assert "No run of this worktree waits at an approval point" in refused("approve", repository)
     waiting = begin(repository, "run-GAL-3", gates=("plan",))
     for signal in UNTIL_GATE:
         waiting.decide(event(signal))
@@ -62,7 +62,7 @@ def test_a_driver_that_died_at_an_answer_leaves_the_gate_open(repository: Reposi
     assert meant_by("approve", repository)[0] == "run-GAL-3"
     again = load(waiting, driving=True)
     again.answer_gate("approved", event(Signal.APPROVED))
-    assert "No run of this worktree waits at a gate" in refused("approve", repository)
+    assert "No run of this worktree waits at an approval point" in refused("approve", repository)
 
 
 @pytest.mark.broad
@@ -70,7 +70,7 @@ def test_on_the_command_line_it_is_said_which_one_was_taken(tmp_path: Path) -> N
     project = make_project(tmp_path)
     assert "No run of this worktree is unfinished" in project.redfirst("abandon").stderr
     done = project.redfirst("reject", "--feedback", "no")
-    assert (done.returncode, "waits at a gate" in done.stderr) == (2, True)
+    assert (done.returncode, "waits at an approval point" in done.stderr) == (2, True)
     there = project.root.parent / "there"
     project.git("worktree", "add", "--quiet", "--detach", str(there))
     refused = project.document("reject", "--feedback", "it's no", "--to", "plan")["error"]

@@ -175,17 +175,17 @@ def test_runs_are_listed_newest_first_with_where_they_stand(repository: Reposito
     text = runs_text(list_runs(repository, now=ticking()())).splitlines()
     assert [line.split() for line in text[1:-1]] == [
         ["run-GAL-41", "interrupted", "issue", "0/0", "7s", "1.75+", "0s"],
-        ["run-GAL-40", "parked", "at", "gate", "plan", "(1", "of", "1)", "0/0", "6s", "-", "0s"],
+        ["run-GAL-40", "parked", "at", "plan", "(1", "of", "1)", "0/0", "6s", "-", "0s"],
         ["run-GAL-39", "completed", "done", "1/1", "1m03s", "-", "1s"],
     ]
     assert text[-1] == "3 runs, 1m16s of work, at least 1.75 USD"
     assert max(map(len, text)) <= 80
-    narrow = runs_text(list_runs(repository, now=ticking()()), 66).splitlines()
+    narrow = runs_text(list_runs(repository, now=ticking()()), 54).splitlines()
     assert [line.split() for line in narrow[2:4]] == [
-        ["run-GAL-40", "parked", "at", "gate", "plan", "0/0", "6s", "-", "0s"],
+        ["run-GAL-40", "parked", "at", "plan", "0/0", "6s", "-", "0s"],
         ["(1", "of", "1)"],
     ]
-    assert max(map(len, narrow)) <= 66
+    assert max(map(len, narrow)) <= 54
     assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41", "run-GAL-40", "run-GAL-39"]
 
 
@@ -365,7 +365,7 @@ def test_a_run_at_a_gate_says_which_and_how_to_answer(repository: Repository) ->
     run = begin(repository, gates=("plan",))
     to_split(run)
     found = ask_json("show")
-    assert (found["gate"], found["place"], found["exit_code"]) == ("plan", "at gate plan (1 of 1)", 4)
+    assert (found["gate"], found["place"], found["exit_code"]) == ("plan", "at approval point plan (1 of 1)", 4)
     assert "redfirst approve run-GAL-39" in found["safe_next_actions"]
 
 
@@ -624,9 +624,9 @@ def test_what_happened_between_decisions_is_told(repository: Repository) -> None
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))
     text = ask("explain", "GAL-39", "-v")
     gate = paragraph(text, "gate: APPROVED")
-    assert "a person answered at the gate plan: approved" in gate
-    assert "then on through the gate: split" in gate
-    assert "then waits at gate plan for a person" in paragraph(text, "review-plan: ACCEPTABLE")
+    assert "a person answered at approval point plan: approved" in gate
+    assert "then on, as approved: split" in gate
+    assert "then waits at approval point plan for a person" in paragraph(text, "review-plan: ACCEPTABLE")
     assert any("limits from here on: hygiene = 5" in line for line in paragraph(text, "split: DRAFTED"))
 
 

@@ -103,7 +103,7 @@ def test_gates_stop_the_walk(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_an_unknown_gate_is_refused(signals: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("simulate", "--signals", str(signals), "--approve", "plan,deploy") == 2
-    assert "--approve: deploy is no gate. Accepted: plan, split, commit." in capsys.readouterr().err
+    assert "--approve: deploy is no approval point. Accepted: plan, split, commit." in capsys.readouterr().err
 
 
 def test_an_entry_that_cannot_be_taken_is_an_error_with_its_place(

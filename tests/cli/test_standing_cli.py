@@ -127,7 +127,7 @@ def test_ready_issues_runs_that_wait_and_results_that_may_land_are_told(
     assert "1 issue is ready. Take the first: redfirst run GAL-39 --worktree" in told(capsys)
     run = stories.at_a_gate(repository)
     text = told(capsys)
-    assert "waits for you, at gate plan (1 of 1), begun" in text
+    assert "waits for you, at plan (1 of 1), begun" in text
     assert about(capsys)[0] == ("run", f"redfirst show {run.folder.name}")
 
 

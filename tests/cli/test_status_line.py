@@ -316,7 +316,7 @@ def test_a_terminal_shows_how_many_steps_of_a_recipe_are_over_and_who_is_at_work
         told = project.document("show", "research")
     assert (told["outcome"], told["now"][0]["said"]) == (None, ["reads the sources"])
     program.type(INTERRUPT)
-    program.wait_for(lambda text: "a second time ends that now" in text)  # signals that come at once are one
+    program.wait_for(lambda text: "A second Ctrl-C stops now" in text)  # signals that come at once are one
     program.type(INTERRUPT)
     assert program.end() == 130
     assert not [line for line in Screen(80).feed(program.text).lines if " | " in line]

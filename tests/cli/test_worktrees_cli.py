@@ -120,7 +120,7 @@ def test_a_claimed_issue_is_not_ready_and_a_second_start_says_who_has_it(project
     for again in (["run", "GAL-1"], ["run", "GAL-1", "--worktree"]):
         refused = project.document(*again)
         assert (refused["error"]["kind"], refused["_code"]) == ("claimed_elsewhere", 75)
-        assert f"run-GAL-1 in {there}, which is parked at gate plan (1 of 1)" in refused["error"]["message"]
+        assert f"run-GAL-1 in {there}, which is parked at approval point plan (1 of 1)" in refused["error"]["message"]
         assert "remove" not in refused["error"]["message"]
         assert "redfirst" not in refused["error"]["message"], "a command stands once, in what is next"
         actions = refused["error"]["safe_next_actions"]

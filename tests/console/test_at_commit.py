@@ -1,4 +1,4 @@
-"""What somebody sees at gate commit: what agents did wrong, and changes that take comments on their lines."""
+"""What somebody sees at approval point commit: what agents did wrong, and changes that take comments on their lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def clumsy() -> list[Entry]:
 
 @pytest.fixture
 def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
-    """Return a run that waits at gate commit."""
+    """Return a run that waits at approval point commit."""
     found = waiting(tmp_path, "commit", clumsy())
     at_home(found.project, monkeypatch)
     return found

@@ -37,7 +37,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.fixture
 def played(shared: Played, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
-    """Return a run that waits at gate plan; a test may change its plan and its issue, but not answer it."""
+    """Return a run that waits at approval point plan; a test may change its plan and its issue, but not answer it."""
     at_home(shared.project, monkeypatch)
     files = [shared.project.run_folder() / "plan.md", shared.project.root / "TODO" / "GAL-1.md"]
     before = [(file, file.read_bytes()) for file in files]
@@ -54,7 +54,7 @@ def browser(played: Played) -> Iterator[Browser]:
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Played, Browser]]:
-    """Return a run that waits at gate plan, to be answered, and who looks at it."""
+    """Return a run that waits at approval point plan, to be answered, and who looks at it."""
     found = waiting(tmp_path)
     at_home(found.project, monkeypatch)
     with opened(found.project.root) as browser:

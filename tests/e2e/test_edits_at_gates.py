@@ -94,7 +94,7 @@ def told_at_plan(at_plan: Played) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def replanned(at_plan: Played, told_at_plan: dict[str, Any]) -> Played:
-    """Return the run at the gate plan for the second time: its plan was edited, and then rejected."""
+    """Return the run at approval point plan for the second time: its plan was edited, and then rejected."""
     assert told_at_plan
     edit(at_plan, "plan.md", "Raise ValueError", "Mind the callers. Raise ValueError")
     return go_on(at_plan, "reject", "--feedback", "Double it.")
@@ -111,7 +111,7 @@ def broken_plan(replanned: Played) -> Played:
 
 @pytest.fixture(scope="module")
 def at_split(replanned: Played, broken_plan: Played) -> Played:
-    """Return the run at the gate split, with two tasks."""
+    """Return the run at approval point split, with two tasks."""
     assert broken_plan
     return go_on(replanned, "approve")
 
@@ -126,7 +126,7 @@ def shown_at_split(at_split: Played) -> str:
 
 @pytest.fixture(scope="module")
 def resplit(at_split: Played, shown_at_split: str) -> Played:
-    """Return the run at the gate split for the second time, with one task."""
+    """Return the run at approval point split for the second time, with one task."""
     assert shown_at_split
     return go_on(at_split, "reject", "--feedback", "One task is enough.")
 
@@ -151,14 +151,14 @@ def at_commit(resplit: Played, broken_tasks: list[Played]) -> Played:
 
 @pytest.fixture(scope="module")
 def published(at_commit: Played) -> Played:
-    """Return the run at its end; its task was edited before, at the gate commit."""
+    """Return the run at its end; its task was edited before, at approval point commit."""
     edit(at_commit, "task-1.md", "title: Reject empty names", "title: Do nothing")
     return go_on(at_commit, "approve")
 
 
 @pytest.mark.broad
 def test_a_gate_is_named_wherever_the_run_is_shown(at_plan: Played, told_at_plan: dict[str, Any]) -> None:
-    place = "gate plan (1 of 3)"
+    place = "approval point plan (1 of 3)"
     assert (at_plan.document["gate"], at_plan.document["at_gate"]["place"]) == ("plan", place)
     assert f"parked at {place}" in at_plan.document["_stderr"]
     assert f"parked at {place}" in told_at_plan["show"]
@@ -188,7 +188,7 @@ def test_a_gate_says_what_each_answer_does_there(at_plan: Played, at_split: Play
 
 def test_the_last_gate_says_what_would_be_committed(at_commit: Played, published: Played) -> None:
     gate = at_commit.document["at_gate"]
-    assert gate["place"] == "gate commit (3 of 3)"
+    assert gate["place"] == "approval point commit (3 of 3)"
     assert list(gate["commits"]) == published.subjects()
     assert str(at_commit.folder / "summary.md") in gate["read"]
 
@@ -197,7 +197,7 @@ def test_an_answer_to_another_gate_is_refused(told_at_plan: dict[str, Any]) -> N
     for word, meant in (("approve", "split"), ("reject", "commit")):
         document = told_at_plan[word]
         assert document["_code"] == 2, document
-        assert f"waits at gate plan (1 of 3), not at gate {meant}" in document["error"]["message"]
+        assert f"waits at approval point plan (1 of 3), not at approval point {meant}" in document["error"]["message"]
 
 
 def test_an_edited_plan_stays_and_is_what_the_redraft_revises(replanned: Played) -> None:

@@ -290,8 +290,8 @@ def test_a_gate_that_was_forgotten_is_asked_for_as_the_run_goes_on(tmp_path: Pat
     wrong = go_on(at_plan, "resume", "--approve", "make").document
     assert "--approve takes plan, split, commit" in wrong["error"]["message"]
     at_commit = go_on(at_plan, "resume", "--approve", "plan,commit").document
-    assert (at_commit["_code"], at_commit["at_gate"]["place"]) == (4, "gate commit (2 of 2)"), at_commit
-    assert "it waits for you at gate commit" in at_commit["_stderr"]
+    assert (at_commit["_code"], at_commit["at_gate"]["place"]) == (4, "approval point commit (2 of 2)"), at_commit
+    assert "it waits for you at approval point commit" in at_commit["_stderr"]
     assert "it waits for a person at commit, too, from here on" in project.redfirst("explain", "-v").stdout
     assert go_on(at_plan, "approve").document["outcome"] == "completed"
 

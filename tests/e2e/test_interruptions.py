@@ -226,7 +226,7 @@ def test_ctrl_c_twice_at_a_terminal_ends_the_dispatch_and_says_what_is_asked_aga
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 130, shown
     said = " ".join(shown.split())
-    stopping = "stopping as soon as 001-plan-orchestrator answered; a second time ends that now, to be asked again"
+    stopping = "it stops once 001-plan-orchestrator answered. A second Ctrl-C stops now: it is asked again later"
     end = f"run-GAL-1: paused: 001-plan-orchestrator had not answered and is asked again. Go on: {GO_ON}"
     assert said.endswith(end), said
     assert said.count(stopping) == 1

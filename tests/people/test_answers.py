@@ -29,7 +29,7 @@ def parked(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.fixture
 def at_plan(parked: Played, tmp_path: Path) -> Iterator[Played]:
-    """Return the run at gate plan, in a copy of its own: its paths are those of the first."""
+    """Return the run at approval point plan, in a copy of its own: its paths are those of the first."""
     project, kept = parked.project, tmp_path / "kept"
     shutil.copytree(project.root, kept / "project")
     shutil.copytree(project.home, kept / "home")

@@ -32,7 +32,7 @@ def parked(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.fixture
 def at_plan(parked: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
-    """Return the run at gate plan as it was, and its environment as ours: what attends is called, not started."""
+    """Return the run at approval point plan as it was, its environment as ours: what attends is called, not started."""
     project, kept = parked.project, tmp_path / "kept"
     shutil.copytree(project.root, kept / "project")
     shutil.copytree(project.home, kept / "home")

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 def driven(tmp_path: Path) -> tuple[Project, Bell]:
-    """Return a project whose first agent rings, and then waits for `answer`; its runs wait at gate plan."""
+    """Return a project whose first agent rings, and then waits for `answer`; its runs wait at approval point plan."""
     project = make_project(tmp_path)
     bell = Bell(project.home)
     waits = f"echo > {bell.folder}/fifo; read line < {bell.folder}/answer"

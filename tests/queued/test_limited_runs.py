@@ -104,6 +104,6 @@ def test_a_worker_says_of_each_parked_run_what_it_needs(tmp_path: Path) -> None:
         done = queued.project.redfirst(*argv)
         said = next(line for line in done.stderr.splitlines() if "/run-GAL-1 is parked (approval)" in line)
         what, _, command = said.partition(": redfirst ")
-        assert what.endswith("it waits for you at gate plan (1 of 1)")
+        assert what.endswith("it waits for you at approval point plan (1 of 1)")
         assert queued.project.redfirst(*command.split()).returncode == 0
     assert queued.orders() == []

@@ -123,7 +123,7 @@ def test_the_place_names_step_phase_task_and_gate(repository: Repository) -> Non
     to_split(run)
     run.decide(event(Signal.DRAFTED, tasks=(NewTask(id="1"),)))
     run.decide(event(Signal.ACCEPTABLE))
-    assert (gate_of(run), place_of(run)) == ("split", "at gate split (1 of 1)")
+    assert (gate_of(run), place_of(run)) == ("split", "at approval point split (1 of 1)")
     run.decide(event(Signal.APPROVED))
     assert (gate_of(run), place_of(run)) == (None, "write-tests (phase 6), task 1")
 

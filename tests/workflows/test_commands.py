@@ -31,7 +31,7 @@ def test_check_04_problems_are_told_to_people_and_programs(tmp_path: Path) -> No
     told = project.redfirst("recipes", "show", str(good), "code=src")
     assert told.returncode == 0
     assert "3. fix: @make, reviewed by @check\n   sees cause\n   may write src\n" in told.stdout
-    assert told.stdout.endswith("At most 11 dispatches of 80, 1 gate. Nobody was asked.\n")
+    assert told.stdout.endswith("At most 11 dispatches of 80, 1 approval point. Nobody was asked.\n")
     refused = json.loads(project.redfirst("recipes", "show", str(bad), "--json").stdout)
     assert refused["error"]["kind"] == "recipe_invalid"
     assert refused["error"]["details"]["problems"][0]["rule"] == "unknown_role"
@@ -127,7 +127,7 @@ def test_check_02_a_dry_run_asks_nobody_and_writes_nothing(tmp_path: Path) -> No
     assert (document["runs"], document["inputs"]) == (True, {"tests": "all", "code": "src"})
     asked = ("run", "GAL-1", "--approve", "split,plan", "--agent", "simplify=off", "--dry-run")
     gated = project.redfirst(*asked).stdout
-    assert "Waits for you at gate plan, gate split." in gated
+    assert "Waits for you at approval points: plan, split." in gated
     assert "reviewed by @check\n" in gated
     assert "and @simplify" not in gated
     assert "@simplify: off" in gated

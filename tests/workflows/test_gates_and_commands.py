@@ -133,14 +133,14 @@ def test_check_20_gates_wait_together_and_a_rejection_asks_no_more_than_needed(t
     assert "  which: waits for you\n" in shown
     assert "does draft again, from your feedback, then which, ok, use" in shown
     for words, why in (
-        (["approve"], "waits at gates which, ok. Say which one is answered"),
+        (["approve"], "waits at approval points which, ok. Say which one is answered"),
         (["approve", "--step", "use"], "not at use: nothing was answered"),
         (["approve", "--step", "which"], "asks a question"),
         (["approve", "--step", "which", "answer=..."], "asks a question"),
         (["approve", "--step", "ok", "answer=x"], "takes no value"),
         (["approve", "--gate", "plan"], "--gate can mean nothing here"),
         (["reject", "--step", "ok", "--feedback", "..."], "--feedback says nothing"),
-        (["resume", "run-own"], "waits at gates which, ok"),
+        (["resume", "run-own"], "waits at approval points which, ok"),
     ):
         done = project.redfirst(*words)
         assert (done.returncode != 0, why in done.stderr) == (True, True), done.stderr

@@ -354,7 +354,7 @@ def test_a_run_that_the_user_stops_asks_the_open_lanes_again(tmp_path: Path) -> 
         bell.wait(driver)
         driver.send_signal(signal.SIGINT)
         assert driver.stderr is not None
-        said = next(line for line in driver.stderr if "a second time ends that now" in line)
+        said = next(line for line in driver.stderr if "A second Ctrl-C stops now" in line)
         driver.send_signal(signal.SIGINT)
         driver.communicate(timeout=60)
     assert (driver.returncode, "006-write-tests-test" in said) == (130, True)
