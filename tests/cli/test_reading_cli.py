@@ -182,8 +182,8 @@ def test_runs_are_listed_newest_first_with_where_they_stand(repository: Reposito
     assert max(map(len, text)) <= 80
     narrow = runs_text(list_runs(repository, now=ticking()()), 66).splitlines()
     assert [line.split() for line in narrow[2:4]] == [
-        ["run-GAL-40", "parked", "at", "plan", "(1", "0/0", "6s", "-", "0s"],
-        ["of", "1)"],
+        ["run-GAL-40", "parked", "at", "plan", "(1", "of", "0/0", "6s", "-", "0s"],
+        ["1)"],
     ]
     assert max(map(len, narrow)) <= 66
     assert [line["name"] for line in ask_json("runs")["runs"]] == ["run-GAL-41", "run-GAL-40", "run-GAL-39"]
