@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WATCH: Final = ("redfirst show {run} --log --follow",)
 _DESK: Final = "redfirst desk {run} --role {role}"
 _GO_ON: Final = ("redfirst resume {run}", "redfirst abandon {run}")
-_AGAIN: Final = ("redfirst run {issue}",)
+_AGAIN: Final = ("{again}",)
 _WHY: Final = ("redfirst explain {run} --last",)
 _RESULT: Final = ("git log --stat {start}..{branch}", "redfirst diff {run}")
 _ONTO: Final = "redfirst resume {run} --onto {branch}"
@@ -121,6 +121,13 @@ def _last_note(run: AnyRun) -> str:
     return str(decisions[-1].data.note or "") if decisions else ""
 
 
+def begun_again(run: Run) -> str:
+    """Return the command that begins the issue anew, by the same recipe."""
+    recipe = run.info.recipe
+    by = f" --recipe {shlex.quote(recipe.name)}" if recipe is not None and recipe.name != "issue" else ""
+    return f"redfirst run {run.issue}{by}"
+
+
 def safe_next_actions(run: Run, *, live: bool = False, desks: Iterable[Role] = ()) -> tuple[str, ...]:
     """Return the commands that are safe now.
 
@@ -138,7 +145,7 @@ def safe_next_actions(run: Run, *, live: bool = False, desks: Iterable[Role] = (
         found = ACTIONS[state.outcome].get(state.reason, _WHY)
     branch = shlex.quote(info.branch)
     words = {"run": info.run_id, "issue": run.issue, "branch": branch, "start": info.start_commit[:12]}
-    words |= {"limit": _reached(run), "own": run.issue.lower()}
+    words |= {"limit": _reached(run), "own": run.issue.lower(), "again": begun_again(run)}
     if onto_advised(run) is not None:
         found = (_ONTO, *(action for action in found if action != _GO_ON[0]))  # a plain resume would park again
     asked = [_DESK.format(run=info.run_id, role=role) for role in desks]

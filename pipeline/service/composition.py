@@ -18,6 +18,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.files import disk, full_disk
 from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.lease import FileLease
+from pipeline.runs.next_actions import begun_again
 from pipeline.runs.preconditions import examine
 from pipeline.runs.roster import next_name
 from pipeline.runs.run import Run
@@ -183,7 +184,7 @@ async def _go_on_with(
         ended = run.state.has_ended
         if ended and not place_of_run(repository, run, options.environ).exists():
             done = run.state.outcome in {Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS}
-            then = f"redfirst show {run.info.run_id}" if done else f"redfirst run {run.issue}"
+            then = f"redfirst show {run.info.run_id}" if done else begun_again(run)
             said = "It is done; look at it" if done else "Start again"
             raise UserError(
                 f"{run.info.run_id} has ended ({run.state.outcome}, {run.state.reason}). {said}.",
@@ -276,7 +277,7 @@ def _stale_file(ctx: Context) -> tuple[str, ...]:
     name = changed_file(ctx.repository, info.start_commit)
     told = (
         f"{name} says something else than when this run began, and this run keeps that. Give a value of this run with "
-        f"--set KEY=VALUE. Or begin anew: redfirst abandon {info.run_id}, redfirst run {info.issue}"
+        f"--set KEY=VALUE. Or begin anew: redfirst abandon {info.run_id}, {begun_again(ctx.run)}"
     )
     return () if name is None else (told,)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.outcomes import Reason
 from pipeline.runs import tracker
-from pipeline.runs.next_actions import safe_next_actions
+from pipeline.runs.next_actions import begun_again, safe_next_actions
 from pipeline.service.landing import landing
 from pipeline.service.removal import removal
 from todo import Status, TrackerError
@@ -39,7 +39,7 @@ def next_lines(
     if run.state.reason is Reason.ABANDONED and _is_done(repository, run):  # a person has put its result there
         info = run.info
         log = f"git log --stat {info.start_commit[:12]}..{shlex.quote(info.branch)}"
-        found = tuple(log if action == f"redfirst run {run.issue}" else action for action in found)
+        found = tuple(log if action == begun_again(run) else action for action in found)
     return (*found, *landing(repository, run), *removal(repository, run))
 
 

@@ -23,6 +23,7 @@ from pipeline.runs.facts import (
     work_tree,
 )
 from pipeline.runs.gates import gate_of
+from pipeline.runs.info import RecipeFacts
 from pipeline.runs.next_actions import ACTIONS, safe_next_actions
 
 if TYPE_CHECKING:
@@ -63,7 +64,15 @@ def test_every_way_to_stand_has_something_safe_to_do() -> None:
             assert actions, (outcome, reason)
             for action in actions:
                 words = action.format_map(
-                    {"run": "R", "issue": "I", "branch": "B", "start": "S", "limit": "L=N", "own": "O"}
+                    {
+                        "run": "R",
+                        "issue": "I",
+                        "branch": "B",
+                        "start": "S",
+                        "limit": "L=N",
+                        "own": "O",
+                        "again": "redfirst run I",
+                    }
                 )
                 assert re.match(r"(redfirst|git) ", words), action
     assert set(ACTIONS) == set(EXIT_CODES)
@@ -87,6 +96,14 @@ def test_actions_name_the_run_its_issue_and_its_commits(run: Run) -> None:
         "redfirst issue status GAL-39 todo",
         "redfirst run GAL-39",
     )
+
+
+def test_a_run_of_another_recipe_is_begun_anew_by_that_recipe(repository: Repository) -> None:
+    quick = RecipeFacts(name="quick", version=1, sha256="0" * 64, path="quick.yaml")
+    run = begin(repository, recipe=quick)
+    run.decide(event(Signal.OK))
+    run.decide(event(Signal.NOT_TODO, reason=Reason.ISSUE_NOT_TODO))
+    assert safe_next_actions(run)[-1] == "redfirst run GAL-39 --recipe quick"
 
 
 def test_a_run_without_outcome_is_watched_or_resumed(run: Run) -> None:
