@@ -64,15 +64,8 @@ def test_every_way_to_stand_has_something_safe_to_do() -> None:
             assert actions, (outcome, reason)
             for action in actions:
                 words = action.format_map(
-                    {
-                        "run": "R",
-                        "issue": "I",
-                        "branch": "B",
-                        "start": "S",
-                        "limit": "L=N",
-                        "own": "O",
-                        "again": "redfirst run I",
-                    }
+                    dict(zip(("run", "issue", "branch", "start", "limit", "own"), "RIBSLO", strict=True))
+                    | {"again": "redfirst run I"}
                 )
                 assert re.match(r"(redfirst|git) ", words), action
     assert set(ACTIONS) == set(EXIT_CODES)
