@@ -150,6 +150,10 @@ def test_the_commands_run_exactly_what_is_named(tmp_path: Path) -> None:
     assert (code, said.splitlines()[0]) == (2, "no test is called nothing::here")
     code, said = run("lib::tests::one")
     assert (code, "test tests::one ... ok" in said) == (0, True), said
+    code, said = run("rust::greet::lib::tests::onn")
+    assert (code, "no test is called rust::greet::lib::tests::onn; near it: rust::tests::one" in said) == (2, True), (
+        said
+    )
     code, said = run("tests::onn")
     assert (code, "no test is called tests::onn; near it: rust::tests::one" in said) == (2, True), said
 

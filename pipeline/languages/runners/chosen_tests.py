@@ -166,6 +166,16 @@ def is_certain(runner: dict[str, Any], word: str) -> bool:
     )
 
 
+def _listed_name(runner: dict[str, Any], word: str) -> str:
+    """Return the name under which a runner lists a test, where it passes for a name that it does not have; else ""."""
+    head, _, name = word.partition("::")
+    if runner["name"] == "go":
+        return name.partition("/")[0]
+    label, _, own = name.partition("::")
+    is_of_target = runner["name"] == "cargo" and label != "doc" and _LABEL.fullmatch(label) and not head.endswith(".rs")
+    return own if is_of_target else ""
+
+
 def looked_up(lists: list[list[str]], runners: list[dict[str, Any]], selector: str) -> tuple[int, str] | str:
     """Return the runner and its name of the one test that a selector is the end of; else what is wrong with it.
 
@@ -219,10 +229,15 @@ def chosen_of(runners: list[dict[str, Any]], selectors: list[str]) -> tuple[list
     for selector in selectors:
         shared, _ = share(runners, [selector])
         at = next((at for at, words in enumerate(shared) if words), None)
-        if at is not None and is_certain(runners[at], shared[at][0]):
+        name = _listed_name(runners[at], shared[at][0]) if at is not None else ""
+        is_sure = at is not None and is_certain(runners[at], shared[at][0])
+        if at is not None and is_sure and not name:
             shares[at] += shared[at]
             continue
         lists = lists if lists is not None else [known(runner) for runner in runners]
+        if at is not None and is_sure and (name in lists[at] or not lists[at]):
+            shares[at] += shared[at]
+            continue
         found = looked_up(lists, runners, selector)
         if not isinstance(found, str):
             shares[found[0]].append(found[1])
