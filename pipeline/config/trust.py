@@ -221,7 +221,7 @@ def _why_of_agent(path: KeyPath, value: object) -> str | None:
         case (*_, "login") if value:
             return "your login for this product is shown to agents"
         case (*_, "read") if value:
-            return "agents may read these folders of the host"
+            return "agents may read these files and folders of the host"
         case (*_, "argv") if value:
             return "this program of the host is run as an agent"
         case (*_, "script"):

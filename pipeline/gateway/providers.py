@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import SecretStr
 
+from pipeline.config.agents import Backend
 from pipeline.config.problems import did_you_mean, pointer
 from pipeline.config.providers import BUILTIN, Provider, ProviderTable
 from pipeline.errors import UserError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.config.providers import PriceTable
 
+_WITH_LOGINS: Final = frozenset({Backend.CLAUDE, Backend.CODEX, Backend.ACP})
 _CREDENTIAL: Final = re.compile(r"[!-~]{8,}")
 """Acceptable credentials; a shorter one could not be masked without spoiling answers."""
 
@@ -71,7 +73,7 @@ def require_providers(config: Config, environ: Mapping[str, str], roles: Sequenc
         for agent in config.candidates(role):
             if asks_a_service(agent):
                 name, provider = provider_of(config, role, agent)
-                credential_of(provider, name, environ)
+                credential_of(provider, name, environ, or_login=agent.backend in _WITH_LOGINS)
                 proxy_for(provider.url, environ)
 
 
@@ -112,8 +114,16 @@ def provider_of(config: Config, role: Role, agent: AgentConfig) -> tuple[str, Pr
     return name, Provider.model_validate(table.model_dump(exclude_none=True))
 
 
-def credential_of(provider: Provider, name: str, environ: Mapping[str, str]) -> SecretStr | None:
+def credential_of(
+    provider: Provider, name: str, environ: Mapping[str, str], *, or_login: bool = False
+) -> SecretStr | None:
     """Return the user's credential for *provider*, named *name* in the configuration; None if it needs none.
+
+    Args:
+        provider: The service.
+        name: What the configuration calls it.
+        environ: Where the credential is.
+        or_login: Whether the agent can use a login of its own, which is said where there is no credential.
 
     Raises:
         UserError: its variable is not set, or holds what cannot be a credential.
@@ -124,6 +134,7 @@ def credential_of(provider: Provider, name: str, environ: Mapping[str, str]) -> 
     value = environ.get(variable, "")
     if not value:
         problem = f"which is not set. Set it, or name another variable in {key}"
+        problem += '. Or log in with the product, and give network = "open" and login = true' if or_login else ""
     elif not _CREDENTIAL.fullmatch(value):
         problem = f"which holds no credential: at least 8 characters, no blanks ({key})"
     else:
