@@ -99,7 +99,7 @@ def open_gate(run: Run) -> OpenGate | None:
         read=tuple(str(run.folder / one) for one in read),
         commits=_planned(run, TO_BE_MADE) if name == "commit" else (),
         answers=tuple(_answers(run, name)),
-        notes=(*undone_edits(run), *(f"approving also files: {title}" for title in to_file)),
+        notes=(*undone_edits(run), *(f"your approval files this issue, too: {title}" for title in to_file)),
     )
 
 

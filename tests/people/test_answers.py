@@ -158,7 +158,7 @@ def test_the_packet_at_gate_commit_has_red_and_green_and_the_diff(tmp_path: Path
     ]
     played = waiting(tmp_path, "commit", script)
     packet = played.project.document("show", "GAL-1", "--packet")
-    assert packet["notes"] == ["approving also files: Greeting a list fails"]
+    assert packet["notes"] == ["your approval files this issue, too: Greeting a list fails"]
     assert played.document["at_gate"]["notes"] == packet["notes"]
     (task,) = packet["tasks"]
     assert [one["id"] for one in task["evidence"]["red"]] == ["greet.check::two"]
@@ -167,7 +167,7 @@ def test_the_packet_at_gate_commit_has_red_and_green_and_the_diff(tmp_path: Path
     assert len(packet["commits"]) == 2
     text = played.project.redfirst("show", "GAL-1", "--packet").stdout
     for word in (
-        "approving also files",
+        "your approval files this issue, too",
         "greet.check::two",
         "+greet n = n * 2",
         packet["digest"],
