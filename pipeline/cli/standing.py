@@ -54,8 +54,8 @@ _NOWHERE: Final = StandingLine(
 def standing_document(repository: Repository, found: Standing) -> StandingDocument:
     """Return what there is to do: what waits for a person, then what is next."""
     lines = (
-        *_runs([line for line in found.waiting if not _is_paused(line)], "waits for you", "redfirst show"),
-        *_runs([line for line in found.waiting if _is_paused(line)], "is paused", "redfirst resume"),
+        *_runs([line for line in found.waiting if not _only_goes_on(line)], "waits for you", "redfirst show"),
+        *_runs([line for line in found.waiting if _only_goes_on(line)], "is to go on", "redfirst resume"),
         *_runs(found.driven, "goes on", "redfirst watch"),
         *_landing(found),
         *_begin(found),
@@ -74,7 +74,7 @@ def standing_json(document: StandingDocument) -> str:
     return json.dumps(asdict(document), indent=2)
 
 
-def _is_paused(line: RunLine) -> bool:
+def _only_goes_on(line: RunLine) -> bool:
     """Return whether nobody has to answer anything, so that the run only has to go on."""
     return line.problem is None and (line.outcome is None or line.reason is Reason.INTERRUPTED)
 

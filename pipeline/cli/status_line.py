@@ -35,7 +35,7 @@ _USUAL: Final = 80
 _READABLE: Final = 24
 """So many columns say what is done."""
 _DOTS: Final = "..."
-MARKS: Final[dict[Stands, str]] = {"done": "x", "now": ">", "ahead": ".", "left_out": "-", "failed": "!"}
+MARKS: Final[dict[Stands, str]] = {"done": "+", "now": ">", "ahead": ".", "left_out": "-", "failed": "!"}
 """How a run stands in a phase or a task, as one character."""
 _OVER: Final = frozenset({"done", "left_out"})
 _ERASE: Final = "\r\x1b[J"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _ENDS: Final[Mapping[Status, str]] = {
-    Status.VERIFIED: "Verified: every commit that claims evidence was RED before and is GREEN.",
+    Status.VERIFIED: "Verified: what these commits claim was measured again, and holds.",
     Status.REFUTED: "NOT verified. The claims above that begin with NO are refuted.",
     Status.NOT_TESTABLE: "Not verified: nothing is lost, but a commit that claims evidence rests on no test.",
     Status.UNCHECKED: "Not checked: it can be told neither way here.",

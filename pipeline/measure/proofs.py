@@ -196,7 +196,7 @@ async def _of_edit(ctx: MeasurementContext, edit: Edit, work: Work, title: str) 
     if not made.startswith("tree "):
         return _unproved(made)
     tree = made.removeprefix("tree ")
-    over = f"over the edit that proves {title!r}"
+    over = f"over the edit of {title!r}"
     try:
         before = await measure(ctx, work.tree, what="the whole suite over the result, to compare with")
         passing = work.tests | {entry for entry, record in before.records.items() if passed(record)}

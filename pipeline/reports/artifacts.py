@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from pipeline.reports.findings import Status
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.markdown import fields as named
-from pipeline.reports.reviews import SplitReview
+from pipeline.reports.reviews import ResultReview, SplitReview
 from pipeline.reports.untrusted_text import block, fenced, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pipeline.reports.drafts import Plan, PlannedFile
     from pipeline.reports.fields import OutOfScope, Verdict
@@ -83,10 +83,18 @@ def review_md(review_number: int, report: CheckReview, outcome: ReviewOutcome, l
         ("Notes", bullets(outcome.notes)),
         ("Must Fix", bullets(outcome.must_fix)),
         ("Answers", _answers(report.answers) if isinstance(report, SplitReview) else ""),
+        ("Criteria", bullets(_criteria(report)) if isinstance(report, ResultReview) else ""),
         ("Findings", "\n\n".join(finding_md(finding) for finding in new)),
         ("Earlier Findings", bullets(_standing(finding) for finding in earlier)),
         (OUT_OF_SCOPE, bullets(_bug(bug) for bug in report.out_of_scope)),
     )
+
+
+def _criteria(report: ResultReview) -> Iterator[str]:
+    """Yield what the review says of a criterion, where that is more than that it is met."""
+    for one in report.criteria:
+        if one.note.strip() or not one.met:
+            yield f"task {one.task}, {one.id}: {'met' if one.met else 'not met'}. {one.note.strip()}".rstrip()
 
 
 def _counted(verdict: Verdict, signal: Signal) -> str:

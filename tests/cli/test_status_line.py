@@ -176,7 +176,7 @@ def test_phases_and_the_words_of_agents_stand_above_the_line_and_nothing_of_them
     line("said above")
     first, way, *words, last = terminal.screen()
     assert (first, last) == ("said above", LINE)
-    assert way == f"x - > {'  . '.join(phase.words for phase in PHASES[2:])}"[:79].rstrip()
+    assert way == f"+ - > {'  . '.join(phase.words for phase in PHASES[2:])}"[:79].rstrip()
     assert words == ["  | reads app.py", f"  | {'漢' * 37}", "  | \\x1b[2J\\u202e says", "  | one"]
     assert all(columns_of(each) < 80 for each in terminal.screen())
     line.show(standing(replace(status, said=(("w",) * 9,) * 9)))

@@ -107,6 +107,7 @@ def test_what_stays_unnoticed_is_accepted_only_with_a_reason(tmp_path: Path) -> 
     assert [row for row in found.rows if row.startswith("any/")] == ["any/MALFORMED"]
     review = found.asked("final-review")
     assert "`shop.py: price`" in review.text("probes")
+    assert f"task 1, faults: met. {ACCEPTED['note']}" in found.artifact("reviews/final-1.md"), "why stays on record"
     assert found.project.git("show", "HEAD~1:shop.py") == SHOP.strip()
 
 

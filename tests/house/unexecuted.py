@@ -41,6 +41,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
             "redfirst issue list",
             "redfirst issue new --title TEXT",
             "redfirst land --dry-run",
+            "redfirst resume",
             "redfirst run {} --worktree",
             "redfirst runs",
             "redfirst show",

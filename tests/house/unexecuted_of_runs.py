@@ -219,7 +219,6 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
     },
     "service/next_lines.py": {
         "git log --stat {}..{}": "of a result that a person put there: tests/e2e/test_branch_moved.py types it",
-        "redfirst run {}": "what it takes away",
         "redfirst resume {}": "what is told beside a command that is there already",
     },
     "service/patches.py": {

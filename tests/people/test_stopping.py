@@ -48,7 +48,7 @@ def test_check_15_a_stopped_run_goes_on_and_repeats_no_answer(tmp_path: Path) ->
         driver.communicate(timeout=120)
     assert driver.returncode == 130
     refused = project.document("stop", "GAL-1")
-    assert "Nobody drives run-GAL-1 (cancelled)" in refused["error"]["message"]
+    assert "Nobody drives run-GAL-1 (paused)" in refused["error"]["message"]
     done = project.document("resume", "GAL-1")
     assert (done["reason"], done["_code"]) == ("approval", 4), done["_stderr"]
     assert repeated_dispatches(project) == []
