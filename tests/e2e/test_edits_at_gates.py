@@ -162,7 +162,7 @@ def test_a_gate_is_named_wherever_the_run_is_shown(at_plan: Played, told_at_plan
     assert (at_plan.document["gate"], at_plan.document["at_gate"]["place"]) == ("plan", place)
     assert f"parked at {place}" in at_plan.document["_stderr"]
     assert f"parked at {place}" in told_at_plan["show"]
-    assert f"at {place}" in told_at_plan["runs"]
+    assert "at plan (1 of 3)" in told_at_plan["runs"], "its column has no room for more"
     assert (told_at_plan["listed"]["gate"], told_at_plan["listed"]["gate_place"]) == ("plan", place)
     assert place in told_at_plan["resume"]["error"]["message"]
 
