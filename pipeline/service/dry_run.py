@@ -23,6 +23,7 @@ from pipeline.service.recipe_choice import chosen, unsound, values_of, with_reci
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.recipe_issues import with_issues
 from pipeline.service.run_config import read_config
+from pipeline.service.worktrees import begins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +52,7 @@ class DryRun:
         refused: Why it cannot be run, None where it can.
         trusted: Whether it may be run.
         asked_gates: The gates that were asked for.
-        in_the_way: Why a run would not begin on this branch, None where it would.
+        in_the_way: Why a run would not begin here, None where it would.
     """
 
     recipe: Chosen
@@ -113,7 +114,7 @@ def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = Fal
         refused=why_not(found.recipe),
         trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
         asked_gates=gates,
-        in_the_way=_branch_in_the_way(repository, options, config) if publishes and not worktree else None,
+        in_the_way=_in_the_way(repository, options, config, worktree=worktree) if publishes else None,
     )
 
 
@@ -129,9 +130,12 @@ def _without_idle(recipe: Recipe, config: Config) -> Recipe:
     return recipe.model_copy(update={"steps": tuple(steps)})
 
 
-def _branch_in_the_way(repository: Repository, options: RunOptions, config: Config) -> str | None:
+def _in_the_way(repository: Repository, options: RunOptions, config: Config, *, worktree: bool) -> str | None:
     try:
-        if options.issue:
+        if worktree:
+            if options.issue:
+                begins(repository, options)
+        elif options.issue:
             examine(repository, options.issue, options.base or config.base)
             require_runner(repository, config)
             refuse_misfit(config, options.issue)

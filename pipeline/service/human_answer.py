@@ -91,6 +91,7 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
     for place in runs:
         _refuse_gone(place)
     _refuse_at_work([place.folder for place in runs if FileLease.is_held(place.folder)])
+    _refuse_interrupted(runs[:1])
     raise UserError(
         "Nothing waits for a person here. A role is played by one where its backend is human.",
         Reason.USAGE,
@@ -112,6 +113,22 @@ def _refuse_gone(place: RunPlace) -> None:
             Reason.USAGE,
             actions=(f"redfirst resume {place.name}",),
         )
+
+
+def _refuse_interrupted(runs: list[RunPlace]) -> None:
+    """Return when none of these runs only has to go on.
+
+    Raises:
+        UserError: one does: its driver is gone, and what was handed in for it is kept.
+    """
+    for place in runs:
+        state = load_run(place.folder, driving=False).state
+        if state.outcome is None or state.reason is Reason.INTERRUPTED:
+            raise UserError(
+                f"Nothing waits for a person here. {place.name} is to go on first: what was answered is kept.",
+                Reason.USAGE,
+                actions=(f"redfirst resume {place.name}",),
+            )
 
 
 def _refuse_at_work(folders: list[Path]) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -45,14 +45,21 @@ _GOES_ON: Final = re.compile(
 """Last words after which a sentence goes on."""
 
 
-def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:
-    """Return the repository as seen from a new linked worktree on a new branch, and the options for it.
+@dataclass(frozen=True)
+class Begins:
+    """Where a worktree begins: the base, its commit, and the title of the issue there."""
 
-    What is there already, as the worktree of an earlier run, stays as it is: the new one has a number then.
+    base: str
+    tip: str
+    title: str
+
+
+def begins(repository: Repository, options: RunOptions) -> Begins:
+    """Return where the worktree of a run would begin; nothing is written.
 
     Raises:
         UserError: the issue is missing or not committed, another run has it, or it is done on a branch that the base
-            does not have.
+            does not have; or no base is known.
     """
     base = options.base or known_base(repository)
     tip = repository.resolve(base) if base else None
@@ -66,8 +73,20 @@ def create(repository: Repository, options: RunOptions) -> tuple[Repository, Run
     refuse_claimed(repository, options.issue)
     if options.previous is None:
         _refuse_done(repository, options.issue, tip)
+    return Begins(base, tip, title)
+
+
+def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:
+    """Return the repository as seen from a new linked worktree on a new branch, and the options for it.
+
+    What is there already, as the worktree of an earlier run, stays as it is: the new one has a number then.
+
+    Raises:
+        UserError: as `begins`.
+    """
+    at = begins(repository, options)
+    base, tip, slug = at.base, at.tip, slug_of(at.title)
     read_config(repository, tip, options.flags, options.environ)  # what no run could begin with is said first
-    slug = slug_of(title)
     # `git worktree add` is not safe in parallel: one at a time.
     with _locked(repository.common_dir) as lock:
         left = _left(repository, options)

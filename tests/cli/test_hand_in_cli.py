@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import forked
 import pytest
+from cli import stories
 from evidence.observed import observed
 from kit import PLAN, SPLIT
 from runs.real import alone, begin, event, make_repository
@@ -763,6 +764,13 @@ def test_the_right_ids_of_old_and_new_tests_are_handed_in(repository: Repository
     shown = [{"id": "C1", "tests": ["test_refuses_empty[1]", "test_old"]}]
     report.write_text(json.dumps({"verdict": "TESTS_READY", "criteria": shown}))
     assert hand_in("--report", str(report))["ok"] is True
+
+
+def test_where_a_driver_is_gone_the_desk_says_that_the_run_is_to_go_on(repository: Repository) -> None:
+    stories.interrupted(repository)
+    for told in (desk_command().stderr, message("--verdict", "COMPLETE")):
+        assert "run-GAL-1 is to go on first: what was answered is kept." in told
+    assert "redfirst resume run-GAL-1" in desk_command().stderr
 
 
 def desk_command(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -57,7 +57,7 @@ def test_a_test_of_a_name_that_the_task_forgot_is_told_what_to_do(tmp_path: Path
     assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
     assert played.rows.index("write-tests/ILLEGAL_RED") < played.rows.index("stub/STUBBED")
     said = next((played.project.run_folder() / "evidence").glob("red-*.md")).read_text()
-    assert "the task does not list it as one" in said
+    assert "If the task has to list it, answer BLOCKED" in said
 
 
 @needs_cargo

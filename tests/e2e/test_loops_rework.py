@@ -192,7 +192,7 @@ EMPTY: list[Entry] = [
 def test_a_reached_limit_leads_where_the_bounds_say(tmp_path: Path) -> None:
     project = modules_project(tmp_path, range(1, 2), more={"m30.py": ""})
     played = play(project, EMPTY, extra=FAST + NONE_LEFT)
-    assert played.document.get("outcome") == "completed", played.document["_stderr"]
+    assert played.document.get("outcome") == "completed_with_blockers", played.document["_stderr"]
     assert played.exhausted() == [
         ("diagnose/AMENDED", "scope_amend"),
         ("diagnose/AMENDED", "split_rework"),
@@ -204,7 +204,7 @@ def test_a_reached_limit_leads_where_the_bounds_say(tmp_path: Path) -> None:
         ("final-review/COSMETIC", "cosmetic"),
     ]
     assert played.counters("diagnose/PRODUCTION_LOGIC") == {"plan_rework@run": 3}
-    assert played.document["advisory"] == ["final-1-01: A typo"]
+    assert played.document["blockers"] == ["final-1-01"], "it is left open, and on record"
     assert project.git("show", "work:m1.py").startswith("# won"), "advice is not applied"
     assert played.tasks() == {"4": "done"}
 
