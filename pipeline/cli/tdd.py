@@ -160,6 +160,7 @@ def _answer(document: TddDocument) -> str:
 
 def _faults(mutation: MutationEvidence) -> list[str]:
     left = f", {mutation.not_tried} not tried" if mutation.not_tried else ""
+    left += f", {mutation.not_chosen} more possible" if mutation.not_chosen else ""
     unfit = f", {mutation.unfit} that do not compile" if mutation.unfit else ""
     head = f"    small faults in the change: {mutation.killed} of {mutation.tried} noticed{unfit}{left}"
     if not mutation.tried and not mutation.not_tried:

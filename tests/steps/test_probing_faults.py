@@ -11,7 +11,7 @@ from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.measure.probes.evidence import ProbeEvidence
 from pipeline.measure.probes.mutation import FaultLimits, Judges, mutation_probe
-from pipeline.measure.probes.words import probes_md
+from pipeline.measure.probes.words import in_short, probes_md
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +93,14 @@ def test_a_suite_that_looks_at_every_edge_leaves_none(tmp_path: Path) -> None:
     assert [survivor.what for survivor in found.survivors] == []
     assert found.killed == 8
     assert (found.not_tried, found.unfit) == (0, 0)
+
+
+def test_of_how_many_faults_those_are_chosen_is_told(tmp_path: Path) -> None:
+    project = repository(tmp_path, BEFORE, {"shop.py": SHOP, "tests/test_shop.py": GOOD})
+    few, all_ = probed(project, mutants=2), probed(project, mutants=100)
+    assert (few.tried, few.not_tried, all_.not_chosen) == (2, 0, 0)
+    assert few.not_chosen == all_.tried + all_.unfit - 2 > 3
+    assert f"{few.not_chosen} more are possible" in in_short(ProbeEvidence(mutation=few))
 
 
 @pytest.mark.broad

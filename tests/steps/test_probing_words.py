@@ -42,13 +42,13 @@ def test_good_news_are_told_too() -> None:
     probes = ProbeEvidence(
         repeated=RepeatEvidence(runs=2),
         revert=RevertEvidence(production="t", held=("a", "b")),
-        mutation=MutationEvidence(killed=4, unfit=1, not_tried=2, seconds=3.4),
+        mutation=MutationEvidence(killed=4, unfit=1, not_tried=2, not_chosen=28, seconds=3.4),
     )
     text = probes_md("7", probes)
     assert "2 runs of the task's tests agree" in text
     assert "2 test(s) are RED over the code that the task began with" in text
     assert "4 noticed, 0 not noticed by any test that was run, 1 did not compile or could not be imported" in text
-    assert in_short(probes) == "4 of 4 small faults noticed, 2 not tried (3 s)"
+    assert in_short(probes) == "4 of 4 small faults noticed, 28 more are possible, 2 not tried (3 s)"
     assert in_short(ProbeEvidence()) == ""
     assert probes_md("7", ProbeEvidence()) == "# Probes of the tests of task 7\n"
 

@@ -41,10 +41,10 @@ class MutationEvidence(_Value):
     """The results of faults put into the changed lines, one at a time.
 
     `unfit` are those that did not compile, or could not be imported: they say nothing. `uncompiled` are those in
-    code that the build leaves out. `not_tried` is what the time was not enough for. `trouble` says why nothing was
-    tried. `asked` is how many tests were run over each survivor. `unnoticed` are the changed functions of which no
-    test notices anything, where enough was tried. `engine` is what
-    older runs could choose.
+    code that the build leaves out. `not_tried` is what the time was not enough for. `not_chosen` are possible ones
+    beyond the number that was to be tried, as far as they were counted. `trouble` says why nothing was tried.
+    `asked` is how many tests were run over each survivor. `unnoticed` are the changed functions of which no test
+    notices anything, where enough was tried. `engine` is what older runs could choose.
     """
 
     engine: str = "builtin"
@@ -53,6 +53,7 @@ class MutationEvidence(_Value):
     unfit: int = 0
     uncompiled: int = 0
     not_tried: int | None = 0  # None in runs with another engine
+    not_chosen: int = 0
     seconds: float = 0.0
     trouble: str = ""
     asked: int = 0

@@ -47,6 +47,12 @@ _ENOUGH: Final = 3
 """The least number of undetected faults that is reported of a function; one or two may change nothing."""
 
 
+_COUNTED: Final = 100
+"""So many possible faults of a file are counted; more are not told."""
+_SMALL: Final = 100_000
+"""Bytes of a file in which they are counted: each is parsed."""
+
+
 @dataclass(frozen=True)
 class FaultLimits:
     """The limits of the probe: number of faults, seconds, faults at the same time."""
@@ -66,6 +72,11 @@ class Judges:
     own: frozenset[str]
     others: frozenset[str] = frozenset()
     seconds: float = 0.0
+
+
+def of_all(chosen: int, possible: int) -> str:
+    """Return in words of how many faults those are chosen that are tried; nothing where they are all."""
+    return f" of {possible} that are possible" if possible > chosen else ""
 
 
 class Fate(Enum):
@@ -97,11 +108,12 @@ async def mutation_probe(
     await environment(ctx)  # before the clock runs: it is looked for once per driver
     begun = anyio.current_time()
     sources = changed_sources(ctx, base, tree, layout)
-    chosen = choose(sources, limits.faults)
+    chosen, possible = choose(sources, limits.faults)
     if not chosen or not judges.own:
         return MutationEvidence()
     what = (
-        f"{counted(len(chosen), 'small fault')} in the changed lines, tests must notice (at most {limits.seconds:g} s)"
+        f"{counted(len(chosen), 'small fault')} in the changed lines{of_all(len(chosen), possible)}, "
+        f"tests must notice (at most {limits.seconds:g} s)"
     )
     ctx.say(f"    {what} ...")
     trial = Trial(ctx, tree, judges, begun + limits.seconds)
@@ -116,6 +128,7 @@ async def mutation_probe(
         unfit=told.count(Fate.UNFIT),
         uncompiled=told.count(Fate.UNCOMPILED),
         not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
+        not_chosen=possible - len(chosen),
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
         asked=trial.asked if survivors else 0,
@@ -146,14 +159,16 @@ def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layou
     return {path: Source(entry, contents[entry.oid], lines[path]) for path, entry in entries.items() if path in lines}
 
 
-def choose(sources: Mapping[str, Source], most: int) -> tuple[Mutant, ...]:
-    """Return the faults to try, taken in turn from each function of each file."""
-    found = [
-        mutant
-        for path, source in sorted(sources.items())
-        for mutant in mutants(path, source.content, source.lines, at_most=most)
-    ]
-    return tuple(spread(found))[:most]
+def choose(sources: Mapping[str, Source], most: int) -> tuple[tuple[Mutant, ...], int]:
+    """Return the faults to try, taken in turn from each function of each file, and of how many they are chosen."""
+    found: list[Mutant] = []
+    possible = 0
+    for path, source in sorted(sources.items()):
+        counted_to = max(most, _COUNTED) if len(source.content) <= _SMALL else most
+        of_file = mutants(path, source.content, source.lines, at_most=counted_to)
+        possible += len(of_file)
+        found += of_file[:most]
+    return tuple(spread(found))[:most], possible
 
 
 @dataclass

@@ -81,7 +81,8 @@ def _said(probes: ProbeEvidence) -> Iterator[str]:
     if mutation is not None and mutation.trouble:
         yield f"no faults tried: {one_line(mutation.trouble)}"
     elif mutation is not None and mutation.tried:
-        left = f", {mutation.not_tried} not tried" if mutation.not_tried else ""
+        left = f", {mutation.not_chosen} more are possible" if mutation.not_chosen else ""
+        left += f", {mutation.not_tried} not tried" if mutation.not_tried else ""
         yield f"{mutation.killed} of {mutation.tried} small faults noticed{left} ({mutation.seconds:.0f} s)"
 
 
@@ -118,7 +119,8 @@ def _reverted(found: RevertEvidence) -> str:
 
 def _reached(found: ReachEvidence) -> str:
     lines = [f"`{entry}` never enters a function of the changed files" for entry in found.elsewhere]
-    head = f"{found.entering} test(s) enter a function of {', '.join(f'`{path}`' for path in found.changed)}, or may."
+    changed = ", ".join(f"`{path}`" for path in found.changed)
+    head = f"{found.entering} of the RED test(s) enter a function of {changed}, or may."
     note = "That is right for constants and declarations; else ask what such a test would notice."
     return "\n\n".join([head, bullets(lines), note]) if lines else head
 
@@ -133,6 +135,8 @@ def _mutated(found: MutationEvidence) -> str:
         counted.append(f"{found.uncompiled} in code that this build does not compile")
     if found.not_tried:
         counted.append(f"{found.not_tried} not tried, the time was over")
+    if found.not_chosen:
+        counted.append(f"{found.not_chosen} more are possible and were not chosen (`[probes] mutants`)")
     head = f"{found.seconds:.0f} s: {', '.join(counted)}."
     if found.unnoticed:
         functions = bullets(f"`{name}`" for name in found.unnoticed)

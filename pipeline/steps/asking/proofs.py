@@ -139,19 +139,30 @@ def task_of(ctx: Context, finding: Finding, id_: str) -> Task | None:
         for path in {*changed, *measured.files, place} & there
         if path.endswith(tuple(ctx.toolchain.sources)) and not layout.is_test_side(path)
     )
-    parts = (finding.problem, finding.risk, finding.suggestion, finding.evidence)
+    parts = {
+        "Problem": finding.problem,
+        "Risk": finding.risk,
+        "Suggestion": finding.suggestion,
+        "Evidence of the reviewer": finding.evidence,
+    }
     tests = ", ".join(measured.tests)
     passes = "passes" if len(measured.tests) == 1 else "pass"
     drafted = SplitTask(
-        title=one_line(finding.headline)[:_TITLE].strip(),
+        title=_title_of(finding),
         acceptance_criteria=(f"{tests} {passes}. Before the fix the finding holds: {finding.headline}",),
         files=tuple(FileChange(path=path, action=Action.MODIFY) for path in code),
         test_files=(FileChange(path=proof.test.path, action=Action.CREATE),),
-        description="\n\n".join(part.strip() for part in parts if part.strip()),
+        description="\n\n".join(f"{name}: {part.strip()}" for name, part in parts.items() if part.strip()),
     )
     (task,) = accepted(tasks_from_split(SplitReport(tasks=(drafted,)), [id_]))
     refused = any(problem.severity == "error" for _, problem in lint_each(ctx, (task,), _text))
     return None if refused or not code else task
+
+
+def _title_of(finding: Finding) -> str:
+    """Return what is to be done, which becomes the subject of the commit; the fault where that is not said in short."""
+    wanted = one_line(finding.suggestion.strip().partition("\n")[0]).rstrip(".")
+    return wanted if 0 < len(wanted) <= _TITLE else one_line(finding.headline)[:_TITLE].strip()
 
 
 def _text(task: Task) -> str:
