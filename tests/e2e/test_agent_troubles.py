@@ -194,7 +194,7 @@ def test_two_signals_take_the_agent_away(agent: Agent, tmp_path: Path) -> None:
     with playing(agent, story(before=[Hang()]), project) as service, spawn(project, "run", "GAL-1", "--json") as driver:
         service.wait_for(lambda asked: len(asked) > 0)
         driver.send_signal(signal.SIGINT)
-        await_line(driver, "stopping as soon as")
+        await_line(driver, "it stops once")
         driver.send_signal(signal.SIGINT)
         driver.communicate(timeout=60)
         assert driver.returncode == 130

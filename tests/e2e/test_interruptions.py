@@ -219,7 +219,7 @@ def test_ctrl_c_twice_at_a_terminal_ends_the_dispatch_and_says_what_is_asked_aga
     process, terminal = at_terminal(project, "run", "GAL-1", *bell.flags)
     await_bell(bell)
     os.write(terminal, b"\x03")
-    shown = read_until(terminal, "stopping")
+    shown = read_until(terminal, "stops now")
     os.write(terminal, b"\x03")
     shown += read_until(terminal, "\0")
     _, status = os.waitpid(process, 0)

@@ -48,7 +48,7 @@ def test_one_signal_lets_the_dispatch_finish_and_stops_before_the_next(tmp_path:
     with spawn(project, "run", "GAL-1", "--json", *bell.flags) as driver:
         bell.wait(driver)
         driver.send_signal(number)
-        said = await_line(driver, "stopping as soon as")
+        said = await_line(driver, "it stops once")
         with (bell.folder / "answer").open("w", encoding="utf-8") as answer:
             answer.write("go on\n")
         document = stopped(driver)
@@ -86,7 +86,7 @@ def test_a_second_signal_kills_the_dispatch_and_all_its_processes(tmp_path: Path
         bell.wait(driver)
         assert [name for name in processes_of(project).values() if "601" in name]
         driver.send_signal(signal.SIGINT)
-        await_line(driver, "stopping as soon as")
+        await_line(driver, "it stops once")
         driver.send_signal(signal.SIGINT)
         document = stopped(driver)
     assert processes_of(project) == {}
