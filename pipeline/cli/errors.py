@@ -85,12 +85,12 @@ def _innermost(error: BaseException) -> BaseException:
 
 def _tell(error: BaseException, *, json: bool) -> int:
     match error:
-        case SystemExit():
-            return error.code if isinstance(error.code, int) else int(error.code is not None)
-        case BrokenPipeError():
+        case BrokenPipeError() | SystemExit(__context__=BrokenPipeError()):  # the parser makes the second of the first
             # The reader has gone. Whatever is still in the buffer must not fail again when Python exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _BROKEN_PIPE
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else int(error.code is not None)
         case UserError(reason=Reason.INTERRUPTED):
             return _tell_interrupted(error, json=json)
         case UserError():

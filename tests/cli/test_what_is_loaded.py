@@ -88,11 +88,11 @@ def test_what_cannot_be_answered_at_once_is_left_to_the_whole_program(project: P
         assert (done.returncode, '"kind": "usage"' in done.stdout) == (2, True)
 
 
-@pytest.mark.broad
-def test_a_reader_that_has_gone_is_no_error(project: Project) -> None:
+@pytest.mark.parametrize("words", [["runs"], ["config", "show"], ["issue", "list"]])
+def test_a_reader_that_has_gone_is_no_error(project: Project, words: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
-    argv = [sys.executable, str(REDFIRST), "runs"]
+    argv = [sys.executable, str(REDFIRST), *words]
     done = subprocess.run(
         argv, cwd=project.root, env=project.environment(), stdout=write, stderr=subprocess.PIPE, check=False
     )
