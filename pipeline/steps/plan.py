@@ -49,7 +49,7 @@ plan. Leave `task` out where there is more than one.
   "acceptance_criteria": ["greet('') raises ValueError", "greet('  ') raises ValueError"],
   "files": [{ "path": "src/greeting.py", "action": "modify" }],
   "test_files": [{ "path": "tests/test_greeting.py", "action": "modify" }],
-  "symbols": [{ "path": "src/greeting.py", "name": "greet", "signature": "greet(name: str) -> str", "new": false }]
+  "symbols": [{ "path": "src/greeting.py", "name": "blank", "signature": "blank(name: str) -> bool", "new": true }]
 } }
 ```
 """

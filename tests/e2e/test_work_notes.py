@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 GAP = "the second criterion is not done: there is no rule for blanks"
 LEFT: list[Entry] = [
     {**TESTS, "report": {"verdict": "TESTS_READY", "notes": "blanks are not tested"}},
-    {**MAKE, "report": {"result": "INCOMPLETE", "blocking_issue": GAP}},
+    {**MAKE, "report": {"result": "INCOMPLETE", "blocking_issue": GAP, "out_of_scope": [{"title": "greet(1) fails"}]}},
 ]
 
 
@@ -29,6 +29,7 @@ def test_what_is_missing_beside_green_is_a_signal_of_its_own_and_read_by_the_rev
     notes = played.artifact("reviews/work-notes-1.md")
     assert f"task 1, @make (implement) says that this is in the way: {GAP}" in notes
     assert "task 1, @test (write-tests) notes: blanks are not tested" in notes
+    assert "@make (implement) reports a bug that was there before, and that is filed: greet(1) fails" in notes
     assert GAP in played.artifact("summary.md")
     prompts = [
         path.read_text() for path in played.project.run_folder().glob("dispatches/*final-review-check*/prompt.md")

@@ -37,6 +37,8 @@ def test_what_only_tests_have_is_told_with_its_line(line: str, value: str) -> No
         "    if cents == 1371:",  # no test has it
         "    return 1370",  # it is not compared with
         "    x1370 == 4",
+        "    # if cents == 1370 it is refused",
+        "    // if cents == 1370",
     ],
 )
 def test_other_lines_are_not_told(line: str) -> None:

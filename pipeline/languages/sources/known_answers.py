@@ -33,6 +33,7 @@ _ARGUMENTS: Final = rf"\((?P<given>(?:{_STRING}|[^()\"'`]|\([^()]*\)){{1,300}})\
 _NAMED: Final = re.compile(
     rf"(?:[brf]?(?:{_STRING}))|(?P<name>\b(?!(?:[Tt]rue|[Ff]alse|None|nil|null|undefined)\b)[A-Za-z_]\w*\b(?!\s*=[^=]))"
 )
+_COMMENT: Final = re.compile(r"\s*(?://|/\*|\*\s|#\s)")
 _MOST_NOTES: Final = 12
 
 
@@ -58,7 +59,8 @@ def notes(production: Mapping[str, Lines], tests: Collection[str], known: Collec
     found = (
         f"{path}:{number} {what}"
         for path, lines in production.items()
-        for number, what in (*_compared(lines, only, cases), *_by_table(lines, only), *_by_one_example(lines, text))
+        for code in [tuple(line for line in lines if not _COMMENT.match(line[1]))]
+        for number, what in (*_compared(code, only, cases), *_by_table(code, only), *_by_one_example(code, text))
     )
     return tuple(islice(found, _MOST_NOTES))
 

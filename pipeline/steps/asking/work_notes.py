@@ -5,7 +5,7 @@ Nothing of it decides: a claim of being done is measured, and a doubt is read by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from pydantic import BeforeValidator, TypeAdapter
 
@@ -69,3 +69,6 @@ def _said(report: Mapping[str, object]) -> Iterator[str]:
         yield from (
             f"{words}: {one_line(text)}" for text in _TEXTS.validate_python(report.get(name) or ()) if text.strip()
         )
+    bugs = report.get("out_of_scope")
+    for bug in cast("list[dict[str, object]]", bugs) if isinstance(bugs, list) else []:
+        yield f"reports a bug that was there before, and that is filed: {one_line(str(bug.get('title', '')))}"
