@@ -114,7 +114,9 @@ def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = Fal
         refused=why_not(found.recipe),
         trusted=trust.is_trusted(found.theirs, repository.common_dir, options.environ),
         asked_gates=gates,
-        in_the_way=_in_the_way(repository, options, config, worktree=worktree) if publishes else None,
+        in_the_way=_in_the_way(repository, options, config, worktree=worktree)
+        if publishes and (options.issue or not worktree)
+        else None,
     )
 
 
@@ -133,8 +135,7 @@ def _without_idle(recipe: Recipe, config: Config) -> Recipe:
 def _in_the_way(repository: Repository, options: RunOptions, config: Config, *, worktree: bool) -> str | None:
     try:
         if worktree:
-            if options.issue:
-                begins(repository, options)
+            begins(repository, options)
         elif options.issue:
             examine(repository, options.issue, options.base or config.base)
             require_runner(repository, config)

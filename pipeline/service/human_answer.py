@@ -91,7 +91,8 @@ def waiting_desk(run: str | None, role: Role | None, command: str = "hand-in") -
     for place in runs:
         _refuse_gone(place)
     _refuse_at_work([place.folder for place in runs if FileLease.is_held(place.folder)])
-    _refuse_interrupted(runs[:1])
+    if runs:
+        _refuse_interrupted(runs[0])
     raise UserError(
         "Nothing waits for a person here. A role is played by one where its backend is human.",
         Reason.USAGE,
@@ -106,7 +107,7 @@ def _refuse_gone(place: RunPlace) -> None:
         UserError: one is.
     """
     gone = desks_gone(place.folder)
-    if gone and load_run(place.folder, driving=False).state.reason in {None, Reason.INTERRUPTED}:
+    if gone and _only_goes_on(place):
         raise UserError(
             f"The desk of {gone[0]} is gone. To have it laid out again, go on with the run; end a driver that "
             "still waits with Ctrl-C first.",
@@ -115,20 +116,22 @@ def _refuse_gone(place: RunPlace) -> None:
         )
 
 
-def _refuse_interrupted(runs: list[RunPlace]) -> None:
-    """Return when none of these runs only has to go on.
+def _refuse_interrupted(place: RunPlace) -> None:
+    """Return when a run does not only have to go on.
 
     Raises:
-        UserError: one does: its driver is gone, and what was handed in for it is kept.
+        UserError: it does: its driver is gone, and what was handed in for it is kept.
     """
-    for place in runs:
-        state = load_run(place.folder, driving=False).state
-        if state.outcome is None or state.reason is Reason.INTERRUPTED:
-            raise UserError(
-                f"Nothing waits for a person here. {place.name} is to go on first: what was answered is kept.",
-                Reason.USAGE,
-                actions=(f"redfirst resume {place.name}",),
-            )
+    if _only_goes_on(place):
+        raise UserError(
+            f"Nothing waits for a person here. {place.name} is to go on first: what was answered is kept.",
+            Reason.USAGE,
+            actions=(f"redfirst resume {place.name}",),
+        )
+
+
+def _only_goes_on(place: RunPlace) -> bool:
+    return load_run(place.folder, driving=False).state.reason in {None, Reason.INTERRUPTED}
 
 
 def _refuse_at_work(folders: list[Path]) -> None:

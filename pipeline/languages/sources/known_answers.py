@@ -56,10 +56,10 @@ def notes(production: Mapping[str, Lines], tests: Collection[str], known: Collec
     asked = frozenset[str]().union(*cases) - _COMMON - set(_values(words))
     only = {value for value in asked if _is_telling(value) and value.strip('"') not in words}
     text = "\n".join(tests)
+    sources = {path: tuple(one for one in lines if not _COMMENT.match(one[1])) for path, lines in production.items()}
     found = (
         f"{path}:{number} {what}"
-        for path, lines in production.items()
-        for code in [tuple(line for line in lines if not _COMMENT.match(line[1]))]
+        for path, code in sources.items()
         for number, what in (*_compared(code, only, cases), *_by_table(code, only), *_by_one_example(code, text))
     )
     return tuple(islice(found, _MOST_NOTES))

@@ -45,12 +45,10 @@ _SHARE: Final = 0.3
 _LONGEST_SOURCE: Final = 200
 _ENOUGH: Final = 3
 """The least number of undetected faults that is reported of a function; one or two may change nothing."""
-
-
 _COUNTED: Final = 100
 """So many possible faults of a file are counted; more are not told."""
-_SMALL: Final = 100_000
-"""Bytes of a file in which they are counted: each is parsed."""
+_SMALL: Final = 20_000
+"""Bytes of a file in which they are counted: each is parsed, and what takes too long would leave none to be tried."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +70,6 @@ class Judges:
     own: frozenset[str]
     others: frozenset[str] = frozenset()
     seconds: float = 0.0
-
-
-def of_all(chosen: int, possible: int) -> str:
-    """Return in words of how many faults those are chosen that are tried; nothing where they are all."""
-    return f" of {possible} that are possible" if possible > chosen else ""
 
 
 class Fate(Enum):
@@ -111,10 +104,10 @@ async def mutation_probe(
     chosen, possible = choose(sources, limits.faults)
     if not chosen or not judges.own:
         return MutationEvidence()
-    what = (
-        f"{counted(len(chosen), 'small fault')} in the changed lines{of_all(len(chosen), possible)}, "
-        f"tests must notice (at most {limits.seconds:g} s)"
-    )
+    left = possible - len(chosen)
+    of_all = f" of {possible} that are possible" if left else ""
+    faults = f"{counted(len(chosen), 'small fault')} in the changed lines{of_all}"
+    what = f"{faults}, tests must notice (at most {limits.seconds:g} s)"
     ctx.say(f"    {what} ...")
     trial = Trial(ctx, tree, judges, begun + limits.seconds)
     with ctx.progress.doing(what):
@@ -128,7 +121,7 @@ async def mutation_probe(
         unfit=told.count(Fate.UNFIT),
         uncompiled=told.count(Fate.UNCOMPILED),
         not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
-        not_chosen=possible - len(chosen),
+        not_chosen=left,
         seconds=round(anyio.current_time() - begun, 1),
         trouble=trouble,
         asked=trial.asked if survivors else 0,

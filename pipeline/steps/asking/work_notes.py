@@ -69,6 +69,5 @@ def _said(report: Mapping[str, object]) -> Iterator[str]:
         yield from (
             f"{words}: {one_line(text)}" for text in _TEXTS.validate_python(report.get(name) or ()) if text.strip()
         )
-    bugs = report.get("out_of_scope")
-    for bug in cast("list[dict[str, object]]", bugs) if isinstance(bugs, list) else []:
-        yield f"reports a bug that was there before, and that is filed: {one_line(str(bug.get('title', '')))}"
+    for bug in cast("list[dict[str, str]]", report.get("out_of_scope") or []):
+        yield f"reports a bug that was there before, and that is filed: {one_line(bug['title'])}"
