@@ -17,7 +17,7 @@ READ: Final = {
     "prompts": ("agents", "commands"),
     "messages": ("pipeline", "todo"),
 }
-INSIDE: Final = frozenset({"docs/architecture.md", "docs/testing.md"})
+INSIDE: Final = frozenset({"docs/architecture.md"})
 EXCEPTIONS: Final[dict[str, str]] = {}
 """The beginning of a sentence that stays as it is, and why. At most 20."""
 
