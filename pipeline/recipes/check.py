@@ -1,4 +1,4 @@
-"""Finds everything that is wrong with a recipe at once: its form, what it extends and puts in, what the rules say."""
+"""Finds everything that is wrong with a recipe at once: its form, what it extends, what the rules say."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.recipes.inlining import with_parts
 from pipeline.recipes.lookup import NoLibrary, Source
-from pipeline.recipes.model import LARGEST_STEPS, Extension, Kind, Recipe
+from pipeline.recipes.model import Extension, Recipe
 from pipeline.recipes.overlay import Place, extended
 from pipeline.recipes.problems import Problem, misspelt
 from pipeline.recipes.reading import read_recipe, without_faults
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.recipes.lookup import Library
 
 DEEPEST: Final = 3
-"""Files that name each other: one that names one that names one."""
+"""Files in a chain: one that extends one that extends one."""
 _STEP: Final = re.compile(r"/steps/(\d+)((?:/.*)?)", re.DOTALL)
 
 
@@ -29,7 +28,7 @@ class Checked:
     """What came of a check.
 
     Args:
-        recipe: All steps in one list, those of other files too; None where anything is wrong.
+        recipe: With the edits of all files that extend it; None where anything is wrong.
         problems: Everything that is wrong; of another file with its path.
         sources: The file, and those that it names, directly or not.
     """
@@ -83,31 +82,7 @@ class _Checker:
         else:
             recipe, places = file, tuple(Place(f"/steps/{number}") for number in range(len(file.steps)))
         problems += _beside(problems, _moved(problems_of(recipe), places))
-        recipe, wrong = self._with_parts(recipe, places, stack, is_sound=not problems)
-        problems += wrong
         return (None if problems else recipe), found.placed(tuple(problems))
-
-    def _with_parts(
-        self, recipe: Recipe, places: Sequence[Place], stack: tuple[str, ...], *, is_sound: bool
-    ) -> tuple[Recipe, list[Problem]]:
-        """Return the recipe with what its steps name put in, once everything is sound."""
-        parts: dict[str, Recipe] = {}
-        problems: list[Problem] = []
-        for number, step in enumerate(recipe.steps):
-            if step.kinds == (Kind.RECIPE,) and step.recipe is not None:
-                part, wrong = self._named(step.recipe, f"/steps/{number}/recipe", stack)
-                problems += _moved(wrong, places)
-                parts |= {} if part is None else {step.id: part}
-        if problems or not is_sound or not parts:
-            return recipe, problems
-        count = sum(len(parts[step.id].steps) if step.id in parts else 1 for step in recipe.steps)
-        if count > LARGEST_STEPS:
-            message = f"with the recipes that are put in there are {count} steps, {LARGEST_STEPS} are accepted"
-            return recipe, [Problem("too_many_steps", "", message)]
-        whole, origins, wrong = with_parts(recipe, parts)
-        if wrong:
-            return recipe, _moved(wrong, places)
-        return whole, _moved(_moved(problems_of(whole), origins), places)
 
     def _named(self, name: str, at: str, stack: tuple[str, ...]) -> tuple[Recipe | None, Sequence[Problem]]:
         """Return the recipe of that name, or what is wrong with it, or with naming it here."""

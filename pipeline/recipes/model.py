@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 SLUG: Final = r"^[a-z][a-z0-9]*(?:(?:--|[-_])[a-z0-9]+)*$"
-"""A name; two hyphens part the id of a step that was put in from that of the step in whose place it stands."""
+"""A name. Ids with two hyphens are in the recipes of earlier runs."""
 LARGEST_STEPS: Final = 1_000
 TAKEN: Final = frozenset({"trunk", "outcome", "request", "payload_schema"})
 """What no step may be called: the trunk of a run, and files that lie beside those that have the name of the step."""
@@ -22,7 +22,6 @@ class Kind(StrEnum):
     RUN = "run"
     TESTS = "tests"
     GATE = "gate"
-    RECIPE = "recipe"
     PHASE = "phase"
     APPLY_FROM = "apply_from"
     FILE_ISSUES = "file_issues"
@@ -63,8 +62,6 @@ class Step(_Part):
     run: tuple[str, ...] | None = Field(default=None, min_length=1)
     tests: str | tuple[str, ...] | None = None
     gate: Literal["approve", "ask", "note"] | None = None
-    recipe: str | None = None
-    with_: Mapping[str, str] | None = Field(default=None, alias="with")
     phase: Literal["issue", "plan", "split", "tasks", "build", "review", "publish"] | None = None
     given: Mapping[str, Any] | None = None
     apply_from: str | None = None
@@ -105,7 +102,7 @@ class Step(_Part):
 
 
 class Recipe(_Part):
-    """A whole file, or what a file comes down to: the steps that it puts in are its own then."""
+    """A whole file, or what a file comes down to that extends another."""
 
     name: str = Field(pattern=SLUG)
     description: str = ""
@@ -153,7 +150,6 @@ KEYS: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.RUN: _ANY | {"run", "read_set", "expect", "otherwise", "timeout_s"},
     Kind.TESTS: _ANY | {"tests", "expect", "otherwise", "timeout_s"},
     Kind.GATE: _ANY | {"gate", "prompt", "back_to"},
-    Kind.RECIPE: _ANY - {"for_each", "provides", "requires"} | {"recipe", "with"},
     Kind.PHASE: _ANY | {"phase", "review", "given"},
     Kind.APPLY_FROM: _ANY | {"apply_from", "accept"},
     Kind.FILE_ISSUES: _ANY | {"file_issues"},

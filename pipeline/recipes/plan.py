@@ -214,8 +214,6 @@ def who(step: Step, *, own_split: bool = True) -> str:
             elif step.phase == "plan" and not own_split:
                 said = "@orchestrator drafts plan and tasks"
             return said + _reviewed(step)
-        case Kind.RECIPE:
-            return f"recipe {step.recipe}"
         case Kind.APPLY_FROM:
             return f"the patch of {step.apply_from}"
 
@@ -277,7 +275,7 @@ def _times(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str]) -> 
 
 
 def _dispatches(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str], rounds: int) -> int | None:
-    if step.kind in {Kind.PHASE, Kind.RECIPE}:
+    if step.kind is Kind.PHASE:
         return None
     if step.kind is not Kind.AGENT:
         return 0

@@ -39,7 +39,6 @@ class Scope:
 def input_names(step: Step) -> tuple[str, ...]:
     """Return the inputs that a step names anywhere."""
     texts = [text for key in (*_TEXTS, *AREAS) for _, text in _said("", getattr(step, key))]
-    texts += (step.with_ or {}).values()
     return tuple(dict.fromkeys(one.input for text in texts for one in references(text)[0] if one.input is not None))
 
 
@@ -48,8 +47,6 @@ def of_step(at: str, step: Step, scope: Scope) -> Iterator[Problem]:
     for key in _TEXTS:
         for place, text in _said(f"{at}/{key}", getattr(step, key)):
             yield from of_text(place, text, scope)
-    for name, text in (step.with_ or {}).items():
-        yield from of_text(f"{at}/with/{name}", text, scope)
     for key in AREAS:
         for place, text in _said(f"{at}/{key}", getattr(step, key)):
             yield from _of_area(place, text, scope)

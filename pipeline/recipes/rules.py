@@ -125,8 +125,7 @@ def _kind(at: str, step: Step) -> Iterator[Problem]:
     if len(step.kinds) > 1:
         yield Problem("two_kinds", at, f"the step {step.id!r} is several things: {', '.join(step.kinds)}")
         return
-    given = {"with" if name == "with_" else name for name in step.model_fields_set}
-    for key in sorted(given - KEYS[step.kind]):
+    for key in sorted(step.model_fields_set - KEYS[step.kind]):
         message = f"{key!r} means nothing for a step of the kind {step.kind.value!r}"
         yield Problem("unknown_key", f"{at}/{key}", message, tuple(sorted(KEYS[step.kind])))
     if step.kind is Kind.AGENT:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from pipeline.recipes.inlining import texts_changed
 from pipeline.recipes.model import SLUG, Input, Recipe
 from pipeline.recipes.problems import Problem
 from pipeline.recipes.references import AREAS
 from pipeline.recipes.templates import Reference, literal, plain_changed, rewritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pipeline.recipes.model import Step
+
+_TEXTS: Final = ("prompt", "run", "tests", "publish", "file_issues", "for_each", "read_set", "write_set")
 
 
 class Marker:
@@ -119,7 +120,7 @@ def with_inputs(
         return literal(given[one.input]) if one.input in given else f"{{{{{one.text}}}}}"
 
     def of_step(step: Step) -> Step:
-        return texts_changed(step, lambda text: marker.text(f"step {step.id}", rewritten(text, words)))
+        return _texts_changed(step, lambda text: marker.text(f"step {step.id}", rewritten(text, words)))
 
     steps = tuple(map(of_step, recipe.steps))
     output = None if recipe.output is None else marker.text("output", rewritten(recipe.output, words))
@@ -136,6 +137,16 @@ def with_inputs(
     kept = tuple(one for one in recipe.inputs if one.name not in given)
     found = recipe.model_copy(update={"inputs": (*kept, *new), "steps": steps, "output": output})
     return found, marker.places, tuple(marker.problems())
+
+
+def _texts_changed(step: Step, change: Callable[[str], str]) -> Step:
+    """Return a step with *change* of each of its texts that may hold placeholders."""
+    found: dict[str, Any] = {}
+    for key in _TEXTS:
+        value = getattr(step, key)
+        if value is not None:
+            found[key] = change(value) if isinstance(value, str) else tuple(map(change, value))
+    return step.model_copy(update=found)
 
 
 _WORD: Final = r"\w"

@@ -19,7 +19,7 @@ PHASES: Final = "name: {0}\nextends: builtin:quick\nedits: [{{change: final, set
 HOSTILE: Final = {
     "bomb": (BOMB, "not_yaml"),
     "many": (MANY, "too_many_steps"),
-    "itself": ("name: itself\nsteps: [{id: a, recipe: itself}]\n", "include_cycle"),
+    "itself": ("name: itself\nextends: itself\n", "include_cycle"),
     "deep": ("name: deep\nsteps: " + "[" * 5_000, "not_yaml"),
     "tag": ("name: tag\nsteps: !!python/object/apply:os.system [id]\n", "not_yaml"),
     "unseen": (PHASES.format("unseen"), "unreviewed_writer"),

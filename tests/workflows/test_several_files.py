@@ -1,8 +1,7 @@
-"""Recipes that are made of others: what is put in, what is extended, and what is wrong between files."""
+"""Recipes that extend others, and what is wrong between files."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +10,6 @@ import pytest
 from pipeline.dispatch.roles import data_folder
 from pipeline.recipes.check import checked
 from pipeline.recipes.lookup import Source
-from pipeline.recipes.plan import Preview, preview
 from pipeline.recipes.rules import not_for_agents
 
 if TYPE_CHECKING:
@@ -59,85 +57,25 @@ def test_check_03_what_comes_with_the_program_is_sound() -> None:
         assert sound(text).description
 
 
-LOOK: Final = """name: look
-inputs: [{name: topic, required: true}, {name: how, default: "{{kindly}}"}]
-steps:
-  - {id: a, agent: explore, prompt: "{{inputs.topic}} {{inputs.how}}", payload: findings.v1}
-  - {id: b, agent: check, depends_on: [a], prompt: "{{steps.a.output}}"}
-  - {id: c, agent: check, depends_on: [a], prompt: p}
-output: "{{steps.a.output}}"
-"""
-TWICE: Final = """name: twice
-inputs: [{name: what, default: x}]
-steps:
-  - {id: first, recipe: look, with: {topic: "{{inputs.what}}"}}
-  - {id: again, recipe: look, with: {topic: "{{steps.first.output}}"}, depends_on: [first]}
-  - {id: end, agent: explore, depends_on: [again], prompt: "{{steps.again.payload.findings}}"}
-output: "{{steps.again.output}} {{steps.end.output}}"
-"""
-
-
-def test_the_steps_of_another_recipe_stand_in_the_place_of_the_one_that_names_it() -> None:
-    recipe = sound(TWICE, look=LOOK)
-    by_id = {step.id: step for step in recipe.steps}
-    assert list(by_id) == ["first--a", "first--b", "first--c", "again--a", "again--b", "again--c", "end"]
-    assert by_id["first--a"].prompt == "{{inputs.what}} {{{{kindly}}", "a default is text and stays text"
-    assert by_id["again--a"].prompt == "{{steps.first--a.output}} {{{{kindly}}"
-    assert by_id["again--a"].depends_on == ("first--b", "first--c"), "it waits for all that nobody waits for"
-    assert by_id["again--b"].depends_on == ("again--a",)
-    assert by_id["end"].prompt == "{{steps.again--a.payload.findings}}"
-    assert recipe.output == "{{steps.again--a.output}} {{steps.end.output}}"
-    assert isinstance(preview(recipe, {"what": "x"}), Preview)
-    assert sound(sound_text(recipe)) == recipe, "what it comes down to is a recipe of its own"
-
-
-def sound_text(recipe: Recipe) -> str:
-    return recipe.model_dump_json(by_alias=True, exclude_defaults=True)
-
-
-def test_how_a_recipe_is_called_is_checked() -> None:
-    calls = "name: x\nsteps:\n" + "".join(
-        f"  - {{id: s{n}, recipe: {name}, with: {{{given}}}}}\n"
-        for n, (name, given) in enumerate([("look", "tpic: x"), ("loook", ""), ("issue", "issue: GAL-1")])
-    )
-    assert wrong(calls, look=LOOK, issue=BUILT_IN["issue"]) == [
-        "4:14: there is no recipe 'loook'; did you mean 'look'? [recipe_not_found]"
-    ]
-    rest = calls.replace("  - {id: s1, recipe: loook, with: {}}\n", "")
-    assert wrong(rest, look=LOOK, issue=BUILT_IN["issue"]) == [
-        "3:5: 'look' requires the input 'topic': with: {topic: VALUE} [input_invalid]",
-        "3:35: 'look' has no input 'tpic'; did you mean 'topic'? [input_invalid]",
-        "4:14: 'issue' has phases of an issue: such a recipe is extended, not put into another [phase_order]",
-    ]
-
-
-def test_what_is_wrong_in_another_file_is_told_with_its_path() -> None:
-    told = wrong(TWICE, look=LOOK.replace("agent: check, depends_on: [a], prompt: p", "agent: chek, prompt: p"))
-    assert told == ["look.yaml:6:13: 'chek' is not known as agent; did you mean 'check'? [unknown_role]"]
-    reaches = LOOK.replace('output: "{{steps.a.output}}"', "")
-    told = wrong(TWICE, look=reaches)
-    assert [line.partition(":")[0] for line in told] == ["5", "6", "7"], "every place that wants it"
-    assert all("the recipe 'look' has no `output`" in line for line in told)
-
-
-def test_check_29_recipes_that_name_each_other_end() -> None:
-    ring = "name: {0}\nsteps: [{{id: s, recipe: {1}}}]\n"
-    assert wrong(ring.format("top", "top"), top=ring.format("top", "top"))
-    (told,) = wrong(ring.format("x", "b"), b=ring.format("b", "c"), c=ring.format("c", "b"))
-    assert told.startswith("c.yaml:2:17: these recipes name each other: b.yaml -> c.yaml -> b.yaml [include_cycle]")
-    (itself,) = wrong("name: x\nextends: x\n", x="name: x\nextends: x\n")
+def test_check_29_recipes_that_extend_each_other_end() -> None:
+    one = "name: {0}\nextends: {1}\n"
+    (itself,) = wrong(one.format("top", "top"), top=one.format("top", "top"))
     assert "include_cycle" in itself
-    chain = {name: ring.format(name, then) for name, then in ("bc", "cd")}
-    (deep,) = wrong(ring.format("x", "b"), **chain, d=ring.format("d", "e"), e="name: e\nsteps: [{id: s, gate: ask}]\n")
+    (told,) = wrong(one.format("x", "b"), b=one.format("b", "c"), c=one.format("c", "b"))
+    assert told.startswith("c.yaml:2:1: these recipes name each other: b.yaml -> c.yaml -> b.yaml [include_cycle]")
+    chain = {name: one.format(name, then) for name, then in ("bc", "cd")}
+    (deep,) = wrong(one.format("x", "b"), **chain, d=one.format("d", "e"), e="name: e\nsteps: [{id: s, gate: ask}]\n")
     assert "too_deep" in deep
 
 
-def test_check_29_many_small_files_are_not_ten_thousand_steps() -> None:
-    steps = "".join(f"  - {{id: s{n}, recipe: b}}\n" for n in range(200))
-    many = "name: b\nsteps:\n" + "".join(f"  - {{id: s{n}, gate: ask}}\n" for n in range(60))
-    assert wrong(f"name: x\nsteps:\n{steps}", b=many) == [
-        "1:1: with the recipes that are put in there are 12000 steps, 1000 are accepted [too_many_steps]"
-    ]
+def test_what_is_wrong_in_another_file_is_told_with_its_path() -> None:
+    told = wrong("name: x\nextends: look\n", look="name: look\nsteps: [{id: a, agent: chek, prompt: p}]\n")
+    assert told == ["look.yaml:2:17: 'chek' is not known as agent; did you mean 'check'? [unknown_role]"]
+
+
+def test_a_recipe_is_no_step_of_another() -> None:
+    told = wrong("name: x\nsteps:\n  - {id: s, recipe: look}\n", look="name: look\nsteps: [{id: s, gate: ask}]\n")
+    assert "the key 'recipe' is unknown" in told[0]
 
 
 CHANGED: Final = """name: issue
@@ -194,10 +132,3 @@ def test_a_recipe_of_an_agent_asks_readers_alone_and_no_person() -> None:
     text += "  - {id: c, run: [ls]}\n  - {id: d, gate: ask}\n  - {id: e, gate: note, prompt: p}\n"
     found = [(problem.pointer, problem.rule) for problem in not_for_agents(sound(text))]
     assert found == [(f"/steps/{at}", "not_for_agents") for at in ("0/model", "1/agent", "2/run", "3/gate")]
-
-
-def test_names_of_inner_steps_keep_to_themselves() -> None:
-    """Two parts are two worlds: no id, and no reference, of one is that of the other."""
-    recipe = sound(TWICE, look=LOOK)
-    texts = " ".join(filter(None, (step.prompt for step in recipe.steps)))
-    assert set(re.findall(r"steps\.([\w-]+)\.", texts)) == {"first--a", "again--a"}
