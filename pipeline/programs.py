@@ -2,7 +2,7 @@
 
 The box shows `/usr` and the system's other program folders; whatever lies elsewhere has to be mounted. Version managers
 put scripts named `python3` on PATH that ask a database in the home folder which interpreter is meant: the question is
-answered here, on the host, so that the box needs neither the script nor the home (architecture 6, Box). Nothing else is
+answered here, on the host, so that the box needs neither the script nor the home. Nothing else is
 started: where an interpreter is installed is read from the files around it (ADR-R89).
 """
 

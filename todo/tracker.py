@@ -1,6 +1,6 @@
 """The operations on a tracker: each reads from a source and returns the edits it wants; none of them writes.
 
-So the same code serves files in a worktree and contents of a git tree (architecture 2).
+So the same code serves files in a worktree and contents of a git tree.
 """
 
 from __future__ import annotations

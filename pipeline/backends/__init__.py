@@ -1,4 +1,4 @@
-"""How is an agent run? One protocol, one dict: a new way to run agents is a module and a line here (architecture 2).
+"""How is an agent run? One protocol, one dict: a new way to run agents is a module and a line here.
 
 A backend gets a job (prompt, view, box) and returns what the agent answered, with its tokens. It may import `config`,
 `gateway` and `process`; it knows no run and no step. Start with `protocol.py`, then `command.py`, the smallest one.

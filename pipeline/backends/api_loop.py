@@ -1,4 +1,4 @@
-"""The tool loop: asks the model, carries out its calls one after the other, until it reports (ADR-R57).
+"""The tool loop: asks the model, carries out its calls one after the other, until it reports.
 
 The loop is ours, so that each answer is one step, a refusal goes back to the model in words, and nothing is retried
 silently: whether a report counts, and whether it is asked for again, is decided elsewhere.

@@ -1,4 +1,4 @@
-"""The tools that a model can call in our own loop: each is a class whose fields are the arguments (ADR-R57).
+"""The tools that a model can call in our own loop: each is a class whose fields are the arguments.
 
 The bench does the work and judges it; here is only what a model reads of it.
 """

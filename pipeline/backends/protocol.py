@@ -145,7 +145,7 @@ class AgentJob:
         timeout_s: Wall time limit in seconds.
         network: `none`, `model` or `open`.
         gateway: What answers for the model, with `model`.
-        depth: How many runs this one is inside of, counting itself (stops recursion, architecture 10).
+        depth: How many runs this one is inside of, counting itself (stops recursion).
         search_path: Where argv[0] is looked up; the PATH of this process if None.
         agent: How the role is configured; None only for a backend that needs nothing but the fields above.
         prompt: The text for the agent, as in the document.

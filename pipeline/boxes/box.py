@@ -1,4 +1,4 @@
-"""Chooses this machine's box: bubblewrap where it proved itself, or none if the user says so (architecture 6, Box).
+"""Chooses this machine's box: bubblewrap where it proved itself, or none if the user says so.
 
 This is the one place that decides. A box is chosen by what a probe inside it could not do, never by the presence of a
 program. Where none holds the run is refused: to have none is for the user to say.

@@ -2,7 +2,7 @@
 
 What is shown inside follows one recipe: the system read-only, a small made-up `/etc`, sized tmpfs for what must be
 writable, the command's own mounts, and `/`, `/proc` and `/dev` made read-only last. The last step is not cosmetic: a
-box started by root could otherwise write the host's `/proc/sys` (architecture 6, Box).
+box started by root could otherwise write the host's `/proc/sys`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds bwrap's options, the same way for every command (architecture 6, Box; the order of the last ones matters)."""
+"""Builds bwrap's options, the same way for every command (the order of the last ones matters)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The parser and what it validates with take longer than these answers. Only the plainest words are taken; anything else,
 and whatever goes wrong, is left to the whole program, which does the same again and has the words for it. What was
-printed is kept with what it was read from (ADR-R168): as long as that is the same, nothing else is loaded.
+printed is kept with what it was read from: as long as that is the same, nothing else is loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loads the configuration by merging its layers: defaults < repository < user < `REDFIRST_*` < flags (contract 4).
 
 The layer decides between two values of one key. A role's own key beats the general one in `[agents]` whatever their
-layers: what is said for all is a default, and a default for all never overrides what is said for one (ADR-R18). The
+layers: what is said for all is a default, and a default for all never overrides what is said for one. The
 variables of `env` are keys of their own.
 """
 

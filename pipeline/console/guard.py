@@ -1,4 +1,4 @@
-"""Admits one browser, which was given the code, under one name that nobody else has (ADR-R200).
+"""Admits one browser, which was given the code, under one name that nobody else has.
 
 Every page of this machine's browser can send requests to loopback, and every program of it can listen there. So the
 name is random, and a request under another one is refused; the session is a cookie of that name alone; what changes

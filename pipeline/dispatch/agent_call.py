@@ -1,4 +1,4 @@
-"""Runs one agent, and stops it at once when its model service fails (ADR-R52) or an agent escaped its box.
+"""Runs one agent, and stops it at once when its model service fails or an agent escaped its box.
 
 What the gateway saw counts more than what an agent makes of it: agents retry a refused login for minutes, and end with
 exit code 0 after a request that the budget forbade.

@@ -1,7 +1,7 @@
 """Cache folders for the tools that agents run: outside the view, one for each role in each lane.
 
 Nothing of it is ever merged, judged or seen by the program's own test runs, so what an agent puts there can fool nobody
-but itself (architecture 6, Box).
+but itself.
 """
 
 from __future__ import annotations

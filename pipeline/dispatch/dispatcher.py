@@ -1,4 +1,4 @@
-"""Carries out one dispatch, from prompt to typed result: view, box, backend, report, gate, tree (architecture 6).
+"""Carries out one dispatch, from prompt to typed result: view, box, backend, report, gate, tree.
 
 `result.json` is the commit point: everything before it is done again after a crash, nothing after it is.
 """

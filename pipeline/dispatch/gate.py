@@ -1,7 +1,7 @@
 """The permission check: judges every change in a view, and admits all of them or none.
 
 It runs after each dispatch, for roles that only read as well. The bytes that were judged are the bytes handed over; a
-half of a change that happens to be legal would be a state that nobody wrote (architecture 6, Gate).
+half of a change that happens to be legal would be a state that nobody wrote.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds what tools leave behind in a view and `.gitignore` names: it is dropped, and the work is not refused.
 
-It goes nowhere: into no tree, so into no measurement and no commit (architecture 6, Gate).
+It goes nowhere: into no tree, so into no measurement and no commit.
 """
 
 from __future__ import annotations

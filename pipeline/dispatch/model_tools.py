@@ -1,8 +1,7 @@
 """All tools of a model in our own tool loop: the file tools, and search, changes, run, run_tests, run_check.
 
 Each call is judged by the role's policy before it happens and answered in words, so that a model learns of a refusal
-at once and not from the gate. Commands run in the box without a shell. The gate judges the result all the same
-(architecture 6).
+at once and not from the gate. Commands run in the box without a shell. The gate judges the result all the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds the prompt of one dispatch: role, template, absolute paths. No artifact is ever pasted (architecture 6).
+"""Builds the prompt of one dispatch: role, template, absolute paths. No artifact is ever pasted.
 
 Prompts are data without holes or logic: what a role and a kind say is the same in each dispatch, byte for byte, and
 comes first, so that providers keep it. What is of this dispatch comes last, and is put together here: of the sentences
@@ -65,7 +65,7 @@ class WriteGrant(BaseModel):
 class DispatchDocument(BaseModel):
     """The document that an agent reads on stdin (contract 5): the request, the workspace, and the `prompt` in words.
 
-    `step` is a plain string: a dispatch may come from a machine that has other steps than the matrix (architecture 10).
+    `step` is a plain string: a dispatch may come from a machine that has other steps than the matrix.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

@@ -78,7 +78,7 @@ def result_of(
         report_sha256=hashlib.sha256(to_json(report, pretty=False).encode()).hexdigest() if report else None,
         gate="admitted" if gate.admitted and escape is None and counts_as_work(answer) else "rejected",
         base_tree=record.base_tree,
-        # After a rejection the agent goes on from the legal part, offending paths put back (architecture 6, Gate).
+        # After a rejection the agent goes on from the legal part, offending paths put back.
         tree=None if escape is not None else tree,
         changes=changes,
         dropped=gate.dropped,

@@ -28,7 +28,7 @@ _OF_SOME: Final = re.compile(r" <!-- ([a-z]+(?:, [a-z]+)*) -->$")
 
 
 def data_folder(name: str) -> Traversable:
-    """Return the folder `agents` or `commands`: inside the wheel, or beside `pipeline/` in a checkout (architecture 2).
+    """Return the folder `agents` or `commands`: inside the wheel, or beside `pipeline/` in a checkout.
 
     The packaged one comes first: site-packages beside a wheel may hold an `agents` of somebody else.
     """
@@ -72,7 +72,7 @@ def read_workflow() -> str:
 
 @cache
 def prompts_hash() -> str:
-    """Return the sha256 of all role and template files, names included; `run.json` records it (architecture 9)."""
+    """Return the sha256 of all role and template files, names included; `run.json` records it."""
     digest = hashlib.sha256()
     for folder in ("agents", "commands"):
         for entry in _entries(folder):

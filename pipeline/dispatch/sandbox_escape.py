@@ -1,4 +1,4 @@
-"""Detects a dispatch or measurement that changed something outside its view, whatever the box (ADR-R88).
+"""Detects a dispatch or measurement that changed something outside its view, whatever the box.
 
 It compares what makes git run programs or see other content (`repository_hashes`) with how it stood before, our own
 refs and records of this run with what we wrote last (`runs.written`), and after a dispatch the private checkout. What

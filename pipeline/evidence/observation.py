@@ -1,4 +1,4 @@
-"""The facts of one measured test run, without any judgement (architecture 7).
+"""The facts of one measured test run, without any judgement.
 
 A toolchain fills these values from its own records; `classify`, `ledger` and `compare` judge them. Paths are relative
 to the workspace and written with `/`, so that two machines observe the same thing.
@@ -192,7 +192,7 @@ class Layout(Value):
         """Return whether the runner collects a file, or would if it were new.
 
         Without `testpaths` a new file counts only in a folder of tests, or beside a file that is one: the name alone
-        would let a test writer add modules to the package (ADR-R40).
+        would let a test writer add modules to the package.
         """
         if path in self.collected:
             return True

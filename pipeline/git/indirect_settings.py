@@ -1,7 +1,7 @@
 """Files that the user's git obeys besides `.git/config`: its hooks folder, and included configuration files.
 
 Both may lie in the tree itself (`core.hooksPath = .husky/_`, `include.path = ../.gitconfig`). What is changed there
-runs with the user's next git command, so nobody's change to it is admitted (ADR-R40).
+runs with the user's next git command, so nobody's change to it is admitted.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class ObjectDoor(HistoryDoor):
         return dict(zip(names, out.decode().split(), strict=True))
 
     def build_tree(self, base: str, changes: Iterable[TreeChange]) -> str:
-        """Return the tree *base* with *changes*; no folder is scanned (architecture 8).
+        """Return the tree *base* with *changes*; no folder is scanned.
 
         A path that no checkout may have is left out.
         """

@@ -226,7 +226,7 @@ class ReadDoor(SettingsDoor):
     def foreign_filters(self, checkout: Path, paths: Iterable[str]) -> dict[str, str]:
         """Return the paths whose filter we may not run, each with a sentence on why.
 
-        LFS is the one that is (architecture 8), where its program is set up: without it the content itself would be
+        LFS is the one that is, where its program is set up: without it the content itself would be
         stored where a pointer belongs.
         """
         has_lfs = any(self.config(f"filter.lfs.{key}") for key in ("clean", "process"))

@@ -39,7 +39,7 @@ class Environment:
     """The environment of a project's tests: command, mounts and variables.
 
     `command` is an absolute argv prefix; `mounts` are needed read-only in the box, at the same paths; at each of
-    `editable_roots` the view must be shown too, else the tests import the wrong code (architecture 5). `prefix` is
+    `editable_roots` the view must be shown too, else the tests import the wrong code. `prefix` is
     where the language is installed: its `bin` comes first on an agent's PATH. `versions` say for people what was found;
     `variables` are set where tests run, and for agents. `installed` is shown read-only inside the view
     (`installed.installed_mounts`): git ignores it, so that no tree has it. `test_variables` are set for tests alone.

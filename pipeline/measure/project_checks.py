@@ -1,4 +1,4 @@
-"""Runs `[checks]`: formatters on changed files; linters and type checkers, measured like tests (no hooks: ADR-R14)."""
+"""Runs `[checks]`: formatters on changed files; linters and type checkers, measured like tests. Hooks are not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges whether a tool of ours may run a command: one literal argv, a listed beginning, listed options (ADR-R38).
+"""Judges whether a tool of ours may run a command: one literal argv, a listed beginning, listed options.
 
 This is advice for agents whose tool loop is ours: an early answer, with what to do instead. The box and the gate hold
 what a command does; any other agent runs its commands itself, and there they hold alone.

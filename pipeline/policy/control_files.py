@@ -1,4 +1,4 @@
-"""Recognises files that control tests, builds, checks, git, editors or agents (architecture 6, Policy).
+"""Recognises files that control tests, builds, checks, git, editors or agents.
 
 A closed list. Such a file is changed only when a task names it, and @check reads a note about it. What is not on it is
 ordinary: a list that is too long would make honest work ask for leave. Names count at any depth and however they are

@@ -1,4 +1,4 @@
-"""Judges whether a file tool of ours may write a path, as the gate will judge it later (architecture 6).
+"""Judges whether a file tool of ours may write a path, as the gate will judge it later.
 
 For agents whose tool loop is ours; the gate judges the result again. It is stricter than the gate in one point: what a
 path may look like is asked of existing files too, since here the path is a model's word and not a scan's.

@@ -1,4 +1,4 @@
-"""Commands that an agent's tool may run: their beginnings, and which words may follow each (ADR-R38).
+"""Commands that an agent's tool may run: their beginnings, and which words may follow each.
 
 What languages bring stands in their folders. An option that is not here is refused, so that a new version of a program
 widens nothing: none here loads code, takes another configuration, writes, starts programs, or leaves tests out.

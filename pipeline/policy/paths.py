@@ -1,4 +1,4 @@
-"""Classifies paths for every role: valid, protected, scratch, ignored, special (architecture 6, Gate).
+"""Classifies paths for every role: valid, protected, scratch, ignored, special.
 
 A path here is a text relative to the top of the tree, with `/` between its parts. Names are judged for every platform
 that may check the result out, not only for this one: `.GIT` is harmless on Linux and a repository on macOS.
@@ -24,7 +24,7 @@ SCRATCH: Final[tuple[str, ...]] = (
     "__pycache__", "*.pyc", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis", "*.egg-info", ".coverage",
     ".coverage.*", "htmlcov", ".DS_Store", "*.swp",
 )  # fmt: skip
-"""Patterns of files that tools leave behind; the gate drops them instead of refusing the work (architecture 6)."""
+"""Patterns of files that tools leave behind; the gate drops them instead of refusing the work."""
 
 LOCKS: Final = frozenset({"Cargo.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock"})
 """Lock files that tools write unasked when they resolve dependencies; where git ignores them, they are scratch."""
@@ -126,7 +126,7 @@ def ignored_by(path: str, patterns: bytes, folder: str = "") -> bool | None:
 
 
 def is_tracker(path: str) -> bool:
-    """Return whether `path` lies in the tracker folder, which only our library writes (architecture 4)."""
+    """Return whether `path` lies in the tracker folder, which only our library writes."""
     return path.split("/", 1)[0] == _TRACKER
 
 

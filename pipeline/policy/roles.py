@@ -1,4 +1,4 @@
-"""Roles and their permissions: the front matter of `agents/*.md`, parsed strictly (architecture 6).
+"""Roles and their permissions: the front matter of `agents/*.md`, parsed strictly.
 
 A file is a contract and a prompt. The contract is closed: an unknown key, a misspelt word or a key given twice is an
 error with its line, because a typo that is silently ignored would widen a permission. The body is the prompt.
@@ -63,7 +63,7 @@ FAMILY: Final[Mapping[Role, Writes]] = {
     Role.PM: Writes.NOTHING,
     Role.EXPLORE: Writes.NOTHING,
 }
-"""The largest set that each role may write (architecture 6). A role's file may say `nothing` instead, no other set."""
+"""The largest set that each role may write. A role's file may say `nothing` instead, no other set."""
 
 
 @dataclass(frozen=True)

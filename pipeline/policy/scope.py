@@ -1,6 +1,6 @@
 """Decides which role may change what: the pure function `judge` rules on one change, and the gate calls it for each.
 
-Every ruling carries a stable rule id and a sentence that the agent can act on. Unknown means refused (architecture 6).
+Every ruling carries a stable rule id and a sentence that the agent can act on. Unknown means refused.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class TestScope:
         """Return whether the toolchain would collect a new file at `path` as a test, or as a helper among tests.
 
         Where it names no folder, a name alone is not enough: `src/test_backdoor.py` would be a module of the package.
-        There must be tests in that folder already, or in a folder above it that is named for tests (ADR-R40).
+        There must be tests in that folder already, or in a folder above it that is named for tests.
         """
         if any(folder.strip("/.") for folder in self.folders):
             return self.covers(path)

@@ -157,7 +157,7 @@ class OrderLog:
                 os.close(handle)
 
     def remove(self, names: Collection[str]) -> None:
-        """Remove closed orders, by one rename; their keys stay used, and lines keep their numbers (ADR-R227).
+        """Remove closed orders, by one rename; their keys stay used, and lines keep their numbers.
 
         Only under `locked`. What a dead writer left half said goes, too.
 

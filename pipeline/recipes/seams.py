@@ -1,6 +1,6 @@
 """Checks seams: contracts that one step provides and others require, and which a side does not keep to. Pure.
 
-A side that is over keeps to a seam when it says so itself (ADR-R188); one that nobody asks, when it is ready.
+A side that is over keeps to a seam when it says so itself; one that nobody asks, when it is ready.
 """
 
 from __future__ import annotations

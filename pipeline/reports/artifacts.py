@@ -1,4 +1,4 @@
-"""Renders plan.md and reviews from reports; an agent never writes an artifact (architecture 4)."""
+"""Renders plan.md and reviews from reports; an agent never writes an artifact."""
 
 from __future__ import annotations
 

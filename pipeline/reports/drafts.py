@@ -1,4 +1,4 @@
-"""Reports of the orchestrator role: a plan, and its split into tasks. Our code renders both (architecture 4)."""
+"""Reports of the orchestrator role: a plan, and its split into tasks. Our code renders both."""
 
 from __future__ import annotations
 

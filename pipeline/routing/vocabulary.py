@@ -1,6 +1,6 @@
 """Defines the words of an issue's run: steps, roles, signals, loops. Closed enums, no I/O.
 
-Spelling follows the founding document where that has a word; the steps inside its phases are ours (ADR-R3).
+Spelling follows the founding document where that has a word; the steps inside its phases are ours.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Step(StrEnum):
 
     @property
     def phase(self) -> str:
-        """Return the number of the phase (ADR-R3); a gate and the failure handler have none."""
+        """Return the number of the phase; a gate and the failure handler have none."""
         return _PHASES[self]
 
 

@@ -1,7 +1,7 @@
-"""Keeps the run's own checkout and the place of its views, outside the repository (architecture 5).
+"""Keeps the run's own checkout and the place of its views, outside the repository.
 
 It is a plain folder with a private index, not a linked worktree: nothing is registered in the user's repository, so no
-lock is shared, nothing can be left behind there, and parallel runs cannot race (ADR-R7).
+lock is shared, nothing can be left behind there, and parallel runs cannot race.
 """
 
 from __future__ import annotations

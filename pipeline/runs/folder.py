@@ -62,7 +62,7 @@ class RunFolder:
         """Add a line to the journal, all of it or nothing; it is on disk when this returns.
 
         Raises:
-            UserError: the disk does not take it, or another process took the run over (ADR-R229).
+            UserError: the disk does not take it, or another process took the run over.
         """
         refuse_other_driver(self.path)
         with disk(self.path / JOURNAL):

@@ -45,7 +45,7 @@ class ChangeSeen(_Record):
 
 
 class RunInfo(_Record):
-    """run.json: everything that must not change while the run lives (architecture 9)."""
+    """run.json: everything that must not change while the run lives."""
 
     schema_: str = Field(default="redfirst.run/1", alias="schema")
     run_id: BareName
@@ -198,7 +198,7 @@ class Reserved(_Record):
 
 
 class DispatchResult(_Record):
-    """result.json: a dispatch is finished when this file is there (architecture 6)."""
+    """result.json: a dispatch is finished when this file is there."""
 
     schema_: str = Field(default="redfirst.result/1", alias="schema")
     dispatch: BareName

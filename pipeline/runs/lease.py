@@ -105,7 +105,7 @@ def driver_of(folder: Path) -> ProcessId | None:
 
 
 def refuse_other_driver(folder: Path) -> None:
-    """Return unless another process took the lock of the run in *folder* after this one (ADR-R229).
+    """Return unless another process took the lock of the run in *folder* after this one.
 
     Raises:
         UserError: one did: somebody removed the lock that this process held, and the run went on elsewhere.

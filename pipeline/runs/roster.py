@@ -1,4 +1,4 @@
-"""Lists and names every run of a repository, whichever worktree keeps it (architecture 9)."""
+"""Lists and names every run of a repository, whichever worktree keeps it."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class KeptRun(engine.MachineRun[StateT, EventT, DecisionT], abc.ABC):
     def create(
         cls, folder: Path, info: RunInfo, *, clock: Clock = utc_now, sandbox: Mapping[str, str] | None = None
     ) -> Self:
-        """Make the run folder with run.json and the journal's first line, which names the sandbox (architecture 6).
+        """Make the run folder with run.json and the journal's first line, which names the sandbox.
 
         Raises:
             UserError: the disk does not take it.

@@ -1,4 +1,4 @@
-"""Keeps the one ref of a run: a tree whose entries are the run's trees, at the end its folder too (architecture 8).
+"""Keeps the one ref of a run: a tree whose entries are the run's trees, at the end its folder too.
 
 It keeps the objects alive, stays out of `git log --all`, can be pushed as one thing, and is what `verify` reads.
 """

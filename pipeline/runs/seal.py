@@ -1,7 +1,7 @@
 """Tells by what lstat says of each name whether a folder of ours is still as we left it: no content is read again.
 
 The change time is what makes that sound: a program can set a file's modification time back, but not this one, short of
-setting the clock (architecture 6, Gate; ADR-R23).
+setting the clock (ADR-R23).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds, names and claims runs (architecture 9)."""
+"""Finds, names and claims runs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def issue_of(name: str) -> str | None:
 
 
 def state_of_run(state: Path, repository: Repository, run_id: str) -> Path:
-    """Return the folder outside the repository that holds a run's private checkout and views (architecture 5)."""
+    """Return the folder outside the repository that holds a run's private checkout and views."""
     worktree = worktree_key(repository).rpartition("-")[2]
     return state / "runs" / repository_name(repository) / f"{run_id}-{worktree}"
 

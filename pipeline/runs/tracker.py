@@ -1,7 +1,7 @@
 """Reads the tracker as a run needs it: in git trees for what is published, in the worktree for what is shown.
 
-The status In Progress is written to the user's files at once and put back by hash before anything else happens to them
-(architecture 4): what is published is computed from the start tree, never from those files.
+The status In Progress is written to the user's files at once and put back by hash before anything else happens to them:
+what is published is computed from the start tree, never from those files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names worktrees. The name is kept where git keeps what it knows of the worktree, so it stays when that is moved.
 
-A run's refs, its claim, its orders and its events go by that name (ADR-R228).
+A run's refs, its claim, its orders and its events go by that name.
 """
 
 from __future__ import annotations

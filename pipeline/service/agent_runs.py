@@ -1,6 +1,6 @@
 """Does what an agent of another program may do here: run recipes that its user allows, look at runs, stop its own.
 
-A run is a process of its own, which lives on when whoever began it ends. Nothing here answers a gate (ADR-R191).
+A run is a process of its own, which lives on when whoever began it ends. Nothing here answers a gate.
 """
 
 from __future__ import annotations

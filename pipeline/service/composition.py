@@ -1,4 +1,4 @@
-"""The composition root of a driver: builds the ports, takes the lease, drives, answers (architecture 3, hop 1)."""
+"""The composition root of a driver: builds the ports, takes the lease, drives, answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps an index of runs that have ended: their lines in `runs`, for one folder of runs (ADR-R212).
+"""Keeps an index of runs that have ended: their lines in `runs`, for one folder of runs.
 
 A run that has ended stays as it is, so its line is kept beside what the file system says of its journal: one look at
 that, and nothing is opened. The index may be thrown away: what is not in it, or does not fit, is read again.

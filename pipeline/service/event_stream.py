@@ -1,4 +1,4 @@
-"""Reads the events of one run or of all runs of a repository, once or as they come (ADR-R194)."""
+"""Reads the events of one run or of all runs of a repository, once or as they come."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Lists the files that the list of runs follows from, and those of git that say which runs and claims there are.
 
-An answer that was made from them is kept as long as they are the same (ADR-R168).
+An answer that was made from them is kept as long as they are the same.
 """
 
 from __future__ import annotations

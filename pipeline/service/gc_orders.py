@@ -1,4 +1,4 @@
-"""Finds orders that closed long ago and that nobody needs, and removes them (ADR-R227)."""
+"""Finds orders that closed long ago and that nobody needs, and removes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says how a run's commits get from its branch to the base: `land`, and a command of git that was tried (ADR-R165)."""
+"""Says how a run's commits get from its branch to the base: `land`, and a command of git that was tried."""
 
 from __future__ import annotations
 

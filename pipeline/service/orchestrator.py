@@ -1,4 +1,4 @@
-"""Drives the run of an issue: the engine's loop over the steps of the matrix (architecture 3)."""
+"""Drives the run of an issue: the engine's loop over the steps of the matrix."""
 
 from __future__ import annotations
 

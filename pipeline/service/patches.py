@@ -1,4 +1,4 @@
-"""Makes a patch of a run's work from the trees that its ref keeps alive (architecture 8)."""
+"""Makes a patch of a run's work from the trees that its ref keeps alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands a run the earlier one of its issue that did not go onto the base: its patch, and why (ADR-R206)."""
+"""Hands a run the earlier one of its issue that did not go onto the base: its patch, and why."""
 
 from __future__ import annotations
 

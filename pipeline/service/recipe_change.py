@@ -1,4 +1,4 @@
-"""Reads the change that an input of a recipe names: the tree before it and the tree with it (ADR-R187)."""
+"""Reads the change that an input of a recipe names: the tree before it and the tree with it."""
 
 from __future__ import annotations
 

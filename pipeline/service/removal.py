@@ -1,4 +1,4 @@
-"""Says how a worktree that no run needs is removed with its branch, where nothing else goes with it (ADR-R192)."""
+"""Says how a worktree that no run needs is removed with its branch, where nothing else goes with it."""
 
 from __future__ import annotations
 

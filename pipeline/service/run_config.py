@@ -104,7 +104,7 @@ class RunOptions:
 
 
 def refuse_recursion(environ: Mapping[str, str]) -> None:
-    """Refuse to run below one of our own agents (architecture 10).
+    """Refuse to run below one of our own agents.
 
     Raises:
         UserError: REDFIRST_DEPTH says so.

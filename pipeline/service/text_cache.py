@@ -1,4 +1,4 @@
-"""Keeps texts in the user's state, each for as long as the files that it follows from are the same (ADR-R168).
+"""Keeps texts in the user's state, each for as long as the files that it follows from are the same.
 
 The program's own files are among them. A file is the same as long as lstat says so; who changes one cannot set its
 change time back (`runs/seal.py`). Nothing is imported here that takes time: this is what a kept answer costs.

@@ -1,4 +1,4 @@
-"""FAILURE: the issue goes back to Todo with a dated comment, what was seen is filed, the work is kept (architecture 4).
+"""FAILURE: the issue goes back to Todo with a dated comment, what was seen is filed, the work is kept.
 
 Also `abandon`, which ends a run that cannot or shall not go on, without any commit.
 """

@@ -1,4 +1,4 @@
-"""PUBLISH (phase 9): code, tracker and follow-ups as commits on the branch, in one publication (architecture 8).
+"""PUBLISH (phase 9): code, tracker and follow-ups as commits on the branch, in one publication.
 
 Before anything is written the suite over the result is held against the baseline once more (`hold`). Where the user has
 committed since the run began, the commits are built on the new tip, and what each claims is measured again there. The

@@ -2,7 +2,7 @@
 
 The order is that of PUBLISH (`steps/publish.py`), so that a crash anywhere leaves all as it was, or is brought to its
 end when the run goes on: the commit as an object, kept by a ref and named in the journal; then index and files; then
-compare-and-swap of the branch; then `published` (ADR-R186). Where the user has committed since, it is made anew there.
+compare-and-swap of the branch; then `published`. Where the user has committed since, it is made anew there.
 """
 
 from __future__ import annotations

@@ -205,7 +205,7 @@ def _report(role: Role, result: DispatchResult) -> Report:
 
 
 def _signal(outcome: ReviewOutcome, ledger: StageFindings) -> StepSignal:
-    """Return the signal; reviews that go nowhere end, and what blocks still does (ADR-R185)."""
+    """Return the signal; reviews that go nowhere end, and what blocks still does."""
     if outcome.signal is Signal.CONVERGED and ledger.blockers:
         return StepSignal.BLOCK
     return StepSignal(outcome.signal.value)

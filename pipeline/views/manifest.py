@@ -1,7 +1,7 @@
 """Records the files of a view with their hashes, so that two states can be compared.
 
 An own walk over folder descriptors: ignore rules, attributes and an index are the agent's to write and are not asked.
-Whatever cannot be read is an entry that says so; the gate refuses it (architecture 6, Gate). A file need not be read
+Whatever cannot be read is an entry that says so; the gate refuses it. A file need not be read
 again while its stamp is the one that it had when it was: the kernel puts the time of each change into it.
 """
 

@@ -2,7 +2,7 @@
 
 What an agent changed is what the upper layer holds, so a dispatch costs what it changed and not what the repository
 holds, and there is nothing to remove afterwards: the namespace that has the mounts lives by our descriptors of it, and
-ends with them (architecture 6, View).
+ends with them.
 """
 
 from __future__ import annotations

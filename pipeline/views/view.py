@@ -1,6 +1,6 @@
 """The disposable workspace of one dispatch: made from a tree, given to an agent, compared, removed.
 
-The branch and the user's worktree are never in it, nor are `.workflow` and the real `.git` (architecture 6, View).
+The branch and the user's worktree are never in it, nor are `.workflow` and the real `.git`.
 `ShadowView` is the portable form, a plain copy; an overlay can stand behind the same protocol.
 """
 

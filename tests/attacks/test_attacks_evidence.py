@@ -141,7 +141,7 @@ def test_without_a_red_test_nothing_is_verified(forger: Forger, *, guarded: bool
 
     code, commit = forger.clone.check(forger.forge(bend))
     assert (code, commit["status"]) == (7, "refuted"), commit
-    # tests that passed before may stand for themselves (ADR-R230), where they are the ones that were judged
+    # tests that passed before may stand for themselves, where they are the ones that were judged
     assert ("is not the test that was judged" if guarded else "names no test that was RED") in why(commit)
 
 

@@ -1,4 +1,4 @@
-"""FAILURE and the limits: what a run leaves when it cannot go on (matrix 2, architecture 4, contract 2)."""
+"""FAILURE and the limits: what a run leaves when it cannot go on (matrix 2; contract 2)."""
 
 from __future__ import annotations
 

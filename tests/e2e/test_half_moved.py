@@ -1,4 +1,4 @@
-"""What a killed move of the user's files left is taken back, and nothing that the user put there is (ADR-R166)."""
+"""What a killed move of the user's files left is taken back, and nothing that the user put there is."""
 
 from __future__ import annotations
 

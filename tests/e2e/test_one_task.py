@@ -193,7 +193,7 @@ def test_the_owner_reads_what_the_final_review_was_told_and_what_no_test_noticed
 
 
 def test_the_smallest_run_starts_fewer_than_ninety_processes_of_git(tmp_path: Path) -> None:
-    """The rest were questions that had been answered (ADR-R122)."""
+    """The rest were questions that had been answered."""
     project = make_project(tmp_path)
     asked, counting = tmp_path / "asked", tmp_path / "bin"
     counting.mkdir()

@@ -1,4 +1,4 @@
-"""What is started on the host has a process group of its own: the terminal's signal is for the driver (ADR-R140)."""
+"""What is started on the host has a process group of its own: the terminal's signal is for the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that were given up do not come back in names, in modules, in what people read (ADR-R152)."""
+"""Words that were given up do not come back in names, in modules, in what people read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A target repository with packages of our names does not replace ours (architecture 2)."""
+"""A target repository with packages of our names does not replace ours."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_what_a_selection_does_not_touch_is_listed_and_not_run_again(tmp_path: P
     root, toolchain, box = write(tmp_path / "view", FILES), both(), Counting()
     first = measure(toolchain, root, Selection(ids=frozenset({BYE})), box=box)
     assert outcomes(first) == {HELLO: None, BYE: Ended.FAILED, TWO: None, THREE: None}
-    assert box.started["cargo"] == 2, "its tests are listed once: compiled in one box, listed in another (ADR-R116)"
+    assert box.started["cargo"] == 2, "its tests are listed once: compiled in one box, listed in another"
     write(root, {"greet.py": "def greet(name):\n    return f'Bye, {name}!'\n"})
     second = measure(toolchain, root, Selection(ids=frozenset({BYE})), box=box)
     assert outcomes(second) == {HELLO: None, BYE: Ended.PASSED, TWO: None, THREE: None}

@@ -100,7 +100,7 @@ def _target(entry: Path, checkout: Path, view: Path) -> Path:
 
 
 def editable_mounts(env: Environment, view: View) -> tuple[Mount, ...]:
-    """Return the mounts that show the view at the paths of editable installs (architecture 5).
+    """Return the mounts that show the view at the paths of editable installs.
 
     They come before the environment's own mounts, which may lie inside: `.venv` in the checkout it was installed from.
     What is installed inside a checkout (`node_modules`) is shown in the view.

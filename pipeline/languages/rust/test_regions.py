@@ -1,7 +1,7 @@
 """Checks that @test changes only the insides of test regions in a Rust production file.
 
-Two files with the same bytes and tokens outside of their regions are the same production code (architecture 6, Policy;
-ADR-8 of the founding document). Only line numbers may move, as with every edit. Other languages have no such regions.
+Two files with the same bytes and tokens outside of their regions are the same production code (ADR-8 of the founding
+document). Only line numbers may move, as with every edit. Other languages have no such regions.
 """
 
 from __future__ import annotations

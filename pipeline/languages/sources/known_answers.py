@@ -103,7 +103,7 @@ def _by_table(lines: Lines, only: set[str]) -> Iterator[tuple[int, str]]:
 
 
 def _by_one_example(lines: Lines, tests: str) -> Iterator[tuple[int, str]]:
-    """Yield new functions that the tests always call with the same literals: a constant would do (ADR-R111)."""
+    """Yield new functions that the tests always call with the same literals: a constant would do."""
     for number, line in lines:
         defined = _DEFINES.match(line)
         if defined is not None:

@@ -299,7 +299,7 @@ def unnoticed_functions(fates: Mapping[Mutant, Fate]) -> tuple[str, ...]:
     """Return the changed functions in which no test detects a fault, of at least three tried.
 
     Either three in one function, or three in all. What only changes a text says nothing, nor does what lies outside of
-    functions: messages, names and declarations are often of no consequence (ADR-R110).
+    functions: messages, names and declarations are often of no consequence.
     """
     tried = {m: fate for m, fate in fates.items() if fate in {Fate.KILLED, Fate.SURVIVED} and m.function}
     telling = [m for m in tried if m.rank is not Rank.TEXT]

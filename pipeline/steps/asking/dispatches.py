@@ -1,6 +1,6 @@
 """Asks agents: finds which slot needs a dispatch, and what a failed one means. The matrix decides about re-asks.
 
-A slot is one role in one visit of a step. A finished dispatch of a slot is never repeated (architecture 9): its result
+A slot is one role in one visit of a step. A finished dispatch of a slot is never repeated: its result
 is read from disk, so that a crash after it costs nothing.
 """
 
@@ -66,7 +66,7 @@ async def ask(ctx: Context, asked: Request) -> Answer | Event:
 async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event:
     """Ask several slots side by side; return all answers, or the first slot's failure, in the order of *asks*.
 
-    One failing never cancels the other (architecture 6): the matrix hears of one failure at a time.
+    One failing never cancels the other: the matrix hears of one failure at a time.
 
     Raises:
         EscapeError: what was handed in with a report has changed something outside of its view when it was measured.

@@ -46,7 +46,7 @@ def true_of(problems: Iterable[Problem], places: Iterable[tuple[str, Problem]]) 
 
 
 def _filtered(ctx: Context, paths: list[str]) -> Iterator[tuple[str, Problem]]:
-    """Refuse paths whose content goes through a filter other than the user's LFS (architecture 8)."""
+    """Refuse paths whose content goes through a filter other than the user's LFS."""
     for path, why in ctx.repository.foreign_filters(ctx.checkout.tree, paths).items():
         way = "Leave it to a person and plan without it, or say in the plan that the issue cannot be done here"
         yield path, Problem(1, "H015", f"{path} {why}. {way}")

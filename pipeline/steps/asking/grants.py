@@ -1,4 +1,4 @@
-"""Turns a task file into what its dispatches may change (architecture 6, Policy)."""
+"""Turns a task file into what its dispatches may change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def production_grants(task: Task) -> tuple[Grant, ...]:
 def suite_grants(task: Task, seen: Observation, sources: Sequence[str]) -> tuple[Grant, ...]:
     """Return the task's test files as grants; a file of a test that may change is one of them.
 
-    A production file with test regions is none: what may change in it is for the gate to see (ADR-R39).
+    A production file with test regions is none: what may change in it is for the gate to see.
 
     Args:
         task: Whose files they are.

@@ -76,8 +76,8 @@ async def measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -
 
     A fix of the tests alone cannot be RED over the result: the behaviour is there already (matrix 4). It is measured
     over the start of the run; where that lacks what the tests are compiled with, over the result with stubs in the
-    place of all that the run brought (ADR-R82). Where an old file of tests imports what is new, over production with a
-    stand-in for that (ADR-R106).
+    place of all that the run brought. Where an old file of tests imports what is new, over production with a
+    stand-in for that.
     """
     start = tests_start(ctx)
     if ctx.state.task.spec.red_base != "start":

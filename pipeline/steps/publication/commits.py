@@ -165,7 +165,7 @@ def _is_scaffolded(ctx: Context, task: TaskState, tree: str) -> bool:
 
 
 def _is_sound(ctx: Context, task: TaskState) -> bool:
-    """Return whether the stubs alone break no test: else they are no commit of their own (ADR-R83)."""
+    """Return whether the stubs alone break no test: else they are no commit of their own."""
     waiting = ctx.path(waiting_name(task.id))
     return not waiting.exists() or not json.loads(waiting.read_bytes())
 
@@ -277,7 +277,7 @@ def lower_first(title: str, names: Collection[str] = ()) -> str:
 
 
 def trailers(ctx: Context) -> list[tuple[str, str]]:
-    """Return the trailers that every commit of the run carries (architecture 8)."""
+    """Return the trailers that every commit of the run carries."""
     used = {r.backend for r in ctx.run.records.values() if r.kind in _WRITING}
     return [("Issue", ctx.issue), ("Run-Id", ctx.run.info.run_id), *assisted_by(used)]
 

@@ -1,4 +1,4 @@
-"""Our pytest plugin: records a session as JSON lines and changes nothing (architecture 7).
+"""Our pytest plugin: records a session as JSON lines and changes nothing.
 
 This folder is copied out of the package as `redfirst_evidence` and runs alone in the interpreter of the measured
 project: Python 3.8 syntax, pytest 6 and later, no import of ours but of its own modules, which are all loaded with it.
