@@ -98,22 +98,22 @@ def pipeline_mermaid() -> str:
 
     Left out, since they would hide the rest: ways inside a phase, refused and parked runs, the rows of any dispatch.
     """
-    found: dict[tuple[str, str, Style], list[str]] = {}
+    found: dict[tuple[str, str, str], list[str]] = {}
     for row in MATRIX:
         if row.step is None or row.step not in _NODE_OF:
             continue
         here = _NODE_OF[row.step]
         for edge in edges(row, row.step):
             for there, which in _nodes(edge, row.step):
-                labels = found.setdefault((here, there, edge.style), [])
+                labels = found.setdefault((here, there, _ARROWS[edge.style]), [])
                 label = edge.label + which
                 labels += [label] if label not in labels else []
     lines = ["flowchart TD"]
     lines += [f'    {node}["{title}"]' for node, (title, _) in _PHASES.items()]
     lines += ['    DONE(["Done"])', '    FAILED(["Failed"])']
-    for (here, there, style), labels in found.items():
+    for (here, there, arrow), labels in found.items():
         if here != there:
-            lines.append(f'    {here} {_ARROWS[style]}|"{_short(labels)}"| {there}')
+            lines.append(f'    {here} {arrow}|"{_short(labels)}"| {there}')
     return "\n".join(lines)
 
 

@@ -33,7 +33,7 @@ STARTED: Final = frozenset(
         "rustc", "cargo", "go", "node",  # to ask for a language
     }
 )  # fmt: skip
-"""The programs of the table in DESIGN.md 3.1, by their names."""
+"""The programs of the table in docs/explanation/safety.md, by their names."""
 
 
 def in_python(mark: Path) -> str:
@@ -142,7 +142,7 @@ class Hostile:
         assert theirs == set(), seen.output
         unknown = {path.name for path in seen.started} - STARTED
         unknown -= {name for name in unknown if name.startswith(("git-", "python3."))}
-        assert unknown == set(), "programs that are not in the table of DESIGN.md 3.1"
+        assert unknown == set(), "programs that are not in the table of docs/explanation/safety.md"
         assert not self.mark.exists(), self.mark.read_text()
         if self.asked.exists():
             assert {line.split()[1] for line in self.asked.read_text().splitlines()} == {"/"}

@@ -1,7 +1,7 @@
 """What code cites is there: sections of the pages in `docs`, decisions of DESIGN.md, files.
 
-A section is cited as `matrix 5`, `contract 1, 2`, `architecture 5 and 9`. After a comma a word with a capital, or one
-in backticks, says what in that section is meant: `architecture 6, Box`.
+A section is cited as `matrix 5`, `contract 1, 2`, `matrix 5 and 6`. After a comma a word with a capital, or one
+in backticks, says what in that section is meant: `matrix 5, RED`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PAGES: Final = ("architecture", "contract", "matrix")
+PAGES: Final = ("contract", "matrix")
 PROGRAM: Final = ("pipeline", "todo", "redfirst.py")
 CODE: Final = (*PROGRAM, "tests", "bench")
 TEXTS: Final = ("DESIGN.md", "AGENTS.md", "README.md", "CHANGELOG.md", "docs")
@@ -25,7 +25,7 @@ TEXTS: Final = ("DESIGN.md", "AGENTS.md", "README.md", "CHANGELOG.md", "docs")
 _NUMBERS: Final = r"\d+(?:(?:, | and | to )\d+)*"
 SECTION: Final = re.compile(rf"\b(?P<page>{'|'.join(PAGES)}) (?P<numbers>{_NUMBERS})(?:, (?P<what>[A-Z]\w+|`[^`]+`))?")
 DECISION: Final = re.compile(r"(?<![|\w])ADR(?P<number>-R?\d+)?")
-PAGE: Final = re.compile(r"\b(?:docs/[\w/.-]+|[A-Z]{4,}|architecture|contract|matrix|testing)\.md\b")
+PAGE: Final = re.compile(r"\b(?:docs/[\w/.-]+|[A-Z]{4,}|contract|matrix|testing)\.md\b")
 STRANGE: Final = re.compile(
     r"\b(?:contracts|style|seed|sandbox|boxed|house|operation|workflows) \d+\b|\b(?:sandbox|boxed)\.md\b|\bthe seed\b"
 )
@@ -57,8 +57,9 @@ def sections(page: str) -> dict[int, str]:
 @cache
 def decisions() -> frozenset[str]:
     """Return what DESIGN.md has decided, as it is cited."""
-    first, last = re.findall(r"^### ADR-(\d+) to ADR-(\d+)", DESIGN.read_text(encoding="utf-8"), re.MULTILINE)[0]
-    ours = re.findall(r"^### ADR(-R\d+) ", DESIGN.read_text(encoding="utf-8"), re.MULTILINE)
+    text = DESIGN.read_text(encoding="utf-8")
+    first, last = re.findall(r"^ADR-(\d+) to ADR-(\d+)", text, re.MULTILINE)[0]
+    ours = re.findall(r"^\* \*\*ADR(-R\d+) ", text, re.MULTILINE)
     return frozenset([*ours, *(f"-{number}" for number in range(int(first), int(last) + 1))])
 
 
@@ -114,8 +115,8 @@ def test_every_decision_that_a_page_names_is_there(path: Path) -> None:
 def test_citations_are_read_as_they_are_written() -> None:
     assert numbers_in("1, 4, 5 and 6") == [1, 4, 5, 6]
     assert numbers_in("1 to 4") == [1, 2, 3, 4]
-    wrong = ["matrix 7", "contract 1, 9", "architecture 6, Cellar", "ADR-R999", "ADR"]
-    assert list(unresolved("; ".join([*wrong, "matrix 1 and 2", "architecture 6, Box", "ADR-7"]))) == wrong
+    wrong = ["matrix 7", "contract 1, 9", "matrix 5, Cellar", "ADR-R999", "ADR"]
+    assert list(unresolved("; ".join([*wrong, "matrix 1 and 2", "matrix 5, RED", "ADR-7"]))) == wrong
 
 
 def test_a_package_names_only_modules_that_are_there_and_says_in_ten_lines_what_it_is() -> None:

@@ -203,7 +203,7 @@ def test_the_pipeline_shows_the_seeds_arrows() -> None:
         ("P4", "P5", "plan_review used up"),
         ("P55", "P3", "BLOCK"),
         ("P55", "P5", "NEEDS_WORK"),
-        ("P6", "P7", "RED, TESTS_KEPT, ACCEPTABLE"),
+        ("P6", "P7", "RED, TESTS_KEPT, ACCEPTABLE and 1 more"),
         ("P7", "P8", "GREEN, last task, GREEN_INCOMPLETE, last task, ACCEPTED, last task"),
         ("P7D", "P3", "SPEC (asked by BUILD), SPLIT_NEEDED (asked by BUILD), PLAN"),
         ("P2", "P7", "CLAIMED (one writer)"),
