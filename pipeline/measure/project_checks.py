@@ -1,4 +1,7 @@
-"""Runs `[checks]`: formatters on changed files; linters and type checkers, measured like tests. Hooks are not run."""
+"""Runs `[checks]`: formatters on changed files; linters and type checkers, measured like tests.
+
+The user's hooks are not run: they would run outside of the box over what an agent wrote.
+"""
 
 from __future__ import annotations
 

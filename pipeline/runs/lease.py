@@ -1,4 +1,8 @@
-"""Locks a file as the lease of a run, so that a run has one driver at a time."""
+"""Locks a file as the lease of a run, so that a run has one driver at a time.
+
+People remove files that are called `lock`, and the next driver then locks another one. So the file names who took it
+last, and a driver reads that before it adds a line or moves a ref.
+"""
 
 from __future__ import annotations
 

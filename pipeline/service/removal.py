@@ -1,4 +1,7 @@
-"""Says how a worktree that no run needs is removed with its branch, where nothing else goes with it."""
+"""Says how a worktree that no run needs is removed with its branch, where nothing else goes with it.
+
+git removes ignored files of a worktree without a word, and `branch -D` any commit.
+"""
 
 from __future__ import annotations
 
