@@ -4,7 +4,6 @@ It drops entries of PATH that are relative or tracked by the repository, too: pr
 within it.
 """
 
-import gc
 import os
 import sys
 
@@ -21,19 +20,10 @@ def main() -> None:
         print(f"redfirst {VERSION}")  # noqa: T201
         return
     try:
-        from pipeline.cli.quick import answered, key_of, print_kept  # noqa: PLC0415  (only after sys.path is mended)
-
-        key = key_of(sys.argv[1:])
-        if key is not None and print_kept(key):
-            return
-        from pipeline.search_path import without_the_repository  # noqa: PLC0415  (the same)
+        from pipeline.search_path import without_the_repository  # noqa: PLC0415  (only after sys.path is mended)
 
         if "PATH" in os.environ:
             os.environ["PATH"] = without_the_repository(os.environ["PATH"])
-        gc.disable()  # what answers at once has ended before there is anything to collect
-        if key is not None and answered(sys.argv[1:], key):
-            return
-        gc.enable()
         from pipeline.cli.main import run  # noqa: PLC0415  (the same)
 
         run()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -121,21 +119,7 @@ def drive(
     """Drive a run, print how it stands, and leave with its exit code."""
     document = acted(start, here, worktree, run, plain=plain)
     tell(document, as_document=as_document)
-    _keep_page(here, Path(document.run_dir))
     raise typer.Exit(document.exit_code)
-
-
-def _keep_page(here: Repository, folder: Path) -> None:
-    """Let the next `show` of the run answer at once. The run is told already: nothing that happens here matters."""
-    from pipeline.cli.show_page import page_of_run  # noqa: PLC0415
-    from pipeline.runs.roster import Roster  # noqa: PLC0415
-    from pipeline.service.run_list import lines_of  # noqa: PLC0415
-    from pipeline.service.text_cache import TICK_NS  # noqa: PLC0415
-
-    with suppress(Exception, KeyboardInterrupt):
-        time.sleep(TICK_NS / 1e9)  # what is newer is not kept
-        lines_of([folder])
-        page_of_run(folder, Roster(here))
 
 
 def acted(

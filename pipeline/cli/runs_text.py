@@ -191,23 +191,8 @@ def print_runs(*, as_document: bool, everything: bool) -> None:
     """Print the runs of the repository that somebody stands in."""
     repository = Repository.find(Path.cwd())
     if as_document:
-        echo(document_text(with_removed(repository, list_runs(repository))))
+        echo(json.dumps(as_json(with_removed(repository, list_runs(repository))), indent=2))
         return
     document, rest = (list_runs(repository), None) if everything else newest_runs(repository, MOST_ENDED)
     document = with_removed(repository, document, None if everything else MOST_ENDED)
     print_text(runs_text(document, terminal_width(sys.stdout), rest))
-
-
-def document_text(document: RunsDocument) -> str:
-    """Return the document as it is printed."""
-    return json.dumps(as_json(document), indent=2)
-
-
-def stays_s(document: RunsDocument) -> int:
-    """Return for how many seconds the list surely says the same, as long as nothing happens: ages grow."""
-    return min((_age_stays_s(line.age_s) for line in document.runs if line.age_s is not None), default=_DAY)
-
-
-def _age_stays_s(seconds: int) -> int:
-    unit = next((size for size in (_DAY, _HOUR, _MINUTE) if seconds >= size), 1)
-    return unit - seconds % unit - 1  # what is less than a second is not known

@@ -47,7 +47,6 @@ def show(
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
     from pipeline.cli.recipe_runs import show as show_steps  # noqa: PLC0415  (the same)
-    from pipeline.cli.show_page import page_of_run, page_text  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (the same)
@@ -85,12 +84,11 @@ def show(
         print_text(log_text(folder))
     elif as_document:
         print_document(show_run(folder, here))
-    elif verbose:
-        from pipeline.cli.show_text import whole_text  # noqa: PLC0415  (the same)
-
-        print_text(whole_text(show_run(folder, here), width))
     else:
-        print_text(page_text(page_of_run(folder, roster), width))
+        from pipeline.cli.show_text import show_text, whole_text  # noqa: PLC0415  (the same)
+
+        text_of = whole_text if verbose else show_text
+        print_text(text_of(show_run(folder, here), width))
     if name is None and not (as_document or log):
         from pipeline.cli.text import say  # noqa: PLC0415  (the same)
         from pipeline.service.run_list import running_beside  # noqa: PLC0415  (the same)

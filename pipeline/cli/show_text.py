@@ -6,29 +6,25 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.gate_text import answer_rows, reading_rows
-from pipeline.cli.show_page import Page, page_text, painted
-from pipeline.cli.text import columned, counted, dispatch_text, several_lines
+from pipeline.cli.text import columned, counted, dispatch_text, first_rows, several_lines
 from pipeline.outcomes import PAUSED, Outcome, Reason, status_word
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
 from pipeline.routing.state import TaskStatus
 from pipeline.service.document_lines import TO_FIX, finding_text
+from pipeline.terminal import paint
 
 if TYPE_CHECKING:
-    from pipeline.cli.show_page import Rows, State
     from pipeline.service.documents import EvidenceShown, ReviewShown, ShowDocument, TaskShown
 
+Rows = list[tuple[str, str]]
+_LINES: Final = 20
 _SECONDS: Final = len("2026-11-20T14:02:07")
 
 
 def show_text(document: ShowDocument, width: int | None = None) -> str:
-    """Return how a run stands in 20 lines."""
-    return page_text(page_of(document), width)
-
-
-def page_of(document: ShowDocument) -> Page:
-    """Return how a run stands, as it is laid out in 20 lines; the last says how to see the rest."""
+    """Return how a run stands in 20 lines, what matters most first; the last says how to see the rest."""
     groups: list[Rows] = [
         _edits(document),
         reading_rows(document.at_gate) if document.at_gate else [],
@@ -38,14 +34,18 @@ def page_of(document: ShowDocument) -> Page:
         _last_reviews(document),
         [("filed", ", ".join(map(visible, document.follow_ups)))] if document.follow_ups else [],
     ]
-    return Page(
-        title=_title(document),
-        state=_state(document),
-        head=_head(document),
-        groups=[group for group in groups if group],
-        following=_following(document),
-        rest=f"evidence, reviews, dispatches: redfirst show {visible(document.run_id)} -v",
-    )
+    rest = ("rest", f"evidence, reviews, dispatches: redfirst show {visible(document.run_id)} -v")
+    rows, following = [("state", _state(document)), *_head(document)], _following(document)
+    room = _LINES - 2 - len(columned([*rows, *following], width))
+    filled = [group for group in groups if group]
+    for place, group in enumerate(filled):
+        fitting = first_rows(group, max(room - (len(filled) - place - 1), 1), width)
+        taken = len(columned(fitting, width))
+        if taken > room:
+            break
+        rows += fitting
+        room -= taken
+    return "\n".join([_title(document), *columned([*rows, *following, rest], width)])
 
 
 def whole_text(document: ShowDocument, width: int | None = None) -> str:
@@ -107,7 +107,7 @@ def _head(document: ShowDocument) -> Rows:
 
 
 def _all_of_head(document: ShowDocument) -> Rows:
-    rows = [("state", painted(_state(document))), *_head(document), ("start", document.start_commit)]
+    rows = [("state", _state(document)), *_head(document), ("start", document.start_commit)]
     return [*rows, ("sandbox", _box_text(document))] if document.sandbox.backend != "none" else rows
 
 
@@ -124,21 +124,22 @@ def _since(began: datetime) -> str:
     return f"for {duration(max(0.0, seconds))}, since {began:%H:%M:%S} UTC"
 
 
-def _state(document: ShowDocument) -> State:
+def _state(document: ShowDocument) -> str:
+    """Return how a run stands, its word in a colour."""
     if document.outcome is None:
         if document.live:
-            return "running", "cyan", ""
+            return paint("running", "cyan")
         if document.queued:
-            return "queued", "cyan", ": answered, to be driven on"
-        return "interrupted: the process that drove it is gone", "red", ""
+            return f"{paint('queued', 'cyan')}: answered, to be driven on"
+        return paint("interrupted: the process that drove it is gone", "red")
     good = document.outcome is Outcome.COMPLETED
     bad = document.outcome in {Outcome.FAILED, Outcome.REJECTED}
     reason = document.reason.value if document.reason else "?"
     how = f"({reason})" if document.at_gate is None else f"at {document.at_gate.place}"
-    colour = "green" if good else "red" if bad else "yellow"
     code = "" if document.reason is Reason.ABANDONED else f", exit code {document.exit_code}"  # `abandon` ends with 0
     word = status_word(document.outcome, document.reason)
-    return word, colour, f"{'' if word == PAUSED else f' {how}'}{code}"
+    coloured = paint(word, "green" if good else "red" if bad else "yellow")
+    return f"{coloured}{'' if word == PAUSED else f' {how}'}{code}"
 
 
 def _box_text(document: ShowDocument) -> str:

@@ -5,9 +5,7 @@ A run that has not ended is not among them: whoever holds its claim is told as `
 
 from __future__ import annotations
 
-import json
-import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -15,10 +13,9 @@ from pipeline.git import GitError
 from pipeline.runs.records import ARTIFACT_LIMIT
 from pipeline.runs.store import RUN_REFS, key_of_run
 from pipeline.scratch import scratch_folder
-from pipeline.service.ended_runs import has_ended
+from pipeline.service.ended_runs import RunIndex, has_ended
 from pipeline.service.run_line import aged, line_from
-from pipeline.service.runs_document import RECORDS, kept_line
-from pipeline.service.text_cache import keep_text, kept_record
+from pipeline.service.runs_document import RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,25 +26,25 @@ if TYPE_CHECKING:
     from pipeline.service.runs_document import RunLine
 
 _READ: Final = frozenset({*RECORDS, "recipe.json", "result.json"})
-_MOST: Final = 1000
 
 
 def removed_runs(roster: Roster, now: datetime) -> Iterator[RunLine]:
     """Yield the lines of ended runs that only a ref has."""
     repository = roster.repository
     there = {key_of_run(run.folder) for run in roster.runs}
-    for ref, oid in repository.refs(RUN_REFS).items():
-        key = ref.removeprefix(RUN_REFS)
-        if key in there:
-            continue
-        line = kept_record("removed", (key, oid), kept_line) or _read(repository, key, oid)
+    index = RunIndex(repository.common_dir)
+    refs = {ref.removeprefix(RUN_REFS): oid for ref, oid in repository.refs(RUN_REFS).items()}
+    for key in refs.keys() - there:
+        line = index.line(key, [refs[key]])
+        if line is None and (line := _read(repository, key, refs[key])) is not None:
+            index.add(key, [refs[key]], line)
         if line is not None and has_ended(line):
             yield aged(line, now)
+    index.keep(refs)
 
 
 def _read(repository: Repository, key: str, oid: str) -> RunLine | None:
     """Return the line of a run as its ref has it, None where that has no record of it."""
-    began = time.time_ns()
     worktree, _, name = key.partition("/")
     try:
         with scratch_folder("record") as place:
@@ -60,6 +57,4 @@ def _read(repository: Repository, key: str, oid: str) -> RunLine | None:
             line = line_from(place / worktree / ".workflow" / name)
     except (UserError, GitError, OSError, ValueError):
         return None
-    line = replace(line, worktree=worktree, removed=True)
-    keep_text("removed", (key, oid), json.dumps(asdict(line)), (), began=began, most=_MOST)
-    return line
+    return replace(line, worktree=worktree, removed=True)

@@ -1,12 +1,10 @@
-"""Makes the line of one run in a list, and keeps it as long as the run's journal is the same."""
+"""Makes the line of one run in a list."""
 
 from __future__ import annotations
 
-import json
-import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason, status_word
@@ -14,31 +12,21 @@ from pipeline.policy.characters import as_utf8
 from pipeline.runs.claimants import RUNNING
 from pipeline.runs.lease import FileLease
 from pipeline.runs.store import WORKFLOW
-from pipeline.service.ended_runs import has_ended
-from pipeline.service.runs_document import RECORDS, RunLine, kept_line
-from pipeline.service.text_cache import keep_text, kept_record
+from pipeline.service.runs_document import RunLine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.runs.spending import AnyRun
 
-_MOST_LINES: Final = 1000
 
-
-def line_of(folder: Path, now: datetime, *, indexed: bool = False) -> RunLine:
-    """Return the line of a run; what has ended and is kept in an index is not kept by itself, too."""
-    began = time.time_ns()
-    live = FileLease.is_held(folder)  # what a driver does in between is not in its journal yet
-    line = None if live else kept_record("lists", str(folder), kept_line)
-    if line is None:
-        try:
-            line = _folded(folder, now if live else None)
-        except UserError as error:
-            return unread_line(folder, error.message, live=live)
-        if not live and not (indexed and has_ended(line)):
-            records = [str(folder / name) for name in RECORDS]
-            keep_text("lists", str(folder), json.dumps(asdict(line)), records, began=began, most=_MOST_LINES)
+def line_of(folder: Path, now: datetime) -> RunLine:
+    """Return the line of a run."""
+    live = FileLease.is_held(folder)
+    try:
+        line = _folded(folder, now if live else None)
+    except UserError as error:
+        return unread_line(folder, error.message, live=live)
     rests = "queued" if line.queued else "interrupted"
     status = status_word(line.outcome, line.reason) if line.outcome is not None else RUNNING if live else rests
     return replace(line, live=live, status=status, age_s=_age(line.started_at or "", now))
@@ -69,9 +57,9 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     Raises:
         UserError: the run is damaged.
     """
-    from pipeline.runs.facts import landed_on, not_before_of, progress_of  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.facts import landed_on, not_before_of, progress_of  # noqa: PLC0415  (heavy; an ended run is known)
     from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415  (the same)
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; an ended run is known)
     from pipeline.runs.run import Run  # noqa: PLC0415  (the same)
     from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
 
@@ -114,7 +102,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
 
 def _of_recipe(folder: Path, now: datetime | None) -> RunLine:
     """Return the line of a run that the steps of a recipe drive; each of them counts as a task."""
-    from pipeline.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; an ended run is known)
     from pipeline.runs.facts import not_before_of  # noqa: PLC0415  (the same)
     from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
     from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
@@ -177,7 +165,7 @@ def unread_line(folder: Path, why: str, *, live: bool, issue: str | None = None,
 
 
 def _driven(run: AnyRun, now: datetime | None) -> int | None:
-    from pipeline.runs.facts import driven_s  # noqa: PLC0415  (heavy; most lines are kept)
+    from pipeline.runs.facts import driven_s  # noqa: PLC0415  (heavy; an ended run is known)
 
     try:
         return int(driven_s(run, now))

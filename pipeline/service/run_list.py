@@ -10,8 +10,8 @@ from pipeline.outcomes import Reason
 from pipeline.runs.claimants import GONE, claimant
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster, orphans
-from pipeline.service.ended_runs import EndedRuns
-from pipeline.service.run_line import line_of, unread_line
+from pipeline.service.ended_runs import RunIndex, facts_of, has_ended
+from pipeline.service.run_line import aged, line_of, unread_line
 from pipeline.service.runs_document import Rest, RunLine, RunsDocument
 
 if TYPE_CHECKING:
@@ -47,39 +47,19 @@ def with_removed(repository: Repository, document: RunsDocument, most: int | Non
 
 
 def newest_runs(repository: Repository, most: int, *, now: datetime | None = None) -> tuple[RunsDocument, Rest]:
-    """Return the runs that have not ended and the newest of the others, at most so many, and what the rest took.
-
-    There may be ten thousand: of those that are left out nothing is looked at but whether they are as they were.
-    """
-    moment = now or datetime.now(UTC)
-    roster = Roster(repository)
-    lines = _lines_of_strangers(roster, repository)
-    ended: list[tuple[float, str, EndedRuns]] = []
-    for folder, names in roster.folders.items():
-        index = EndedRuns(folder, moment)
-        for name in names:
-            began = index.began(name)
-            if began is None and (folder / name / "run.json").is_file():
-                line = line_of(folder / name, moment, indexed=True)
-                index.add(name, line)
-                began = index.began(name)
-                lines += [line] if began is None else []
-            if began is not None:
-                ended.append((began, name, index))
-        index.keep(names)
-    ended.sort(key=lambda each: each[0], reverse=True)
-    lines += [index.line(name) or line_of(index.folder / name, moment) for _, name, index in ended[:most]]
-    return _document(lines), _rest([index.taken(name) for _, name, index in ended[most:]])
-
-
-def _rest(taken: list[tuple[int | None, float | None, float | None]]) -> Rest:
-    known = [cost for _, _, cost in taken if cost is not None]
-    return Rest(
-        runs=len(taken),
-        driven_s=sum(driven or 0 for driven, _, _ in taken),
+    """Return the runs that have not ended and the newest of the others, at most so many, and what the rest took."""
+    runs = list_runs(repository, now=now).runs
+    ended = [line for line in runs if line.problem is None and has_ended(line)]
+    left_out = ended[most:]
+    names = {(line.worktree, line.name) for line in left_out}
+    known = [line.cost_known_usd for line in left_out if line.cost_known_usd is not None]
+    rest = Rest(
+        runs=len(left_out),
+        driven_s=sum(line.driven_s or 0 for line in left_out),
         cost_usd=sum(known) if known else None,
-        is_whole=all(whole is not None for _, whole, cost in taken if cost is not None),
+        is_whole=all(line.cost_usd is not None for line in left_out if line.cost_known_usd is not None),
     )
+    return RunsDocument(runs=tuple(line for line in runs if (line.worktree, line.name) not in names)), rest
 
 
 def _document(lines: list[RunLine]) -> RunsDocument:
@@ -100,14 +80,15 @@ def _all_lines(roster: Roster, now: datetime) -> list[RunLine]:
     """Return the lines of all runs; of those that have ended nothing is opened but an index."""
     found: list[RunLine] = []
     for folder, names in roster.folders.items():
-        index = EndedRuns(folder, now)
+        index = RunIndex(folder)
         for name in names:
-            line = index.line(name)
-            if line is None and (folder / name / "run.json").is_file():
-                line = line_of(folder / name, now, indexed=True)
-                index.add(name, line)
+            facts = facts_of(folder / name)
+            line = index.line(name, facts)
             if line is not None:
-                found.append(line)
+                found.append(aged(line, now))
+            elif (folder / name / "run.json").is_file():
+                found.append(line_of(folder / name, now))
+                index.add(name, facts, found[-1])
         index.keep(names)
     return found
 
@@ -136,7 +117,7 @@ def find(roster: Roster, name: str | None, *, of_issue: bool = False) -> Path:
 def newest(roster: Roster, *, of_issue: bool = False) -> Path | None:
     """Return the folder of the run that was started last, in this worktree if any; readable ones first."""
     ended, first = _ended(roster), None
-    for place in roster.newest(lambda run: ended[run.worktree.path].began(run.name)):
+    for place in roster.newest(lambda run: _began(ended.get(run.folder))):
         folder = place.folder
         if of_issue:
             from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
@@ -149,17 +130,28 @@ def newest(roster: Roster, *, of_issue: bool = False) -> Path | None:
     return first  # none can be read: whoever opens it says what is wrong with it
 
 
-def _ended(roster: Roster) -> dict[Path, EndedRuns]:
-    """Return the indexes of ended runs by worktree: nothing is opened of a run that one of them knows."""
-    return {folder.parent: EndedRuns(folder, datetime.now(UTC)) for folder in roster.folders}
+def _ended(roster: Roster) -> dict[Path, RunLine]:
+    """Return the lines of ended runs that are known, by folder: nothing is opened of such a run."""
+    found: dict[Path, RunLine] = {}
+    for folder, names in roster.folders.items():
+        index = RunIndex(folder)
+        lines = ((folder / name, index.line(name, facts_of(folder / name))) for name in names)
+        found |= {place: line for place, line in lines if line is not None}
+    return found
+
+
+def _began(line: RunLine | None) -> float | None:
+    started = line.started_at if line is not None else None
+    return datetime.fromisoformat(started).timestamp() if started is not None else None
 
 
 def running_beside(roster: Roster, shown: Path) -> list[str]:
     """Return the runs that are driven now, but for the one that is shown: each with the name of its worktree."""
     ended = _ended(roster)
-    unended = [run for run in roster.runs if ended[run.worktree.path].began(run.name) is None]
-    live = [run for run in unended if run.folder != shown and FileLease.is_held(run.folder)]
-    return [f"{roster.spoken(run.folder)} in {roster.label(run.worktree)}" for run in live]
+    live = [run for run in roster.runs if run.folder not in ended and run.folder != shown]
+    return [
+        f"{roster.spoken(run.folder)} in {roster.label(run.worktree)}" for run in live if FileLease.is_held(run.folder)
+    ]
 
 
 def lines_of(folders: Iterable[Path], now: datetime | None = None) -> list[RunLine]:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, cast
 
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import Outcome, Reason  # noqa: TC001  (schemas are made of it)
 
 RECORDS: Final = ("run.json", "journal.jsonl")
 """What a line follows from."""
@@ -72,13 +72,6 @@ class Rest:
     driven_s: int = 0
     cost_usd: float | None = None
     is_whole: bool = True
-
-
-def kept_line(line: dict[str, Any]) -> RunLine:
-    """Return a line as it was kept."""
-    outcome: str | None = line.pop("outcome")
-    reason: str | None = line.pop("reason")
-    return RunLine(**line, outcome=Outcome(outcome) if outcome else None, reason=Reason(reason) if reason else None)
 
 
 def as_json(document: RunsDocument) -> dict[str, Any]:

@@ -11,17 +11,6 @@ from kit import REDFIRST
 if TYPE_CHECKING:
     from kit import Project
 
-HEAVY = (
-    "typer",
-    "pydantic",
-    "anyio",
-    "importlib.metadata",
-    "tempfile",
-    "pipeline.routing",
-    "pipeline.engine",
-    "pipeline.cli.main",
-)
-
 
 def loaded(project: Project, *words: str) -> set[str]:
     argv = [sys.executable, "-X", "importtime", str(REDFIRST), *words]

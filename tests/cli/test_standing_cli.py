@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli import stories
-from cli.loading import HEAVY, loaded
 from house.documents import whole_program
-from kit import make_project
 from runs.real import alone, git, make_repository
 
 from pipeline.errors import UserError
@@ -91,12 +89,6 @@ def test_nothing_of_the_repository_is_written(repository: Repository, capsys: py
     told(capsys)
     document(capsys)
     assert content(repository.worktree) == before
-
-
-def test_it_is_answered_without_the_command_line(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    for words in ((), ("--json",)):
-        assert not {module for module in loaded(project, *words) if module.startswith(HEAVY)}, words
 
 
 def test_a_new_repository_lacks_issues_and_agents(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -17,9 +18,9 @@ from runs.real import alone, begin, git, make_repository
 from pipeline.cli.runs_text import runs_text
 from pipeline.git import Repository
 from pipeline.runs.roster import Roster
+from pipeline.service.ended_runs import TICK_NS
 from pipeline.service.run_list import list_runs, newest, newest_runs, running_beside
 from pipeline.service.runs_document import Rest, RunsDocument
-from pipeline.service.text_cache import TICK_NS, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -90,9 +91,8 @@ def test_check_9_runs_that_have_ended_are_read_once(repository: Repository) -> N
     with opens() as found:
         again = listed(repository)
     assert again == first
-    journals = [name for name in found if name.endswith("journal.jsonl")]
-    folders = {Path(name).name for name in found if Path(name).name.startswith("run-")}
-    assert (journals, folders) == ([], {"run-GAL-1", "run-GAL-2"})  # their locks are asked
+    folders = {part for name in found for part in Path(name).parts if part.startswith("run-")}
+    assert folders == {"run-GAL-1", "run-GAL-2"}, "these two have not ended"
 
 
 def test_the_newest_is_found_without_opening_runs_that_have_ended(repository: Repository) -> None:
@@ -141,13 +141,12 @@ def test_an_ended_run_that_changed_is_read_again(repository: Repository) -> None
 
 
 @pytest.mark.broad(but_first=1)
-@pytest.mark.parametrize("content", [b"", b"nothing", b"[]", b'{"run-GAL-3": 1}'])
+@pytest.mark.parametrize("content", [b"", b"nothing", b"[]", b'{"form": 1}', b"spoilt rows"])
 def test_an_index_that_somebody_spoilt_is_made_again(repository: Repository, content: bytes) -> None:
     first = listed(repository)
-    index = Path(place_of("ended", str(repository.worktree / ".workflow")))
-    head, _, _ = index.read_bytes().partition(b"\n\n")
-    times, _, facts = head.partition(b"\n")
-    index.write_bytes(times.rpartition(b" ")[0] + b" %d\n" % len(content) + facts + b"\n\n" + content)
+    (index,) = (repository.worktree.parent / "home").rglob("runs/*.json")
+    spoilt = {**json.loads(index.read_text()), "runs": {"run-GAL-3": 1, "run-GAL-4": [[1], {}]}}
+    index.write_bytes(json.dumps(spoilt).encode() if content == b"spoilt rows" else content)
     assert listed(repository) == first
     index.unlink()
     assert listed(repository) == first
