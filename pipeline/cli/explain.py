@@ -65,7 +65,7 @@ def explain(
 
     from pipeline.cli.recipe_runs import decisions_text  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (the same)
+    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
     from pipeline.service.explanation import explain_run  # noqa: PLC0415  (the same)
     from pipeline.service.recipe_explanation import explain_steps  # noqa: PLC0415  (the same)

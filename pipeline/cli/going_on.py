@@ -98,7 +98,7 @@ def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
       redfirst abandon GAL-39 --json
     """
     from pipeline.cli.recipe_runs import show  # noqa: PLC0415
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415
+    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415
     from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
     from pipeline.service.other_worktrees import located  # noqa: PLC0415
 

@@ -55,7 +55,7 @@ def answer(
         plain: Redraw nothing.
     """
     from pipeline.cli.recipe_runs import drive_steps  # noqa: PLC0415
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415
+    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415
     from pipeline.service import composition  # noqa: PLC0415
     from pipeline.service.other_worktrees import located  # noqa: PLC0415
 

@@ -10,10 +10,7 @@ import typer
 from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument, StepMeant
 from pipeline.cli.text import print_text, terminal_width
-from pipeline.engine.journal import Journal
 from pipeline.outcomes import Reason
-from pipeline.runs.folder import RunFolder
-from pipeline.service.journal_lines import log_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,12 +43,10 @@ def show(
     """
     from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
 
-    from pipeline.cli.recipe_runs import show as show_steps  # noqa: PLC0415  (the same)
     from pipeline.errors import UserError  # noqa: PLC0415  (the same)
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (the same)
+    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
-    from pipeline.service.journal_lines import follow as follow_log  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.service.run_status import log_document, show_run  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
@@ -75,8 +70,12 @@ def show(
 
         show_packet(folder, here, step, as_document=as_document)
     elif not log and is_of_recipe(folder):
+        from pipeline.cli.recipe_runs import show as show_steps  # noqa: PLC0415  (the same)
+
         show_steps(folder, here, as_document=as_document)
     elif follow:
+        from pipeline.service.journal_lines import follow as follow_log  # noqa: PLC0415  (the same)
+
         follow_log(folder, print_text)
     elif log and as_document:
         print_document(log_document(folder))
@@ -99,4 +98,8 @@ def show(
 
 def log_text(folder: Path) -> str:
     """Return the journal for a person."""
+    from pipeline.engine.journal import Journal  # noqa: PLC0415  (heavy imports are not on the path of --help)
+    from pipeline.runs.folder import RunFolder  # noqa: PLC0415  (the same)
+    from pipeline.service.journal_lines import log_line  # noqa: PLC0415  (the same)
+
     return "\n".join(log_line(line) for line in Journal.read(RunFolder(folder)).lines)

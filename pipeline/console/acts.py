@@ -23,7 +23,7 @@ from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.outcomes import Reason
 from pipeline.runs.gates import WAYS_BACK
-from pipeline.runs.recipe_run import is_of_recipe
+from pipeline.runs.records import is_of_recipe
 from pipeline.runs.roster import Roster, seen_from
 from pipeline.service import answers, detached, gates, recipe_run
 from pipeline.service.attend import attend

@@ -28,8 +28,8 @@ from pipeline.mcp.documents import (
 )
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.facts import last_note
-from pipeline.runs.recipe_run import RecipeRun, is_of_recipe
-from pipeline.runs.records import ARTIFACT_LIMIT, read_record
+from pipeline.runs.recipe_run import RecipeRun
+from pipeline.runs.records import ARTIFACT_LIMIT, is_of_recipe, read_record
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.service.drivers import ended_within

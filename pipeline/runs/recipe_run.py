@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,7 +16,7 @@ from pipeline.recipes.machine import RecipeMachine, StepEvent, StepsState
 from pipeline.recipes.model import Recipe
 from pipeline.recipes.reopening import reopened
 from pipeline.runs.info import RecipeFacts
-from pipeline.runs.records import read_record
+from pipeline.runs.records import OF_RECIPE, is_of_recipe
 from pipeline.runs.run import KeptRun, Run
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from pipeline.engine.journal import Line
     from pipeline.runs.info import RunInfo
-
-WORKFLOW: Final = "recipe"
-"""What run.json calls it."""
 
 
 class Changed(BaseModel):
@@ -56,7 +53,7 @@ class RecipeRun(KeptRun[StepsState, StepEvent, Decision]):
         Raises:
             ValueError: it has none, or one that this version cannot read.
         """
-        if info.workflow != WORKFLOW or info.steps is None:
+        if info.workflow != OF_RECIPE or info.steps is None:
             raise ValueError("it is not of a recipe")
         return _machine(info.steps, info.inputs)
 
@@ -106,14 +103,6 @@ class RecipeRun(KeptRun[StepsState, StepEvent, Decision]):
 
 def _machine(steps: Mapping[str, object], inputs: Mapping[str, str]) -> RecipeMachine:
     return RecipeMachine(Recipe.model_validate_json(json.dumps(steps)), inputs)
-
-
-def is_of_recipe(folder: Path) -> bool:
-    """Return whether a run is of a recipe whose own steps drive it."""
-    try:
-        return json.loads(read_record(folder, "run.json")).get("workflow") == WORKFLOW
-    except (OSError, ValueError, AttributeError):
-        return False
 
 
 def load_run(folder: Path, *, driving: bool) -> Run | RecipeRun:

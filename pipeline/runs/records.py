@@ -7,6 +7,7 @@ looked at (`refuse_strange`); the records that every command reads or writes are
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from contextlib import contextmanager, suppress
@@ -27,6 +28,8 @@ RECORD_LIMIT: Final = 64 * MIB
 """Of one record: run.json, the journal, the result of a dispatch, a review."""
 ARTIFACT_LIMIT: Final = 256 * MIB
 """Of any file: what agents say and what is refused is kept in part."""
+OF_RECIPE: Final = "recipe"
+"""What run.json calls the workflow of a run whose steps are those of a recipe."""
 _DEEPEST: Final = 16
 _RECORDS: Final = frozenset({"run.json", "journal.jsonl"})
 _KINDS: Final = {
@@ -148,3 +151,11 @@ def _strange(folder: Path, path: str, what: str) -> UserError:
         path=str(folder / path),
         actions=(f"ls -lR {folder}",),
     )
+
+
+def is_of_recipe(folder: Path) -> bool:
+    """Return whether a run is of a recipe whose own steps drive it."""
+    try:
+        return json.loads(read_record(folder, "run.json")).get("workflow") == OF_RECIPE
+    except (OSError, ValueError, AttributeError):
+        return False

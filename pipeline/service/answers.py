@@ -17,7 +17,8 @@ from pipeline.engine.events import Answerer, GateAnswered, InputGiven
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import RecipeRun, is_of_recipe
+from pipeline.runs.recipe_run import RecipeRun
+from pipeline.runs.records import is_of_recipe
 from pipeline.runs.run import Run
 from pipeline.service import composition, gates, recipe_driving, recipe_gates
 from pipeline.service.packets import require_question, require_seen

@@ -56,8 +56,9 @@ class RunIndex:
             known, line = self._rows[name]
             if facts is None or known != facts:
                 return None
-            told: dict[str, Any] = {**line, "outcome": Outcome(line["outcome"])}
-            return RunLine(**{**told, "reason": Reason(line["reason"]) if line["reason"] else None})
+            told: dict[str, Any] = {**line, "outcome": Outcome(line["outcome"]), "reason": None}
+            told |= {"reason": Reason(line["reason"])} if line["reason"] else {}
+            return RunLine(**told)
         except (LookupError, TypeError, ValueError):  # it is not there, or somebody has spoilt it
             return None
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.recipes.step_table import ANY, GIVEN, ROWS
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.recipe_run import WORKFLOW, RecipeRun
+from pipeline.runs.recipe_run import RecipeRun
+from pipeline.runs.records import OF_RECIPE
 from pipeline.service import new_run
 from pipeline.service.ports import dispatcher_of, place_of_run
 from pipeline.service.projects_here import toolchain_of
@@ -50,7 +51,7 @@ def made(
         recipe,
         values,
         roles_of(recipe.recipe),
-        workflow=WORKFLOW,
+        workflow=OF_RECIPE,
         workflow_hash=config_hash(repr((ROWS, ANY, GIVEN))),
         branch=begin.branch,
         base_branch=begin.base_branch,

@@ -18,7 +18,8 @@ from pipeline.recipes.templates import literal
 from pipeline.recipes.writing import document_text, recipe_text
 from pipeline.reports.markdown import front_matter_end
 from pipeline.runs.files import write_atomic
-from pipeline.runs.recipe_run import RecipeRun, is_of_recipe
+from pipeline.runs.recipe_run import RecipeRun
+from pipeline.runs.records import is_of_recipe
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.service.issue_saving import issue_recipe_text

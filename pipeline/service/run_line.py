@@ -59,7 +59,7 @@ def _folded(folder: Path, now: datetime | None) -> RunLine:
     """
     from pipeline.runs.facts import landed_on, not_before_of, progress_of  # noqa: PLC0415  (heavy; an ended run is known)
     from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415  (the same)
-    from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; an ended run is known)
+    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415  (heavy; an ended run is known)
     from pipeline.runs.run import Run  # noqa: PLC0415  (the same)
     from pipeline.runs.spending import spent  # noqa: PLC0415  (the same)
 

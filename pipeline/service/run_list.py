@@ -120,7 +120,7 @@ def newest(roster: Roster, *, of_issue: bool = False) -> Path | None:
     for place in roster.newest(lambda run: _began(ended.get(run.folder))):
         folder = place.folder
         if of_issue:
-            from pipeline.runs.recipe_run import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
+            from pipeline.runs.records import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
 
             if is_of_recipe(folder):
                 continue
