@@ -17,9 +17,7 @@ from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.policy.characters import visible
 from pipeline.recipes.check import checked_source
-from pipeline.recipes.drawing import mermaid
-from pipeline.recipes.phases import why_not
-from pipeline.recipes.plan import Preview, inputs_of, preview
+from pipeline.recipes.plan import Preview, inputs_of, mermaid, preview, why_not
 from pipeline.recipes.rules import not_for_agents
 from pipeline.service.recipe_choice import chosen, unsound
 from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here
@@ -29,7 +27,7 @@ from pipeline.terminal import echo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.recipes.problems import Problem
+    from pipeline.recipes.reading import Problem
 
 app = typer.Typer(
     name="recipes",

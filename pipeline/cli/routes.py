@@ -178,7 +178,7 @@ def _phases(word: str) -> Phases | None:
     """
     if word == "issue":
         return EVERYBODY
-    from pipeline.recipes.phases import phases_of  # noqa: PLC0415  (heavy, and hardly ever needed)
+    from pipeline.recipes.plan import phases_of  # noqa: PLC0415  (heavy, and hardly ever needed)
     from pipeline.service.recipe_choice import chosen  # noqa: PLC0415  (the same)
     from pipeline.service.recipe_files import library_here  # noqa: PLC0415  (the same)
 

@@ -5,17 +5,16 @@ A step that is at work is a lane, called as the step, or `look.3` for the third 
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.machine import TRUNK, Decision, Effect
 from pipeline.outcomes import Outcome, Reason
-from pipeline.recipes.again import unsettled
-from pipeline.recipes.before import before
-from pipeline.recipes.items import areas_by_item
 from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import MOST_ITEMS, planned_graph, posture_of
-from pipeline.recipes.starting import ended, started
+from pipeline.recipes.rules import input_names
 from pipeline.recipes.step_table import (
     BOUNDS,
     At,
@@ -29,21 +28,114 @@ from pipeline.recipes.step_table import (
     Otherwise,
     Retry,
     Settle,
+    StepEvent,
+    StepLane,
+    StepsState,
     Stop,
     Unsettle,
     row_of,
 )
-from pipeline.recipes.steps_state import StepEvent, StepLane, StepsState
-from pipeline.recipes.templates import listed, only_reference
+from pipeline.recipes.templates import areas_by_item, listed, only_reference
 from pipeline.scheduling.graph import Posture
+from pipeline.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from pydantic import JsonValue
 
     from pipeline.recipes.model import Recipe, Step
     from pipeline.recipes.step_table import Action
+
+_Area = tuple[str, ...]
+
+
+def before(machine: RecipeMachine, state: StepsState, name: str) -> tuple[str, ...]:
+    """Return all steps before one in the graph, by their names, in order."""
+    above = machine.plan.before(machine.step_of(name).id)
+    return (*(each for one in above for each in machine.names(state, one)), *siblings_before(machine, state, name))
+
+
+def behind(machine: RecipeMachine, id_: str) -> tuple[str, ...]:
+    """Return the steps of the file that stand behind one in the graph, in order."""
+    bit = 1 << machine.order.index(id_)
+    return tuple(one for one in machine.order if machine.plan.above[one] & bit)
+
+
+def siblings_before(machine: RecipeMachine, state: StepsState, name: str) -> tuple[str, ...]:
+    """Return the steps of the same `for_each` that a writer waits for: their areas meet, in a row at least."""
+    step = machine.step_of(name)
+    if name == step.id or not machine.writes(step.id):
+        return ()
+    names = machine.names(state, step.id)
+    known = state.areas.get(step.id, ())
+    areas = known if len(known) == len(names) else ((),) * len(names)
+    return tuple(names[at] for at in sorted(_above(areas)[names.index(name)]))
+
+
+@lru_cache(maxsize=64)
+def _above(areas: tuple[_Area, ...]) -> tuple[frozenset[int], ...]:
+    """Return of each area those before it that it meets, and those before these; an empty one is everything."""
+    found: list[frozenset[int]] = []
+    for at, area in enumerate(areas):
+        above: set[int] = set()
+        for other in range(at - 1, -1, -1):  # the latest first: what stands before it need not be compared
+            if other not in above and _meet(area, areas[other]):
+                above |= {other, *found[other]}
+        found.append(frozenset(above))
+    return tuple(found)
+
+
+def _meet(one: _Area, other: _Area) -> bool:
+    if not one or not other:
+        return True
+    return any(parsed(left).meets(parsed(right)) for left in one for right in other)
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """A seam that not all sides keep to; `open` are the steps that do not, or have not come to say so."""
+
+    seam: str
+    provider: str
+    consumers: tuple[str, ...]
+    open: tuple[str, ...]
+
+
+def seams_of(step: Step) -> tuple[str, ...]:
+    """Return the seams of which a step is a side."""
+    return tuple(dict.fromkeys((*step.provides, *step.requires)))
+
+
+def honours(state: StepsState, name: str, seam: str) -> bool:
+    """Return whether a step is over, can be built on, and keeps to a seam."""
+    checkpoint = state.settled.get(name)
+    return checkpoint is not None and checkpoint.is_usable and seam not in state.open_seams.get(name, ())
+
+
+def broken_before(machine: RecipeMachine, state: StepsState, step: Step) -> tuple[str, ...]:
+    """Return the steps before one that do not keep to a seam that it requires, all of them being over."""
+    above = machine.ancestors(step.id)
+    sides = dict.fromkeys(one for seam in step.requires for one in above if seam in seams_of(machine.steps[one]))
+    return tuple(
+        name
+        for one in sides
+        for name in machine.names(state, one)
+        if not all(honours(state, name, seam) for seam in step.requires if seam in seams_of(machine.steps[one]))
+    )
+
+
+def obligations(machine: RecipeMachine, state: StepsState) -> tuple[Obligation, ...]:
+    """Return the seams that are open, in the order of the file."""
+    found: list[Obligation] = []
+    for provider in machine.recipe.steps:
+        for seam in provider.provides:
+            consumers = tuple(step.id for step in machine.recipe.steps if seam in step.requires)
+            names = [name for one in (provider.id, *consumers) for name in machine.names(state, one)]
+            open_ = tuple(name for name in names if not honours(state, name, seam))
+            if open_:
+                found.append(Obligation(seam, provider.id, consumers, open_))
+    return tuple(found)
 
 
 class RecipeMachine:
@@ -277,3 +369,160 @@ def _listed(state: StepsState, event: StepEvent) -> StepsState:
     counts = {step: min(count, MOST_ITEMS) for step, count in event.items.items()}
     areas = {step: found[:MOST_ITEMS] for step, found in event.areas.items()}
     return replace(state, counts={**state.counts, **counts}, areas={**state.areas, **areas})
+
+
+_FIRST: Final[Mapping[Kind, At]] = {
+    Kind.AGENT: At.ASK,
+    Kind.APPLY_FROM: At.APPLY,
+    Kind.RUN: At.RUN,
+    Kind.TESTS: At.TESTS,
+    Kind.GATE: At.HOLD,
+    Kind.FILE_ISSUES: At.FILE,
+    Kind.PUBLISH: At.PUBLISH,
+}
+"""Where a step of each kind begins."""
+
+
+def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list[tuple[str, dict[str, str]]]]:
+    """Return the state with every step at work that may be, and what is to be said of it.
+
+    All steps are looked at after each event, of which there may be a thousand: what cannot begin costs next to nothing.
+    """
+    effects: list[tuple[str, dict[str, str]]] = []
+    room = machine.recipe.max_concurrency - _at_work(state)
+    for id_ in machine.order:  # in this order each step stands behind what it waits for
+        step = machine.steps[id_]
+        if step.for_each is None and (id_ in state.settled or id_ in state.lanes):
+            continue
+        waits = machine.waits[id_]
+        if waits and not all(_is_over(machine, state, one) for one in waits):
+            continue
+        is_held = bool(step.depends_on or step.requires) and bool(held_by(machine, state, step))
+        if not (is_held or room > 0 or step.gate is not None):
+            continue
+        for name in machine.names(state, id_):
+            if name in state.settled or name in state.lanes:
+                continue
+            if is_held:
+                state = replace(state, settled={**state.settled, name: Checkpoint.HELD})
+                effects.append(("step_held", {"step": name}))
+            elif any(one not in state.settled for one in siblings_before(machine, state, name)):
+                continue
+            elif step.gate is not None or room > 0:
+                visits = state.visits + 1
+                gate = None if step.gate == "note" else step.gate  # a note waits for nobody
+                lane = StepLane(step=id_, at=_FIRST[step.kind], visit=visits, gate=gate)
+                state = replace(state, lanes={**state.lanes, name: lane}, visits=visits)
+                room -= gate is None
+                effects.append(("step_started", {"step": name}))
+    return state, effects
+
+
+def ended(state: StepsState) -> StepsState:
+    """Return the state with its outcome, where nothing is at work and nothing can start."""
+    lanes = [lane for name, lane in state.lanes.items() if name != TRUNK]
+    if any(lane.gate is None for lane in lanes):
+        return state
+    if lanes:
+        return replace(state, outcome=Outcome.PARKED, reason=Reason.APPROVAL)
+    if all(one is Checkpoint.READY for one in state.settled.values()):
+        if state.blockers:
+            return replace(state, outcome=Outcome.COMPLETED_WITH_BLOCKERS, reason=Reason.BLOCKERS)
+        return replace(state, outcome=Outcome.COMPLETED, reason=Reason.DONE)
+    return replace(state, outcome=Outcome.PARTIAL, reason=Reason.STEPS_OPEN)
+
+
+def _is_over(machine: RecipeMachine, state: StepsState, id_: str) -> bool:
+    if machine.steps[id_].for_each is None:
+        return id_ in state.settled
+    return all(name in state.settled for name in machine.names(state, id_))
+
+
+def held_by(machine: RecipeMachine, state: StepsState, step: Step) -> tuple[str, ...]:
+    """Return the steps because of which one cannot start, all that it waits for being over: none where it can."""
+    names = [name for one in step.depends_on for name in machine.names(state, one)]
+    if step.accepts == "ready":
+        found = [name for name in names if state.settled[name] is not Checkpoint.READY]
+    else:
+        found = [] if any(state.settled[name].is_usable for name in names) else names
+    if not found and step.for_each is not None and step.id not in state.counts:
+        found = names  # the list is not there
+    return tuple(dict.fromkeys((*found, *broken_before(machine, state, step))))
+
+
+def _at_work(state: StepsState) -> int:
+    return sum(lane.gate is None for name, lane in state.lanes.items() if name != TRUNK)
+
+
+def unsettled(machine: RecipeMachine, state: StepsState, *steps: str) -> tuple[StepsState, tuple[str, ...]]:
+    """Return the state in which steps, by their names or ids, and all behind them have not begun; and their names.
+
+    How often a person has sent one back stays counted.
+    """
+    gone = {each for one in steps for each in (one, *(machine.names(state, one) if one in machine.steps else ()))}
+    for id_ in machine.order:
+        gone |= {name for name in machine.names(state, id_) if not gone.isdisjoint(before(machine, state, name))}
+    lists = {step for id_ in gone if id_ in machine.steps for step, _ in machine.lists_of(id_)}
+    fresh = replace(
+        state,
+        lanes={name: lane for name, lane in state.lanes.items() if name not in gone},
+        settled={name: how for name, how in state.settled.items() if name not in gone},
+        trees={name: tree for name, tree in state.trees.items() if name not in gone},
+        open_seams={name: seams for name, seams in state.open_seams.items() if name not in gone},
+        blockers={name: left for name, left in state.blockers.items() if name not in gone},
+        counts={step: count for step, count in state.counts.items() if step not in lists},
+        areas={step: areas for step, areas in state.areas.items() if step not in lists},
+        counters={key: paid for key, paid in state.counters.items() if _stays(key, gone)},
+    )
+    known = (*(name for id_ in machine.order for name in machine.names(state, id_)), *steps)
+    return fresh, tuple(dict.fromkeys(one for one in known if one in gone & {*state.settled, *state.lanes}))
+
+
+def _stays(key: str, gone: Collection[str]) -> bool:
+    bound, _, name = key.partition("@")
+    return bound == Bound.HUMAN or name not in gone
+
+
+_NONE: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = MappingProxyType({})
+
+
+def reopened(
+    machine: RecipeMachine,
+    state: StepsState,
+    steps: Collection[str],
+    items: Mapping[str, int],
+    areas: Mapping[str, tuple[tuple[str, ...], ...]] = _NONE,
+) -> StepsState:
+    """Return the state of a run that goes on with these steps and all behind them to be done, and nothing else.
+
+    Args:
+        machine: Of the recipe as it is from here on.
+        state: How the run stands.
+        steps: The names, or ids, of what is done again; of a changed recipe those that are new, too.
+        items: How many steps each `for_each` becomes whose list is there already.
+        areas: What each of these may change, nothing where that does not depend on its item.
+    """
+    known = {*machine.steps, *(name for id_ in machine.order for name in machine.names(state, id_))}
+    lost = [name for name in (*state.settled, *state.lanes) if name not in known and name != TRUNK]
+    resumes = state.resumes + (state.outcome is not None)
+    after = replace(state, outcome=None, reason=None, resumes=resumes)
+    after, _ = unsettled(machine, after, *steps, *lost)
+    counts = {**after.counts, **{id_: items[id_] for id_ in items if id_ not in after.counts}}
+    after = replace(after, counts=counts, areas={**after.areas, **areas})
+    return ended(started(machine, after)[0])
+
+
+def differing(old: RecipeMachine, new: RecipeMachine) -> tuple[str, ...]:
+    """Return the ids of the steps that a changed recipe says anew, or that see something else now, in order."""
+    found: set[str] = set()
+    for id_ in new.order:
+        above = {*new.plan.before(id_)}
+        is_same = id_ in old.steps and _said(old, old.steps[id_]) == _said(new, new.steps[id_])
+        if not is_same or above != {*old.plan.before(id_)} or not found.isdisjoint(above):
+            found.add(id_)
+    return tuple(id_ for id_ in new.order if id_ in found)
+
+
+def _said(machine: RecipeMachine, step: Step) -> tuple[Step, tuple[tuple[str, str], ...]]:
+    """Return a step with the values of the inputs that it names."""
+    return step, tuple((name, machine.values[name]) for name in input_names(step) if name in machine.values)

@@ -2,22 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping  # noqa: TC003  (of constants)
+import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
-from pipeline.recipes.phases import phases_of
-from pipeline.recipes.problems import Problem, misspelt
-from pipeline.recipes.publishing import unreviewed
+from pipeline.recipes.reading import Problem, misspelt
+from pipeline.recipes.rules import unreviewed
 from pipeline.recipes.step_table import BOUNDS as STEP_BOUNDS
 from pipeline.recipes.step_table import Bound
 from pipeline.recipes.templates import Reference, filled, listed, only_reference, references
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
-from pipeline.routing.vocabulary import Loop
+from pipeline.routing.phases import Phases
+from pipeline.routing.vocabulary import Loop, Role
 from pipeline.scheduling import graph
-from pipeline.scheduling.graph import Conflict, Posture
+from pipeline.scheduling.graph import Conflict, Posture, planned
+from pipeline.scheduling.graph import Step as Node
 from pipeline.scheduling.patterns import EVERYTHING, Pattern, fault, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+MOST_OWN: Final = BOUNDS[Loop.OWN_STEPS].limit or 0
+"""So many steps of its own may stand between the tasks of an issue and the review of the result."""
+_KEYS: Final = frozenset(
+    {"id", "agent", "prompt", "depends_on", "write_set", "attempts", "model", "effort", "timeout_s"}
+)
+"""What such a step may say."""
+
+
+def phases_of(recipe: Recipe) -> Phases | None:
+    """Return who is asked on the way of an issue, None where a sound recipe is none, or cannot be run (`why_not`)."""
+    reviewers = {step.phase: tuple(map(Role, step.review)) for step in recipe.steps if step.phase is not None}
+    if not reviewers or why_not(recipe) is not None:
+        return None
+    own = _own(recipe)
+    order = planned([Node(step.id, step.depends_on) for step in recipe.steps], side_by_side=1).order
+    return Phases(
+        plan=reviewers.get("plan", ()),
+        split=reviewers.get("split", ()),
+        result=reviewers["review"],
+        own_split="split" in reviewers,
+        given=any(step.given is not None for step in recipe.steps),
+        one_writer="build" in reviewers,
+        own=tuple(id_ for id_ in order if id_ in own),
+    )
+
+
+def why_not(recipe: Recipe) -> str | None:
+    """Return what keeps a sound recipe from being run, None where it can be.
+
+    Beside the phases of an issue stand only steps of @make, between its tasks and the review of the result.
+    """
+    if all(step.phase is None for step in recipe.steps):
+        return None
+    return next(_faults(recipe, _own(recipe)), None)
+
+
+def _own(recipe: Recipe) -> dict[str, Step]:
+    return {step.id: step for step in recipe.steps if step.phase is None}
+
+
+def _faults(recipe: Recipe, own: dict[str, Step]) -> Iterator[str]:
+    by_id = {step.id: step for step in recipe.steps}
+    at = {step.phase: step.id for step in recipe.steps if step.phase is not None}
+    of_review = _above(by_id, at["review"])
+    work = at["build"] if "build" in at else at["tasks"]
+    for id_, step in own.items():
+        if step.kind is not Kind.AGENT or step.agent != "make":
+            yield f"{id_!r} stands beside the phases of an issue, and is no step of `agent: make`"
+        elif work not in _above(by_id, id_) or id_ not in of_review:
+            yield f"{id_!r} has to stand between {work!r} and {at['review']!r}: write it with `insert_after`"
+        elif keys := sorted(step.model_dump(exclude_defaults=True).keys() - _KEYS):
+            yield f"{id_!r} has {', '.join(keys)}, which mean nothing between the phases of an issue"
+        elif any(one.what == "payload" for one in references(step.prompt or "")[0]):
+            yield f"{id_!r} names a payload, and no step before it has one"
+    if len(own) > MOST_OWN:
+        yield f"{len(own)} steps stand between the phases of an issue, {MOST_OWN} may"
+
+
+def _above(by_id: dict[str, Step], id_: str) -> frozenset[str]:
+    found: set[str] = set()
+    open_ = [*by_id[id_].depends_on]
+    while open_:
+        one = open_.pop()
+        if one not in found:
+            found.add(one)
+            open_ += by_id[one].depends_on
+    return frozenset(found)
+
 
 ATTEMPTS: Final = 2
 """How often a step is asked, unless it says otherwise."""
@@ -283,3 +356,30 @@ def _dispatches(step: Step, by_id: Mapping[str, Step], values: Mapping[str, str]
     asked = (step.attempts or ATTEMPTS) + reviews - 1  # each way back from a review is one more
     once = asked + (reviews + 1) * reviewers  # of reviewers one is asked again
     return once * _times(step, by_id, values) * rounds
+
+
+def mermaid(shown: Preview) -> str:
+    """Return the graph; a dotted arrow stands for steps that wait only because both touch the same files."""
+    lines = ["flowchart TD", *(f'    {_name(step.id)}["{_label(step)}"]' for step in shown.steps)]
+    for step in shown.steps:
+        lines += [f"    {_name(above)} --> {_name(step.id)}" for above in step.sees]
+        lines += [
+            f'    {_name(one.earlier)} -.->|"{_plain(" ~ ".join(dict.fromkeys(one.patterns)))}"| {_name(step.id)}'
+            for one in step.after
+        ]
+    return "\n".join(lines)
+
+
+def _label(step: Planned) -> str:
+    times = f" x {step.times}" if step.times > 1 else ""
+    return _plain(f"{step.id}: {step.who}{times}")
+
+
+def _name(id_: str) -> str:
+    """Return an id that is no word of Mermaid's own, such as `end`."""
+    return f"s_{re.sub('[^a-z0-9]', '_', id_)}"
+
+
+def _plain(text: str) -> str:
+    """Return a text that ends neither the label nor its line; Mermaid knows entities by their number."""
+    return re.sub(r"[^\w .,:@*/~=-]", lambda match: f"#{ord(match[0])};", text)

@@ -1,22 +1,209 @@
-"""Checks a recipe whose form is right: names, order, references, areas."""
+"""Checks a recipe whose form is right: names, order, references, areas, given plans, what it publishes. Pure."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
 
-from pipeline.recipes.given import of_given
+from pydantic import ValidationError
+
 from pipeline.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
-from pipeline.recipes.problems import Problem, misspelt
-from pipeline.recipes.publishing import is_looked_at, writes_files
-from pipeline.recipes.references import AREAS, Scope, of_step, of_text
-from pipeline.recipes.templates import only_reference
+from pipeline.recipes.reading import Problem, misspelt
+from pipeline.recipes.templates import Reference, filled, only_reference, references
+from pipeline.reports.decode import Malformed
+from pipeline.reports.drafts import PlanAndTasks, SplitReport
+from pipeline.reports.schema_errors import explain
+from pipeline.reports.tasks import tasks_from_split
+from pipeline.scheduling import patterns
 from pipeline.scheduling.graph import CycleError, planned
 from pipeline.scheduling.graph import Step as Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from pipeline.scheduling.graph import Plan
+
+AREAS: Final = ("read_set", "write_set")
+_TEXTS: Final = ("prompt", "run", "tests", "publish", "file_issues")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What may be named at a place.
+
+    Args:
+        inputs: The names of the inputs.
+        steps: The ids of all steps.
+        above: The ids of those that have ended by then.
+        has_item: Whether the step is one of a `for_each`.
+    """
+
+    inputs: tuple[str, ...]
+    steps: tuple[str, ...]
+    above: frozenset[str]
+    has_item: bool = False
+
+
+def input_names(step: Step) -> tuple[str, ...]:
+    """Return the inputs that a step names anywhere."""
+    texts = [text for key in (*_TEXTS, *AREAS) for _, text in _said("", getattr(step, key))]
+    return tuple(dict.fromkeys(one.input for text in texts for one in references(text)[0] if one.input is not None))
+
+
+def of_step(at: str, step: Step, scope: Scope) -> Iterator[Problem]:
+    """Yield what is wrong with the placeholders and patterns of a step."""
+    for key in _TEXTS:
+        for place, text in _said(f"{at}/{key}", getattr(step, key)):
+            yield from of_text(place, text, scope)
+    for key in AREAS:
+        for place, text in _said(f"{at}/{key}", getattr(step, key)):
+            yield from _of_area(place, text, scope)
+    for place, text in _said(f"{at}/file_issues", step.file_issues):
+        yield from _payload_alone(place, text)
+    if step.for_each is not None:
+        yield from of_text(f"{at}/for_each", step.for_each, Scope(scope.inputs, scope.steps, scope.above))
+        if only_reference(step.for_each) is None:
+            yield Problem("wrong_type", f"{at}/for_each", "`for_each` is one placeholder: a list")
+
+
+def _payload_alone(at: str, text: str) -> Iterator[Problem]:
+    one = only_reference(text)
+    if one is None or one.step is None or one.what != "payload":
+        message = "`file_issues` is one placeholder, or a list of them: payloads of other steps"
+        yield Problem("wrong_type", at, message)
+
+
+def of_text(at: str, text: str, scope: Scope) -> Iterator[Problem]:
+    """Yield what is wrong with the placeholders of a text."""
+    found, unknown = references(text)
+    for words in unknown:
+        message = f"{{{{{words}}}}} is no placeholder; these are inputs.NAME, steps.ID.output, steps.ID.payload, item"
+        yield Problem("unknown_reference", at, message)
+    for one in found:
+        yield from _named(at, one, scope)
+
+
+def _of_area(at: str, text: str, scope: Scope) -> Iterator[Problem]:
+    found, unknown = references(text)
+    if found:
+        yield from of_text(at, "".join(f"{{{{{one.text}}}}}" for one in found if one.step is None), scope)
+    if unknown or any(one.step is not None for one in found):
+        message = "a pattern may hold inputs and {{item}} only: it is compared before any step has run"
+        yield Problem("unknown_reference", at, message)
+        return
+    why = patterns.fault(re.sub(r"\{\{.*?\}\}", "x", text) if found else text)
+    if why is not None:
+        yield Problem("bad_pattern", at, f"{text!r}: {why}")
+
+
+def _named(at: str, one: Reference, scope: Scope) -> Iterator[Problem]:
+    if one.input is not None and one.input not in scope.inputs:
+        yield misspelt("unknown_reference", at, f"there is no input {one.input!r}", one.input, scope.inputs)
+    elif one.step is not None and one.step not in scope.steps:
+        yield misspelt("unknown_reference", at, f"there is no step {one.step!r}", one.step, scope.steps)
+    elif one.step is not None and one.step not in scope.above:
+        message = f"the step {one.step!r} need not have ended here: put it into `depends_on`"
+        yield Problem("not_an_ancestor", at, message)
+    elif one.is_item and not scope.has_item:
+        yield Problem("unknown_reference", at, "{{item}} is known only where the step has a `for_each`")
+
+
+def _said(at: str, value: str | tuple[str, ...] | None) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield at, value
+    else:
+        yield from ((f"{at}/{number}", text) for number, text in enumerate(value or ()))
+
+
+def writes_files(step: Step) -> bool:
+    """Return whether a step leaves files for those behind it; a scratch copy is nobody else's."""
+    return step.apply_from is not None or (step.agent == "make" and step.workspace_mode != "scratch")
+
+
+def is_looked_at(step: Step, by_id: Mapping[str, Step]) -> bool:
+    """Return whether what a step writes is reviewed or measured; a patch also where it was made."""
+    source = by_id.get(step.apply_from or "")
+    return any(one is not None and (one.accept or one.review) for one in (step, source))
+
+
+def going_along(steps: Mapping[str, Step], plan: Plan, above: Collection[str]) -> tuple[str, ...]:
+    """Return the ids of these steps and of all that their writers were written over, in order."""
+    under = {id_ for one in above if writes_files(steps[one]) for id_ in plan.before(one)}
+    return tuple(id_ for id_ in plan.order if id_ in above or id_ in under)
+
+
+def unreviewed(recipe: Recipe, plan: Plan) -> Iterator[Problem]:
+    """Yield the writers that nobody looks at and whose work would be published by way of another one's files."""
+    by_id = {step.id: step for step in recipe.steps}
+    above = _ancestors(recipe.steps, by_id)
+    for number, step in enumerate(recipe.steps):
+        if step.kind is not Kind.PUBLISH:
+            continue
+        for one in going_along(by_id, plan, above[step.id]):
+            if writes_files(by_id[one]) and not is_looked_at(by_id[one], by_id):
+                message = f"{step.id!r} publishes what {one!r} wrote, too: what it depends on is written over that"
+                yield Problem("unreviewed_writer", f"/steps/{number}", message)
+
+
+def given_of(recipe: Recipe, values: Mapping[str, str]) -> tuple[PlanAndTasks | None, tuple[Problem, ...]]:
+    """Return the plan that a sound recipe brings along with these inputs, None where none is, and what is wrong."""
+    for number, step in enumerate(recipe.steps):
+        if step.given is not None:
+            return _read(f"/steps/{number}/given", step.given, lambda one: values[one.input or ""])
+    return None, ()
+
+
+def of_given(at: str, step: Step, inputs: tuple[str, ...]) -> Iterator[Problem]:
+    """Yield what is wrong with the plan that a step brings along."""
+    if step.given is None or step.phase is None:
+        return
+    if step.phase != "plan":
+        yield Problem("unknown_key", f"{at}/given", "'given' is what the phase 'plan' would draft")
+        return
+    at, scope = f"{at}/given", Scope(inputs, (), frozenset())
+    found = [problem for place, text in _texts(at, step.given) for problem in of_text(place, text, scope)]
+    yield from found or _read(at, step.given, lambda _: "x")[1]
+
+
+def _read(
+    at: str, given: Mapping[str, object], value_of: Callable[[Reference], str]
+) -> tuple[PlanAndTasks | None, tuple[Problem, ...]]:
+    value = cast("dict[str, object]", _with(given, lambda text: filled(text, value_of)))
+    try:
+        plan = PlanAndTasks.model_validate_json(json.dumps(value))
+    except ValidationError as error:
+        faults = explain(error.errors(), value, PlanAndTasks.model_json_schema())
+        return None, tuple(Problem("wrong_type", f"{at}{fault.pointer}", fault.text) for fault in faults)
+    tasks = tasks_from_split(SplitReport(tasks=plan.tasks), map(str, range(1, len(plan.tasks) + 1)))
+    if isinstance(tasks, Malformed):
+        return None, (Problem("wrong_type", f"{at}{tasks.pointer}", tasks.sentence),)
+    return plan, ()
+
+
+def _with(value: object, fill: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return fill(value)
+    if isinstance(value, Mapping):
+        return {key: _with(one, fill) for key, one in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_with(one, fill) for one in cast("list[object]", value)]
+    return value
+
+
+def _texts(at: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, Mapping):
+        for key, one in cast("Mapping[str, object]", value).items():
+            yield from _texts(f"{at}/{key}", one)
+    elif isinstance(value, list | tuple):
+        for number, one in enumerate(cast("list[object]", value)):
+            yield from _texts(f"{at}/{number}", one)
+
 
 MOST_PATTERNS: Final = 200
 """Different patterns of one recipe: each is compared with each."""

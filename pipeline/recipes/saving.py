@@ -1,4 +1,4 @@
-"""Turns what a run was asked into what the next one is given: a value in the texts becomes an input. Pure."""
+"""Writes recipes as files, and turns what a run was asked into what the next one is given. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,57 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import yaml
+
+from pipeline.policy.characters import visible
 from pipeline.recipes.model import SLUG, Input, Recipe
-from pipeline.recipes.problems import Problem
-from pipeline.recipes.references import AREAS
+from pipeline.recipes.reading import Problem
+from pipeline.recipes.rules import AREAS
 from pipeline.recipes.templates import Reference, literal, plain_changed, rewritten
+from pipeline.yaml_text import core, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pipeline.recipes.model import Step
+
+_WIDTH: Final = 120
+_INLINE: Final = 60
+"""Characters of a list that stands in one line."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as they read, and short lists in one line."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  (PyYAML's)
+        """Return that everything is written out: a recipe has no anchors."""
+        return True
+
+
+def _text(_dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    is_plain = visible(text, keep="\n") == text and core(text, "") == text
+    style = '"' if not is_plain else "|" if "\n" in text else None
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style=style)
+
+
+def _list(dumper: yaml.SafeDumper, items: list[Any]) -> yaml.SequenceNode:
+    is_short = all(isinstance(one, str) for one in items) and sum(len(one) + 2 for one in items) <= _INLINE
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=is_short)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
+
+
+def recipe_text(recipe: Recipe) -> str:
+    """Return the file of a whole recipe, without what is said by leaving it out."""
+    return document_text(recipe.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+
+
+def document_text(document: Mapping[str, object]) -> str:
+    """Return the file that says *document*, its keys in their order."""
+    return written(document, _Dumper, _WIDTH)
+
 
 _TEXTS: Final = ("prompt", "run", "tests", "publish", "file_issues", "for_each", "read_set", "write_set")
 

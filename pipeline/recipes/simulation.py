@@ -12,15 +12,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.engine.machine import TRUNK, action_value
 from pipeline.outcomes import exit_code
-from pipeline.recipes.step_table import ANY, ROWS, StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import ANY, ROWS, StepEvent, StepSignal
 from pipeline.routing.simulation import RESUMED, SignalsError
 from pipeline.yaml_text import YamlError, read
 
 if TYPE_CHECKING:
     from pipeline.engine.machine import Decision
     from pipeline.recipes.machine import RecipeMachine
-    from pipeline.recipes.steps_state import StepsState
+    from pipeline.recipes.step_table import StepsState
 
 SCHEMA: Final = "redfirst.recipe-simulation/1"
 _EVENT: Final = TypeAdapter(StepEvent)

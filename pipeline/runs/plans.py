@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.recipes.given import given_of
+from pipeline.recipes.rules import given_of
 from pipeline.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.files import to_json

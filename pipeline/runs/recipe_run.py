@@ -12,9 +12,8 @@ from pipeline.engine.journal import JOURNAL
 from pipeline.engine.machine import Decision
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.machine import RecipeMachine, StepEvent, StepsState
+from pipeline.recipes.machine import RecipeMachine, StepEvent, StepsState, reopened
 from pipeline.recipes.model import Recipe
-from pipeline.recipes.reopening import reopened
 from pipeline.runs.info import RecipeFacts
 from pipeline.runs.records import OF_RECIPE, is_of_recipe
 from pipeline.runs.run import KeptRun, Run

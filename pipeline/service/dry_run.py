@@ -10,8 +10,7 @@ from pipeline.config.agents import Backend
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.recipes.model import Kind
-from pipeline.recipes.phases import phases_of, why_not
-from pipeline.recipes.plan import Preview, preview
+from pipeline.recipes.plan import Preview, phases_of, preview, why_not
 from pipeline.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.gates import WAYS_BACK

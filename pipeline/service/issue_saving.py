@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.saving import Marker, unclear
-from pipeline.recipes.writing import document_text
+from pipeline.recipes.saving import Marker, document_text, unclear
 from pipeline.reports.drafts import PlanAndTasks, SplitReport, SplitTask
 from pipeline.reports.rereading import plan_reread, task_reread
 from pipeline.reports.taskfile import parse_task_md
@@ -23,7 +22,7 @@ from pipeline.service.recipe_files import BUILTIN
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.recipes.problems import Problem
+    from pipeline.recipes.reading import Problem
     from pipeline.routing.state import TaskState
     from pipeline.runs.info import RecipeFacts
     from pipeline.runs.run import Decided, Run

@@ -10,10 +10,9 @@ from pipeline.engine.events import Reopened
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.items import areas_by_item, below
-from pipeline.recipes.machine import RecipeMachine
+from pipeline.recipes.machine import RecipeMachine, differing
 from pipeline.recipes.plan import MOST_ITEMS
-from pipeline.recipes.reopening import differing
+from pipeline.recipes.templates import areas_by_item, below
 from pipeline.runs.recipe_run import Changed
 from pipeline.scheduling.patterns import fault
 from pipeline.service.recipe_choice import steps_of

@@ -15,10 +15,9 @@ from pipeline.config.trust import Widening
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.recipes.check import checked_source
-from pipeline.recipes.given import given_of
 from pipeline.recipes.model import Kind
-from pipeline.recipes.phases import phases_of, why_not
-from pipeline.recipes.plan import Preview, inputs_of, preview
+from pipeline.recipes.plan import Preview, inputs_of, phases_of, preview, why_not
+from pipeline.recipes.rules import given_of
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RecipeFacts
 from pipeline.runs.tracker import FOLDER, in_tree, named_in
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.recipes.model import Recipe
-    from pipeline.recipes.problems import Problem
+    from pipeline.recipes.reading import Problem
     from pipeline.routing.phases import Phases
     from pipeline.service.run_config import RunOptions
 

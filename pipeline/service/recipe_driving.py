@@ -10,9 +10,8 @@ from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
-from pipeline.recipes.starting import held_by
-from pipeline.recipes.step_table import At, Checkpoint, StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.machine import held_by
+from pipeline.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
 from pipeline.runs.run_ref import keep_recipe_run
 from pipeline.service.composition import expected_error
 from pipeline.service.progress import StepsStanding, shown
@@ -21,7 +20,7 @@ from pipeline.steps.recipe_table import RUNNERS
 from pipeline.steps.recipe_trees import CollisionError
 
 if TYPE_CHECKING:
-    from pipeline.recipes.steps_state import StepsState
+    from pipeline.recipes.step_table import StepsState
     from pipeline.service.interruption import Interruption
     from pipeline.service.progress import Display
     from pipeline.steps.recipe_context import RecipeContext, Words

@@ -20,7 +20,7 @@ from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
 from pipeline.git import PLAIN, Repository
 from pipeline.outcomes import Reason
-from pipeline.recipes.lookup import Source
+from pipeline.recipes.check import Source
 from pipeline.recipes.model import SLUG
 from pipeline.recipes.reading import LARGEST
 from pipeline.trees import read_regular

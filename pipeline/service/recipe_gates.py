@@ -10,7 +10,7 @@ from pipeline.engine.events import GateAnswered
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.recipes.before import behind
+from pipeline.recipes.machine import behind
 from pipeline.runs.gates import GateAnswer
 from pipeline.steps import recipe_gate
 from pipeline.steps.recipe_context import ReadRun

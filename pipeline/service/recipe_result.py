@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.recipes.seams import obligations
-from pipeline.recipes.starting import held_by
+from pipeline.recipes.machine import held_by, obligations
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.runs.activity_file import Doing, read_now
 from pipeline.runs.events import Published

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError, check_all, with_others
 from pipeline.recipes.model import Kind
-from pipeline.recipes.phases import why_not
-from pipeline.recipes.plan import preview
+from pipeline.recipes.plan import preview, why_not
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.preconditions import Start, examine_recipe
 from pipeline.service.recipe_choice import chosen, not_to_be_run, require_trust, unsound, values_of

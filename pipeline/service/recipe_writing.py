@@ -13,9 +13,8 @@ from pipeline.outcomes import Reason
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.model import SLUG
 from pipeline.recipes.reading import LARGEST
-from pipeline.recipes.saving import with_inputs
+from pipeline.recipes.saving import document_text, recipe_text, with_inputs
 from pipeline.recipes.templates import literal
-from pipeline.recipes.writing import document_text, recipe_text
 from pipeline.reports.markdown import front_matter_end
 from pipeline.runs.files import write_atomic
 from pipeline.runs.recipe_run import RecipeRun
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.recipes.model import Recipe
-    from pipeline.recipes.problems import Problem
+    from pipeline.recipes.reading import Problem
 
 _TEMPLATE: Final = """\
 name: {name}

@@ -12,8 +12,7 @@ from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.old_tests.regression import confirm
 from pipeline.measure.outcome_words import seen
 from pipeline.process import BoxError
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import fenced, one_line
 from pipeline.runs.info import day_of

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.measure.measuring import changed_paths
-from pipeline.recipes.step_table import Checkpoint, StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import Checkpoint, StepEvent, StepSignal
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
 from pipeline.steps.publication.trees import put_on

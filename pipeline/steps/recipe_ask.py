@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report

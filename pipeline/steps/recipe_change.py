@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.reports.work import Complete, Incomplete

@@ -14,8 +14,7 @@ from pipeline.outcomes import Reason
 from pipeline.process import WORKSPACE, BoxError
 from pipeline.programs import Program
 from pipeline.progress import duration
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.reports.markdown import sections
 from pipeline.reports.untrusted_text import fenced, one_line
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pipeline.config.commits import styled
 from pipeline.git import SigningError
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.run_ref import drop_publication
 from pipeline.steps.publication.bases import Blocked, choose

@@ -13,9 +13,8 @@ import anyio
 from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.machine import TRUNK
 from pipeline.progress import Progress
-from pipeline.recipes.items import below
 from pipeline.recipes.step_table import At
-from pipeline.recipes.templates import filled, listed, only_reference
+from pipeline.recipes.templates import below, filled, listed, only_reference
 from pipeline.runs.files import to_json
 from pipeline.steps.context import Learnt
 from pipeline.steps.recipe_texts import in_text
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
     from pipeline.languages.protocol import Environment, Toolchain
     from pipeline.process import Box
     from pipeline.recipes.model import Step
-    from pipeline.recipes.step_table import Checkpoint
-    from pipeline.recipes.steps_state import StepLane
+    from pipeline.recipes.step_table import Checkpoint, StepLane
     from pipeline.recipes.templates import Reference
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.recipe_run import RecipeRun

@@ -13,8 +13,7 @@ from pipeline.dispatch.live_words import LiveWords
 from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.process import BoxError
 from pipeline.recipes.plan import most_dispatches
-from pipeline.recipes.step_table import At, StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import At, StepEvent, StepSignal
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.spending import Held, UsedUp, reserve

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from pipeline.errors import UserError
 from pipeline.progress import counted
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.recipes.templates import only_reference
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import Findings, ProposedIssues

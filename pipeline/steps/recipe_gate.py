@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import StepEvent, StepSignal
 
 if TYPE_CHECKING:
     from pipeline.steps.recipe_context import RecipeContext

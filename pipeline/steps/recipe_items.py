@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.recipes.items import area_texts, areas_by_item, below
+from pipeline.recipes.templates import area_texts, areas_by_item, below
 from pipeline.scheduling.patterns import fault, parsed
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.engine.events import DecisionMade, RunParked, RunResumed
-from pipeline.recipes.seams import honours, seams_of
-from pipeline.recipes.starting import held_by
+from pipeline.recipes.machine import held_by, honours, seams_of
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.markdown import bullets, sections

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.recipes.model import Kind
-from pipeline.recipes.publishing import going_along
-from pipeline.recipes.step_table import Checkpoint, StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.rules import going_along
+from pipeline.recipes.step_table import Checkpoint, StepEvent, StepSignal
 from pipeline.reports.markdown import bullets, sections
 from pipeline.steps.publication.commits import Planned
 from pipeline.steps.publication.holding import held_md, hold_over

@@ -8,8 +8,7 @@ import anyio
 
 from pipeline.config.agents import Backend
 from pipeline.dispatch.request import Request
-from pipeline.recipes.step_table import Bound, StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import Bound, StepEvent, StepSignal
 from pipeline.reports.artifacts import advice_md, findings_md, review_md
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.recipes.seams import seams_of
+from pipeline.recipes.machine import seams_of
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import HonouredSeam
 from pipeline.reports.untrusted_text import one_line

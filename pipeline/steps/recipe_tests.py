@@ -17,8 +17,7 @@ from pipeline.measure.outcome_words import seen
 from pipeline.process import BoxError
 from pipeline.progress import counted
 from pipeline.recipes.model import Kind
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import MeasuredTest, TestEvidence
 from pipeline.reports.untrusted_text import fenced, one_line

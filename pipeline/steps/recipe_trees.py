@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.recipes.before import before
+from pipeline.recipes.machine import before
 from pipeline.recipes.step_table import Checkpoint
 from pipeline.steps.publication.trees import above
 

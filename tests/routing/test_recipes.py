@@ -11,7 +11,7 @@ from routing.test_machine_search import ONE, TWO, limits
 from routing.walks import begin, event, tasks, walk, walk_with_decisions
 from workflows.test_several_files import BUILT_IN, sound
 
-from pipeline.recipes.phases import phases_of
+from pipeline.recipes.plan import phases_of
 from pipeline.routing.actions import Goto, NextTask
 from pipeline.routing.lookup import UnroutedSignalError, signals_of
 from pipeline.routing.matrix import MATRIX

@@ -15,8 +15,7 @@ from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Outcome, Reason
 from pipeline.recipes.machine import RecipeMachine
 from pipeline.recipes.simulation import simulate, walk_text
-from pipeline.recipes.step_table import BOUNDS, ROWS, Bound, Checkpoint, StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.step_table import BOUNDS, ROWS, Bound, Checkpoint, StepEvent, StepSignal
 from pipeline.routing.simulation import SignalsError
 
 NO_ROLE: dict[str, Any] = {"agent": None, "prompt": None}

@@ -10,11 +10,9 @@ from kit import make_project
 
 from pipeline.engine.machine import TRUNK
 from pipeline.recipes.check import checked
-from pipeline.recipes.items import areas_by_item
-from pipeline.recipes.machine import RecipeMachine
-from pipeline.recipes.reopening import reopened
-from pipeline.recipes.step_table import StepSignal
-from pipeline.recipes.steps_state import StepEvent
+from pipeline.recipes.machine import RecipeMachine, reopened
+from pipeline.recipes.step_table import StepEvent, StepSignal
+from pipeline.recipes.templates import areas_by_item
 
 if TYPE_CHECKING:
     from pathlib import Path

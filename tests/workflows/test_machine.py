@@ -13,14 +13,9 @@ from hypothesis import strategies as st
 
 from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Outcome, Reason
-from pipeline.recipes.before import before
-from pipeline.recipes.machine import RecipeMachine
+from pipeline.recipes.machine import RecipeMachine, before, differing, held_by, obligations, reopened
 from pipeline.recipes.model import Recipe
-from pipeline.recipes.reopening import differing, reopened
-from pipeline.recipes.seams import obligations
-from pipeline.recipes.starting import held_by
-from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepSignal
-from pipeline.recipes.steps_state import StepEvent, StepsState
+from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepEvent, StepSignal, StepsState
 from pipeline.scheduling.patterns import parsed
 
 ANSWERS = (StepSignal.ANSWERED, StepSignal.UNSURE, StepSignal.CANNOT_PROCEED, StepSignal.QUESTIONS)

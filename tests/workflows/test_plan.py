@@ -11,9 +11,8 @@ from pipeline.config.layers import Flags
 from pipeline.config.load import load
 from pipeline.dispatch.roles import data_folder
 from pipeline.recipes.check import checked
-from pipeline.recipes.drawing import mermaid
-from pipeline.recipes.plan import Preview, inputs_of, planned_graph, preview
-from pipeline.recipes.publishing import going_along
+from pipeline.recipes.plan import Preview, inputs_of, mermaid, planned_graph, preview
+from pipeline.recipes.rules import going_along
 from pipeline.recipes.templates import Reference, filled
 from pipeline.service.new_run import issue_limits
 

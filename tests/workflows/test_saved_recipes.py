@@ -10,8 +10,7 @@ from kit import make_project
 from workflows.test_runs_of_recipes import LOOSE, answer
 
 from pipeline.recipes.check import checked
-from pipeline.recipes.saving import with_inputs
-from pipeline.recipes.writing import recipe_text
+from pipeline.recipes.saving import recipe_text, with_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path

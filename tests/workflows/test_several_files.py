@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pipeline.dispatch.roles import data_folder
-from pipeline.recipes.check import checked
-from pipeline.recipes.lookup import Source
+from pipeline.recipes.check import Source, checked
 from pipeline.recipes.rules import not_for_agents
 
 if TYPE_CHECKING:
