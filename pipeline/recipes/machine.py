@@ -108,7 +108,10 @@ def seams_of(step: Step) -> tuple[str, ...]:
 
 
 def honours(state: StepsState, name: str, seam: str) -> bool:
-    """Return whether a step is over, can be built on, and keeps to a seam."""
+    """Return whether a step is over, can be built on, and keeps to a seam.
+
+    It says so itself; one that nobody asks keeps to it when it is ready.
+    """
     checkpoint = state.settled.get(name)
     return checkpoint is not None and checkpoint.is_usable and seam not in state.open_seams.get(name, ())
 

@@ -131,7 +131,11 @@ def is_looked_at(step: Step, by_id: Mapping[str, Step]) -> bool:
 
 
 def going_along(steps: Mapping[str, Step], plan: Plan, above: Collection[str]) -> tuple[str, ...]:
-    """Return the ids of these steps and of all that their writers were written over, in order."""
+    """Return the ids of these steps and of all that their writers were written over, in order.
+
+    Two writers whose areas meet work one after the other, and the later one's files hold the work of the earlier one.
+    So that is published, too, whether the `publish` names it or not, and nothing that nobody reviews or measures.
+    """
     under = {id_ for one in above if writes_files(steps[one]) for id_ in plan.before(one)}
     return tuple(id_ for id_ in plan.order if id_ in above or id_ in under)
 
