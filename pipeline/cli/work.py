@@ -49,7 +49,7 @@ def work(
     from pipeline.cli.queue_text import line_text  # noqa: PLC0415  (the same)
     from pipeline.cli.text import print_text, say  # noqa: PLC0415  (the same)
     from pipeline.policy.characters import visible  # noqa: PLC0415  (the same)
-    from pipeline.service.order_events import told_event  # noqa: PLC0415  (the same)
+    from pipeline.service.event_stream import told_event  # noqa: PLC0415  (the same)
     from pipeline.service.workers import worker_of  # noqa: PLC0415  (the same)
 
     def told(line: OrderLine, order: Order) -> None:

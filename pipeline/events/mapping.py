@@ -1,180 +1,135 @@
-"""Maps a line of a journal to its event. What people do not wait for (a file was written) is none."""
+"""Maps a line of a journal, of a run or of orders, to its event.
+
+What people do not wait for (a file was written) is none.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.engine import events as engine
-from pipeline.events import run_data
-from pipeline.events.model import Event, full
+from pipeline.events import model
 from pipeline.policy.characters import visible
+from pipeline.queue import lines as orders
 from pipeline.runs import events as runs
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipeline.engine.journal import Line
-    from pipeline.events.run_data import Data
+    from pipeline.queue.lines import OrderLine
 
 _LONGEST: Final = 200
-"""Characters of what an agent or a step said that an event repeats."""
+_SHORTENED: Final = frozenset({"note", "what", "actor", "why", "cause"})
+"""What an agent, a step or a person said: an event repeats its beginning."""
+
+_TYPES: Final[Mapping[type, type[model.Data]]] = {
+    engine.RunStarted: model.RunBegan,
+    engine.RunResumed: model.RunWentOn,
+    engine.RunQueued: model.RunQueued,
+    engine.RunParked: model.RunParked,
+    engine.RunFinished: model.RunFinished,
+    engine.DecisionMade: model.StepCompleted,
+    engine.GateOpened: model.ApprovalRequested,
+    engine.GateAnswered: model.ApprovalRejected,
+    engine.PointPassed: model.PointPassed,
+    engine.InputRequested: model.InputRequested,
+    engine.InputGiven: model.InputGiven,
+    engine.GateExpired: model.ApprovalExpired,
+    runs.StepStarted: model.StepStarted,
+    runs.StepSettled: model.StepSettled,
+    runs.StepHeld: model.StepHeld,
+    runs.StepUnsettled: model.StepReopened,
+    runs.DispatchStarted: model.DispatchStarted,
+    runs.DispatchFinished: model.DispatchFinished,
+    runs.DispatchWaits: model.DispatchWaits,
+    runs.MeasuredTests: model.TestsMeasured,
+    runs.ChangeAdmitted: model.ChangeAdmitted,
+    runs.ChangeRejected: model.ChangeRejected,
+    runs.TaskDone: model.TaskDone,
+    runs.Published: model.PublicationDone,
+    runs.Landed: model.LandingDone,
+    runs.LandingRefused: model.LandingRefused,
+    orders.OrderPlaced: model.OrderPlaced,
+    orders.OrderStarted: model.OrderStarted,
+    orders.OrderEnded: model.OrderEnded,
+    orders.OrderDropped: model.OrderDropped,
+}
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The run that a journal is of.
+    """What a journal is of: a run, or the orders of a repository, which no workflow drives.
 
     Args:
-        key: Of its worktree, unique on this machine.
-        project: What the worktree's folder is called.
-        run: Its name.
+        key: Of the run's worktree, or the repository; unique on this machine.
+        project: What its folder is called.
+        name: Of the run, or `orders`.
         workflow: What run.json calls the workflow, with `version`.
     """
 
     key: str
     project: str
-    run: str
-    workflow: str
-    version: str
+    name: str = "orders"
+    workflow: str = ""
+    version: str = ""
 
     def id_of(self, seq: int) -> str:
         """Return the id of the event of a line."""
-        return f"{self.key}/{self.run}/{seq}"
+        return f"{self.key}/{self.name}/{seq}"
 
 
-def event_of(line: Line, origin: Origin) -> Event | None:
+def event_of(line: Line | OrderLine, origin: Origin) -> model.Event | None:
     """Return the event of a line, None where it is none."""
     data = _data(line)
     if data is None:
         return None
-    return Event(
+    return model.Event(
         id=origin.id_of(line.seq),
         source=f"/redfirst/{origin.project}",
-        type=full(data.NAME),
+        type=model.full(data.NAME),
         time=line.at,
-        subject=origin.run,
+        subject=getattr(line.data, "order", None) or origin.name,
         workflow=origin.workflow,
         workflowversion=origin.version,
         data=data.model_dump(mode="json"),
     )
 
 
-def _data(line: Line) -> Data | None:  # noqa: C901, PLR0912  (one line for each kind)
+def _data(line: Line | OrderLine) -> model.Data | None:
+    """Return the keys of a line that its event has, and what is told in another form there."""
+    found, said = _TYPES.get(type(line.data)), {"epoch": getattr(line, "epoch", 0), **dict(line.data)}
+    if found is None:
+        return None
     match line.data:
-        case engine.RunStarted(issue=issue, start_commit=commit):
-            return run_data.RunBegan(issue=issue, start_commit=commit)
-        case engine.RunResumed(step=step, was=was):
-            return run_data.RunWentOn(step=step, was=was, epoch=line.epoch)
-        case engine.RunQueued(step=step):
-            return run_data.RunQueued(step=step)
-        case engine.RunParked(outcome=outcome, reason=reason):
-            return run_data.RunParked(outcome=outcome, reason=reason)
-        case engine.RunFinished(outcome=outcome, reason=reason):
-            return run_data.RunFinished(outcome=outcome, reason=reason)
         case engine.DecisionMade() as made:
-            return _decided(made)
-        case engine.GateOpened(gate=gate):
-            return run_data.ApprovalRequested(gate=gate)
-        case engine.GateAnswered() as answered:
-            return _answered(answered)
-        case engine.PointPassed(point=point):
-            return run_data.PointPassed(point=point)
-        case engine.InputRequested(question=question, note=note):
-            return run_data.InputRequested(question=question, note=shortened(note))
-        case engine.InputGiven(question=question, actor=actor, via=via):
-            return run_data.InputGiven(question=question, actor=shortened(actor), via=via)
-        case engine.GateExpired(gate=gate, then=then):
-            return run_data.ApprovalExpired(gate=gate, then=then)
-        case runs.StepStarted(step=step):
-            return run_data.StepStarted(step=step)
-        case runs.StepSettled(step=step, checkpoint=checkpoint):
-            return run_data.StepSettled(step=step, checkpoint=checkpoint)
-        case runs.StepHeld(step=step):
-            return run_data.StepHeld(step=step)
-        case runs.StepUnsettled(step=step):
-            return run_data.StepReopened(step=step)
-        case runs.DispatchStarted() as began:
-            return _began(began)
-        case runs.DispatchFinished() as ended:
-            return _ended(ended)
-        case runs.DispatchWaits(dispatch=dispatch, not_before=not_before, why=why):
-            return run_data.DispatchWaits(dispatch=dispatch, not_before=not_before, note=shortened(why))
-        case runs.MeasuredTests() as said:
-            what = shortened(said.what)
-            return run_data.TestsMeasured(what=what, state=said.state, outcomes=said.outcomes, seconds=said.seconds)
-        case runs.ChangeAdmitted(dispatch=dispatch, paths=paths):
-            return run_data.ChangeAdmitted(dispatch=dispatch, paths=_visible(paths), refused=())
-        case runs.ChangeRejected(dispatch=dispatch, paths=paths, violations=violations):
-            refused = _visible(tuple(f"{one.path} ({one.rule})" for one in violations))
-            return run_data.ChangeRejected(dispatch=dispatch, paths=_visible(paths), refused=refused)
-        case runs.TaskDone(task=task, status=status):
-            return run_data.TaskDone(task=task, status=status)
-        case runs.Published(branch=branch, commits=commits):
-            return run_data.PublicationDone(branch=visible(branch), commits=commits)
-        case runs.Landed(onto=onto, base=base, commits=commits):
-            return run_data.LandingDone(onto=visible(onto), base=base, commits=commits)
-        case runs.LandingRefused() as refused:
-            return run_data.LandingRefused(
-                onto=visible(refused.onto),
-                base=refused.base,
-                found=refused.found,
-                then=refused.then,
-                note=shortened("; ".join(refused.why)),
-            )
+            found = model.StepFailed if made.row.startswith("any/") else found
+            said |= {"to": made.action.get("to") or None, "note": made.note}
+        case engine.GateAnswered(answer=answer):
+            word, _, to = answer.partition(" to ")
+            found = model.ApprovalGranted if word == "approved" else found
+            said["to"] = to or None
+        case runs.DispatchStarted(role=role):
+            said["role"] = role.value
+        case runs.DispatchFinished(usage=usage, complaint=complaint):
+            said |= {**dict(usage), "note": complaint or ""}
+        case runs.DispatchWaits(why=why):
+            said["note"] = why
+        case runs.ChangeAdmitted() | runs.ChangeRejected() as change:
+            said["refused"] = tuple(f"{one.path} ({one.rule})" for one in change.violations)
+        case runs.LandingRefused(why=why):
+            said["note"] = "; ".join(why)
         case _:
-            return None
+            pass
+    return found.model_validate({key: _inert(said[key], shorten=key in _SHORTENED) for key in found.model_fields})
 
 
-def _decided(made: engine.DecisionMade) -> Data:
-    kind = run_data.StepFailed if made.row.startswith("any/") else run_data.StepCompleted
-    to = made.action.get("to")
-    return kind(
-        step=made.step,
-        task=made.task,
-        lane=made.lane,
-        signal=made.signal,
-        row=made.row,
-        to=str(to) if to else None,
-        note=shortened(made.note),
-    )
-
-
-def _answered(answered: engine.GateAnswered) -> Data:
-    word, _, to = answered.answer.partition(" to ")
-    actor = None if answered.actor is None else shortened(answered.actor)
-    if word == "approved":
-        return run_data.ApprovalGranted(gate=answered.gate, actor=actor, via=answered.via)
-    return run_data.ApprovalRejected(gate=answered.gate, actor=actor, via=answered.via, to=to or None)
-
-
-def _began(began: runs.DispatchStarted) -> Data:
-    return run_data.DispatchStarted(
-        dispatch=began.dispatch,
-        role=began.role.value,
-        kind=began.kind,
-        task=began.task,
-        attempt=began.attempt,
-        backend=began.backend,
-        model=began.model,
-    )
-
-
-def _ended(ended: runs.DispatchFinished) -> Data:
-    return run_data.DispatchFinished(
-        dispatch=ended.dispatch,
-        signal=ended.signal,
-        gate=ended.gate,
-        cost_usd=ended.usage.cost_usd,
-        input_tokens=ended.usage.input_tokens,
-        output_tokens=ended.usage.output_tokens,
-        note=shortened(ended.complaint or ""),
-    )
-
-
-def _visible(texts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(visible(text) for text in texts)
-
-
-def shortened(text: str) -> str:
-    """Return what an event repeats of a text, with everything hidden in it made visible."""
-    shown = visible(text)
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 4]} ..."
+def _inert(value: Any, *, shorten: bool) -> Any:
+    """Return a value with everything hidden in its texts made visible."""
+    if isinstance(value, tuple):
+        return tuple(_inert(one, shorten=shorten) for one in cast("tuple[Any, ...]", value))
+    if not isinstance(value, str):
+        return value
+    shown = visible(value)
+    return f"{shown[: _LONGEST - 4]} ..." if shorten and len(shown) > _LONGEST else shown

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.events.mapping import Origin, event_of
 from pipeline.events.model import TYPES, full
-from pipeline.events.orders import OrdersOrigin, event_of_order
 from pipeline.outcomes import Reason
 from pipeline.queue.orders import log_of
 from pipeline.runs.records import read_record
 from pipeline.runs.roster import Roster
-from pipeline.runs.store import key_of_worktree
+from pipeline.runs.store import key_of_worktree, repository_name
 from pipeline.runs.tail import POLL_S, Tail, followed
-from pipeline.service.order_events import orders_origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.engine.journal import Line
     from pipeline.events.model import Event
     from pipeline.git import Repository
+    from pipeline.queue.lines import OrderLine
     from pipeline.queue.log import OrderLog
     from pipeline.runs.roster import RunPlace
 
@@ -91,9 +90,7 @@ def events_of_orders(repository: Repository, what: Wanted, *, follow: bool) -> I
     after = _seq_of(what.since, origin)
     while True:
         for line in log.read_on():
-            event = event_of_order(line, origin) if line.seq > after else None
-            if event is not None and what.has(event):
-                yield event
+            yield from _behind(line, after, origin, what)
         if not follow:
             return
         time.sleep(POLL_S)
@@ -127,8 +124,8 @@ def events_of_all(repository: Repository, what: Wanted, say: Callable[[str], Non
                 continue
             found += [event for line in lines for event in _behind(line, 0, origin, what)]
         try:
-            ordered = [event_of_order(line, of_orders) for line in orders.read_on()] if orders is not None else []
-            found += [event for event in ordered if event is not None and what.has(event)]
+            ordered = orders.read_on() if orders is not None else []
+            found += [event for line in ordered for event in _behind(line, 0, of_orders, what)]
         except UserError as error:
             say(str(error))
             orders = None
@@ -176,13 +173,24 @@ def origin_of(place: RunPlace) -> Origin:
     return Origin(key_of_worktree(path), path.name, place.name, workflow, version)
 
 
-def _behind(line: Line, after: int, origin: Origin, what: Wanted) -> Iterator[Event]:
+def orders_origin(repository: Repository) -> Origin:
+    """Return what the events of orders say of where they come from."""
+    return Origin(repository_name(repository), repository.main_checkout.name)
+
+
+def told_event(repository: Repository, line: OrderLine) -> str:
+    """Return the event of a line of orders as one line of JSON; empty where it is none."""
+    event = event_of(line, orders_origin(repository))
+    return "" if event is None else str(event)
+
+
+def _behind(line: Line | OrderLine, after: int, origin: Origin, what: Wanted) -> Iterator[Event]:
     event = event_of(line, origin) if line.seq > after else None
     if event is not None and what.has(event):
         yield event
 
 
-def _seq_of(since: str | None, origin: Origin | OrdersOrigin) -> int:
+def _seq_of(since: str | None, origin: Origin) -> int:
     if since is None:
         return 0
     number = since.rpartition("/")[2]
