@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from types import FrameType
 
-    from pipeline.steps.asking.stopping import Stoppable
+    from pipeline.steps.context import DriverContext
 
 
 class Interruption:
@@ -32,7 +32,7 @@ class Interruption:
     def __init__(self) -> None:
         self._count = 0
         self._told = False
-        self._ctx: Stoppable | None = None
+        self._ctx: DriverContext | None = None
         self._scope = anyio.CancelScope()
         self._loop = asyncio.get_running_loop()
 
@@ -66,7 +66,7 @@ class Interruption:
         await anyio.lowlevel.checkpoint()
 
     @contextlib.contextmanager
-    def driving(self, ctx: Stoppable) -> Generator[None]:
+    def driving(self, ctx: DriverContext) -> Generator[None]:
         """Let the signals stop what the body drives, and nothing around it."""
         self._ctx, self._scope = ctx, anyio.CancelScope()
         if self._count:

@@ -62,7 +62,6 @@ def build_context(
         environ=environ,
         say=say,
         box_facts=isolation(config, box),
-        secrets=dispatcher.secrets,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.events import DecisionMade
@@ -23,6 +23,7 @@ from pipeline.views.copies import Copies
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Self
 
     import anyio
 
@@ -74,11 +75,17 @@ _NO_REVIEW = frozenset({Signal.NOT_ASKED, Signal.WRITTEN, Signal.NOT_WRITTEN})
 _SAYS = {row.id: row.says for row in MATRIX}
 
 
-@dataclass
-class Context:
-    """The ports of one driver. The only mutable part is what the driver itself learns while it lives."""
+class Say(Protocol):
+    """Tells the person a line."""
 
-    run: Run
+    def __call__(self, text: str, /) -> None: ...  # noqa: D102
+
+
+@dataclass
+class DriverContext:
+    """The ports of one driver, whatever machine decides. The only mutable part is what it learns while it lives."""
+
+    run: Any
     repository: Repository
     checkout: PrivateCheckout
     config: Config
@@ -87,28 +94,23 @@ class Context:
     toolchain: Toolchain
     search_path: str
     environ: Mapping[str, str]
-    say: Callable[[str], None]
-    learnt: Learnt = field(default_factory=Learnt)
+    say: Say
     box_facts: dict[str, str] = field(default_factory=dict[str, str])
-    secrets: frozenset[str] = frozenset()
+    learnt: Learnt = field(default_factory=Learnt)
     progress: Progress = field(default_factory=Progress)
     go_on: Callable[[], None] = lambda: None
     """Journals that this driver goes on with the run, with the flags and the configuration that count from here on."""
-    start: Start | None = None
-    """Where the run starts, where this driver has just begun it; None where it goes on with one."""
     lane_name: str = TRUNK
-    """The lane whose step is given this: `state` is what it sees of the run's."""
+    """The lane whose step is given this."""
     waiting: list[anyio.Event] = field(default_factory=list["anyio.Event"])
     """Of who begins a dispatch once another one is over: what is left of the budget is its share."""
-    supposed: RunState | None = None
-    """What `state` is instead, where something is measured that is not decided yet."""
 
     def __post_init__(self) -> None:
         watch = partial(without_escape, self.repository, self.run.written)
         self.copies = Copies(self.checkout, "measured", self.box, watch)
         """What tests and checks run in; no agent ever gets one of them."""
 
-    def seen_from(self, lane: str) -> Context:
+    def seen_from(self, lane: str) -> Self:
         """Return what the step of another lane is given: the same ports, its own view of the state."""
         if lane == self.lane_name:
             return self
@@ -122,18 +124,7 @@ class Context:
             self.waiting.pop().set()
 
     @property
-    def state(self) -> RunState:
-        """Return the run's state now, as the lane sees it."""
-        return self.supposed or self.run.state.seen_from(self.lane_name)
-
-    def supposing(self, state: RunState) -> Context:
-        """Return the same ports over a state that is not the run's yet."""
-        found = copy(self)
-        found.supposed = state
-        return found
-
-    @property
-    def lane(self) -> MatrixLane:
+    def lane(self) -> Any:
         """Return where the step stands that is given this."""
         return self.run.state.lanes[self.lane_name]
 
@@ -152,24 +143,65 @@ class Context:
         return self.learnt.stopping
 
     @property
-    def publication(self) -> None:
-        """Return which of the run's publications a step makes: it has one."""
-        return
+    def secrets(self) -> frozenset[str]:
+        """Return what is never written down."""
+        return self.dispatcher.secrets
+
+    @property
+    def publication(self) -> str | None:
+        """Return which of the run's publications a step makes; None of a run that has one."""
+        return None
+
+    def note(self, event: JournalEvent) -> None:
+        """Add a line to the journal."""
+        self.run.journal.append(event)
+
+    def path(self, name: str) -> Path:
+        """Return the absolute path of an artifact."""
+        return self.run.folder / name
+
+    def write(self, name: str, content: str | bytes) -> str:
+        """Write an artifact and journal it; return its name."""
+        self.run.write_artifact(name, content)
+        return name
+
+    def write_json(self, name: str, value: object) -> str:
+        """Write an artifact as JSON; return its name."""
+        return self.write(name, to_json(value))
+
+
+@dataclass
+class Context(DriverContext):
+    """The ports of one driver of an issue's run."""
+
+    run: Run
+    start: Start | None = None
+    """Where the run starts, where this driver has just begun it; None where it goes on with one."""
+    supposed: RunState | None = None
+    """What `state` is instead, where something is measured that is not decided yet."""
+
+    @property
+    def state(self) -> RunState:
+        """Return the run's state now, as the lane sees it."""
+        return self.supposed or self.run.state.seen_from(self.lane_name)
+
+    def supposing(self, state: RunState) -> Context:
+        """Return the same ports over a state that is not the run's yet."""
+        found = copy(self)
+        found.supposed = state
+        return found
+
+    @property
+    def lane(self) -> MatrixLane:
+        """Return where the step stands that is given this."""
+        return self.run.state.lanes[self.lane_name]
 
     @property
     def issue(self) -> str:
         """Return the id of the issue."""
         return self.run.issue
 
-    def note(self, event: JournalEvent) -> None:
-        """Add a line to the journal."""
-        self.run.journal.append(event)
-
     # --- artifacts ---------------------------------------------------------------------------------------------
-
-    def path(self, name: str) -> Path:
-        """Return the absolute path of an artifact."""
-        return self.run.folder / name
 
     def read(self, name: str) -> str:
         """Return the text of an artifact.
@@ -186,15 +218,6 @@ class Context:
                 Reason.USAGE,
                 path=str(self.path(name)),
             ) from error
-
-    def write(self, name: str, content: str | bytes) -> str:
-        """Write an artifact and journal it; return its name."""
-        self.run.write_artifact(name, content)
-        return name
-
-    def write_json(self, name: str, value: object) -> str:
-        """Write an artifact as JSON; return its name."""
-        return self.write(name, to_json(value))
 
     def task(self, task_id: str | None = None) -> Task:
         """Return a task as its file on disk says it (contract 5: what is on disk counts); the current one by default.

@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 import json
-from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import anyio
 
-from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.machine import TRUNK
-from pipeline.progress import Progress
 from pipeline.recipes.step_table import At
 from pipeline.recipes.templates import below, filled, listed, only_reference
-from pipeline.runs.files import to_json
-from pipeline.steps.context import Learnt
+from pipeline.steps.context import DriverContext
 from pipeline.steps.recipe_texts import in_text
 from pipeline.steps.recipe_trees import base_of
-from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pydantic import JsonValue
 
-    from pipeline.config.model import Config
-    from pipeline.dispatch.dispatcher import Dispatcher
-    from pipeline.engine.events import JournalEvent
-    from pipeline.git import Repository
-    from pipeline.languages.protocol import Environment, Toolchain
-    from pipeline.process import Box
     from pipeline.recipes.model import Step
     from pipeline.recipes.step_table import Checkpoint, StepLane
     from pipeline.recipes.templates import Reference
-    from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.recipe_run import RecipeRun
-    from pipeline.steps.context import Stopping
 
 
 class Words:
@@ -128,42 +113,17 @@ class ReadRun(Words):
 
 
 @dataclass
-class RecipeContext(Words):
-    """The ports of one driver of a recipe's run; `lane_name` is the step that is given this."""
+class RecipeContext(Words, DriverContext):
+    """The ports of one driver of a recipe's run."""
 
     run: RecipeRun
-    repository: Repository
-    checkout: PrivateCheckout
-    config: Config
-    box: Box
-    dispatcher: Dispatcher
-    toolchain: Toolchain
-    search_path: str
-    environ: Mapping[str, str]
-    say: Callable[[str], None]
-    learnt: Learnt = field(default_factory=Learnt)
-    progress: Progress = field(default_factory=Progress)
-    go_on: Callable[[], None] = lambda: None
-    """Journals that this driver goes on with the run, with the flags that count from here on."""
     lane_name: str = TRUNK
-    waiting: list[anyio.Event] = field(default_factory=list[anyio.Event])
     told_of: dict[str, Checkpoint] = field(default_factory=dict[str, "Checkpoint"])
     """The steps whose outcome this driver has written."""
     put_together: dict[tuple[tuple[str, str], ...], str] = field(default_factory=dict[tuple[tuple[str, str], ...], str])
     """Trees that were put together of what steps changed, by these steps and what each left."""
     looking: anyio.Lock = field(default_factory=anyio.Lock)
     """Held while it is found out how this project's tests are run, once for all steps."""
-
-    def __post_init__(self) -> None:
-        watch = partial(without_escape, self.repository, self.run.written)
-        self.copies = Copies(self.checkout, "measured", self.box, watch)
-        """What tests and checks run in; no agent ever gets one of them."""
-
-    def seen_from(self, lane: str) -> RecipeContext:
-        """Return what another step is given: the same ports."""
-        found = copy(self)
-        found.lane_name = lane
-        return found
 
     @property
     def lane(self) -> StepLane:
@@ -193,24 +153,6 @@ class RecipeContext(Words):
         """
         return self.lane.tree or self.base
 
-    @property
-    def environment(self) -> Environment | None:
-        """Return how this project's tests are run, where this driver has looked for it."""
-        return self.learnt.environment
-
-    @environment.setter
-    def environment(self, found: Environment | None) -> None:
-        self.learnt.environment = found
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """Return what is never written down."""
-        return self.dispatcher.secrets
-
-    def note(self, event: JournalEvent) -> None:
-        """Add a line to the journal."""
-        self.run.journal.append(event)
-
     def feedback(self) -> list[Path]:
         """Return what persons said who sent this step back, and what it had come to; nothing where nobody did."""
         to = self.step.id if self.lane.at is At.ASK else None
@@ -223,25 +165,6 @@ class RecipeContext(Words):
     def publication(self) -> str:
         """Return which of the run's publications the step makes: it may be made again, for another result."""
         return f"{self.lane_name}@{self.lane.visit}"
-
-    @property
-    def stopping(self) -> Stopping:
-        """Return whether the user wants the run to stop."""
-        return self.learnt.stopping
-
-    def wake(self) -> None:
-        """Let those go on who wait for a dispatch to be over."""
-        while self.waiting:
-            self.waiting.pop().set()
-
-    def write(self, name: str, content: str | bytes) -> str:
-        """Write an artifact and journal it; return its name."""
-        self.run.write_artifact(name, content)
-        return name
-
-    def write_json(self, name: str, value: object) -> str:
-        """Write an artifact as JSON; return its name."""
-        return self.write(name, to_json(value))
 
     # --- texts -------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -13,35 +13,13 @@ from pipeline.runs.events import DispatchWaits
 
 if TYPE_CHECKING:
     from pipeline.dispatch.request import Rest
-    from pipeline.engine.events import JournalEvent
-    from pipeline.progress import Progress
-    from pipeline.steps.context import Stopping
+    from pipeline.steps.context import DriverContext
 
 _LOOKS_S: Final = 1.0
 """How often the clock is asked: that of the machine goes on while it sleeps, and one that only grows may not."""
 
 
-class Resting(Protocol):
-    """What a driver is handed of any machine, as far as waiting goes."""
-
-    progress: Progress
-
-    @property
-    def run(self) -> Any:
-        """Return the run."""
-        ...
-
-    @property
-    def stopping(self) -> Stopping:
-        """Return whether the user wants the run to stop."""
-        ...
-
-    def note(self, event: JournalEvent) -> None:
-        """Add a line to the journal."""
-        ...
-
-
-async def rest(ctx: Resting, pause: Rest) -> None:
+async def rest(ctx: DriverContext, pause: Rest) -> None:
     """Wait as long as a dispatch must.
 
     Raises:

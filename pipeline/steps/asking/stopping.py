@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from pipeline.config.agents import Backend
 from pipeline.engine.machine import TRUNK
@@ -10,46 +10,10 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pipeline.steps.context import Context, Learnt, Stopping
+    from pipeline.steps.context import Context, DriverContext
 
 
-class Stoppable(Protocol):
-    """What a driver is handed of any machine, as far as stopping it goes."""
-
-    @property
-    def run(self) -> Any:
-        """Return the run."""
-        ...
-
-    @property
-    def lane(self) -> Any:
-        """Return where the step stands."""
-        ...
-
-    @property
-    def lane_name(self) -> str:
-        """Return the lane of the step."""
-        ...
-
-    @property
-    def learnt(self) -> Learnt:
-        """Return what all lanes have learnt."""
-        ...
-
-    @property
-    def stopping(self) -> Stopping:
-        """Return whether the user wants the run to stop."""
-        ...
-
-    @property
-    def say(self) -> Callable[[str], None]:
-        """Return what tells the person."""
-        ...
-
-
-def waiting_for(ctx: Stoppable, *, person: bool) -> list[str]:
+def waiting_for(ctx: DriverContext, *, person: bool) -> list[str]:
     """Return the dispatches of this visit that have not answered: those of people, or those of agents at work.
 
     Seen from the trunk they are those of all lanes.
