@@ -24,7 +24,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.environments.installed import linked
 from pipeline.languages.protocol import InstalledFolder, View
-from pipeline.languages.python.messages import read_session
+from pipeline.languages.python.records import read_session
 from pipeline.process import Answer, Mount
 from pipeline.trees import remove_tree
 

@@ -16,10 +16,10 @@ from kit import BARE_PYTEST, GREET, make_project
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages import limited_stubs, readers
 from pipeline.languages.go import sources as go_sources
-from pipeline.languages.go import stub_pass as go_stub_pass
-from pipeline.languages.javascript import stub_pass as node_stub_pass
+from pipeline.languages.go import stubs as go_stubs
+from pipeline.languages.javascript import stubs as js_stubs
 from pipeline.languages.javascript.sources import Sources
-from pipeline.languages.python import stub_pass, stubs
+from pipeline.languages.python import stubs
 from pipeline.languages.rust import sources as cargo_sources
 from pipeline.languages.rust import stub_pass as cargo_stub_pass
 from pipeline.languages.sources.faults import mutants
@@ -34,11 +34,11 @@ pytestmark = pytest.mark.slow
 
 SMALL, LARGE, HUGE = 100, 3_000, 100_000
 STUB_FAULTS = {
-    "a.py": stub_pass.stub_faults,
+    "a.py": stubs.stub_faults,
     "a.rs": cargo_stub_pass.stub_faults,
-    "a.go": go_stub_pass.stub_faults,
-    "a.js": node_stub_pass.stub_faults,
-    "a.ts": node_stub_pass.stub_faults,
+    "a.go": go_stubs.stub_faults,
+    "a.js": js_stubs.stub_faults,
+    "a.ts": js_stubs.stub_faults,
 }
 TERMS = "def table():\n    return " + "+".join(["1"] * LARGE) + "\n"
 SUMS = "def table():\n    return " + "+".join(["1"] * HUGE) + "\n"
@@ -80,7 +80,7 @@ def test_thousands_of_terms_are_read_or_refused_and_never_raise() -> None:
     # positive control: the same readers in the driver's own process
     for read in (
         lambda: stubs.stub_symbols({"a.py": TERMS}, symbols),
-        lambda: stub_pass.stub_faults({}, {"a.py": TERMS}, symbols),
+        lambda: stubs.stub_faults({}, {"a.py": TERMS}, symbols),
     ):
         with pytest.raises(RecursionError):
             read()
@@ -89,11 +89,11 @@ def test_thousands_of_terms_are_read_or_refused_and_never_raise() -> None:
     assert (
         "NotImplementedError" in limited_stubs.stub_symbols(stubs.stub_symbols, {"a.py": TERMS}, symbols).files["a.py"]
     )
-    (fault,) = limited_stubs.stub_faults(stub_pass.stub_faults, {}, {"a.py": TERMS}, symbols)
+    (fault,) = limited_stubs.stub_faults(stubs.stub_faults, {}, {"a.py": TERMS}, symbols)
     assert "body that is more than" in str(fault)
 
     assert limited_stubs.stub_symbols(stubs.stub_symbols, {"a.py": SUMS}, symbols).unknown == tuple(symbols)
-    (fault,) = limited_stubs.stub_faults(stub_pass.stub_faults, {}, {"b.py": "", "a.py": SUMS}, symbols)
+    (fault,) = limited_stubs.stub_faults(stubs.stub_faults, {}, {"b.py": "", "a.py": SUMS}, symbols)
     assert str(fault).startswith("a.py cannot be read: it ")
     assert limited_stubs.introduced(stubs.introduced, {}, {"b.py": "X = 1\n", "a.py": SUMS}) == (Symbol("b.py", "X"),)
 
@@ -123,8 +123,8 @@ def test_a_stub_pass_that_is_hard_to_read_is_no_stub_in_any_language() -> None:
     deep = "(" * HUGE + "1" + ")" * HUGE
     sources = {
         "a.rs": (cargo_stub_pass.stub_faults, "fn f() -> i32 { ", ("+".join(["1"] * 20_000), deep)),
-        "a.go": (go_stub_pass.stub_faults, "package a\nfunc f() int { return ", ("+".join(["1"] * 20_000), deep)),
-        "a.js": (node_stub_pass.stub_faults, "export function f() { return ", ("+".join(["1"] * 20_000), deep)),
+        "a.go": (go_stubs.stub_faults, "package a\nfunc f() int { return ", ("+".join(["1"] * 20_000), deep)),
+        "a.js": (js_stubs.stub_faults, "export function f() { return ", ("+".join(["1"] * 20_000), deep)),
     }
     for path, (read, head, bodies) in sources.items():
         for body in bodies:

@@ -21,7 +21,6 @@ PLUGIN: Final = "languages/python/plugin/"
 IN_THE_BOX: Final = {
     "languages/python/start.py",
     "languages/rust/runner.py",
-    "languages/rust/processes.py",
     "languages/go/runner.py",
     "languages/javascript/runner.py",
     "languages/javascript/channel.py",
@@ -30,12 +29,12 @@ BY_NAME: Final = {"rmtree", "copytree", "move", "walk", "rglob", "glob", "chmod"
 TEMPORARY: Final = {"TemporaryDirectory", "mkdtemp", "NamedTemporaryFile", "mkstemp"}
 FINE: Final = {
     ("languages/python/environment_facts.py", "glob"): "folders of the host",
-    ("languages/go/known_subtests.py", "NamedTemporaryFile"): "the cache, which no box writes",
+    ("languages/go/records.py", "NamedTemporaryFile"): "the cache, which no box writes",
     ("languages/environments/installed.py", "chmod"): "the view before anything runs in it",
     ("languages/python/environment.py", "glob"): "folders of the host",
-    ("languages/projects/copies.py", "copytree"): "the view before anything runs in it",
-    ("languages/javascript/boxed_runner.py", "copytree"): "our own scripts",
-    ("languages/python/scratch.py", "copytree"): "our own plugin",
+    ("languages/projects/combined.py", "copytree"): "the view before anything runs in it",
+    ("languages/javascript/measuring.py", "copytree"): "our own scripts",
+    ("languages/python/measuring.py", "copytree"): "our own plugin",
     ("languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
     ("languages/javascript/sources.py", "scandir"): "the view before anything runs in it",
     ("languages/python/toolchain.py", "glob"): "the worktree",

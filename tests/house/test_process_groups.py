@@ -13,7 +13,7 @@ IN_A_BOX = (
     "pipeline/boxes/supervisor.py",
     "pipeline/languages/javascript/runner.py",
     "pipeline/languages/runners/",
-    "pipeline/languages/rust/processes.py",
+    "pipeline/languages/rust/runner.py",
 )
 """Programs of ours that run in a box, which is a session of its own."""
 FOR_THE_TERMINAL = ("pipeline/cli/desk.py", "pipeline/cli/editor.py")

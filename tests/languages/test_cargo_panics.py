@@ -13,7 +13,7 @@ from languages.direct import context_of, files_of, write
 from pipeline.evidence.classify import classify
 from pipeline.evidence.observation import Ended, Observation, RunState
 from pipeline.evidence.red_classes import RedClass, Symbol
-from pipeline.languages.rust.panics import Panic, read_panics
+from pipeline.languages.rust.output import Panic, read_panics
 
 if TYPE_CHECKING:
     from pathlib import Path

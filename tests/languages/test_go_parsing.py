@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from languages.direct import write
 
 from pipeline.evidence.observation import Frame
-from pipeline.languages.go import errors as go_errors
-from pipeline.languages.go import faults as go_faults
+from pipeline.languages.go import output, project, sources
 from pipeline.languages.go import output as go_output
-from pipeline.languages.go import syntax as go_syntax
-from pipeline.languages.go.frames import Frames
-from pipeline.languages.go.messages import ADAPTER
+from pipeline.languages.go.project import ADAPTER
+from pipeline.languages.go.runner import Frames
 from pipeline.languages.go.sources import TestFunction, read_folder
 from pipeline.languages.runners.processes import Ends
 from pipeline.languages.runners.sessions import read_session
@@ -31,8 +29,8 @@ BYTES = st.lists(st.binary(max_size=400), max_size=20)
 
 
 def kinds(source: str) -> dict[str, str]:
-    top = go_syntax.parse(f"package p\n\n{source}\n".encode())
-    return {item.name: go_syntax.test_kind(item.node) for item in go_syntax.items(top) if item.kind == "func"}
+    top = sources.parse(f"package p\n\n{source}\n".encode())
+    return {item.name: sources.test_kind(item.node) for item in sources.items(top) if item.kind == "func"}
 
 
 def test_which_functions_are_tests_is_decided_as_go_does() -> None:
@@ -95,8 +93,8 @@ func TestA(t *testing.T) {
     switch { case x: t.Fatal() }
 }
 """
-    function = next(item.node for item in go_syntax.items(go_syntax.parse(source.encode())))
-    assert sorted(go_syntax.bare_lines(function)) == [3, 4, 5, 6, 7, 8]
+    function = next(item.node for item in sources.items(sources.parse(source.encode())))
+    assert sorted(sources.bare_lines(function)) == [3, 4, 5, 6, 7, 8]
 
 
 def test_what_runs_before_every_test_is_part_of_each(tmp_path: Path) -> None:
@@ -135,7 +133,7 @@ def test_the_corpus_of_a_fuzz_test_is_part_of_it(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_functions_in_stacks(name: str, expected: tuple[str, str]) -> None:
-    assert go_faults.split_name(name) == expected
+    assert output.split_name(name) == expected
 
 
 @pytest.mark.parametrize(
@@ -160,14 +158,14 @@ def test_what_a_table_of_an_assertion_library_says() -> None:
         "        \t            \texpected: 1\n        \tTest:       \tTestX\n--- FAIL: TestX (0.00s)\nFAIL\n"
     )
     test = TestFunction("TestX", "Test", "p/a_test.go", 8, 10, "", frozenset(), frozenset())
-    sources = go_faults.Sources(
+    sources = output.Sources(
         relative=lambda path: path,
         near=lambda file, folder: f"{folder}/{file}",
         line=lambda _path, _number: "",
         logs={},
         is_test=lambda _path: True,
     )
-    fault = go_faults.of_failure("TestX", go_output.read_output(printed, "TestX"), test, sources)
+    fault = output.of_failure("TestX", go_output.read_output(printed, "TestX"), test, sources)
     assert fault.raised.message == "Error: Not equal:\nexpected: 1\nTest: TestX"
     assert fault.frames == (Frame(path="p/a_test.go", line=9, function="TestX"),)
 
@@ -189,8 +187,8 @@ def test_no_output_is_too_odd(stdout: str, stderr: str) -> None:
     assert all(name == "TestX" or name.startswith("TestX/") for name in (*found.results, *found.begun))
     go_output.read_panic(f"panic: {stderr}")
     go_output.read_race(f"WARNING: DATA RACE\n{stderr}")
-    for refusal in go_errors.refusals([("", stderr), (stdout, stderr)], "/w"):
-        go_errors.fault_of(refusal, go_errors.Workspace({"m": "."}, {}))
+    for refusal in project.refusals([("", stderr), (stdout, stderr)], "/w"):
+        project.fault_of(refusal, project.Workspace({"m": "."}, {}))
 
 
 @given(BYTES, st.integers(1, 300))
@@ -219,11 +217,11 @@ def test_errors_of_the_compiler_have_a_place_and_all_of_their_words() -> None:
         "polite/b_test.go:7:9: not enough arguments in call to Greet\n\thave ()\n\twant (string)\n"
         "/elsewhere/c.go:1:1: odd\n"
     )
-    assert list(go_errors.refusals([("", text), ("d_test.go:3:8", "no package\n\tgo get it")], "/w")) == [
-        go_errors.Refusal("a_test.go", 5, "undefined: Bye"),
-        go_errors.Refusal("polite/b_test.go", 7, "not enough arguments in call to Greet\nhave ()\nwant (string)"),
-        go_errors.Refusal("", 1, "odd"),
-        go_errors.Refusal("d_test.go", 3, "no package\ngo get it"),
+    assert list(project.refusals([("", text), ("d_test.go:3:8", "no package\n\tgo get it")], "/w")) == [
+        project.Refusal("a_test.go", 5, "undefined: Bye"),
+        project.Refusal("polite/b_test.go", 7, "not enough arguments in call to Greet\nhave ()\nwant (string)"),
+        project.Refusal("", 1, "odd"),
+        project.Refusal("d_test.go", 3, "no package\ngo get it"),
     ]
 
 

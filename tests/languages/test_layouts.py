@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.observation import Layout
-from pipeline.languages.projects.layouts import below, together
+from pipeline.languages.projects.merging import below, one_layout
 
 pytestmark = pytest.mark.slow
 
@@ -29,9 +29,9 @@ LAYOUT = st.builds(
 @given(st.lists(LAYOUT, min_size=1, max_size=3), PATH)
 def test_what_one_runner_takes_for_a_test_all_together_do(layouts: list[Layout], path: str) -> None:
     if any(layout.is_test(path) for layout in layouts):
-        assert together(layouts).is_test(path)
+        assert one_layout(layouts).is_test(path)
     if any(layout.is_test_side(path) for layout in layouts):
-        assert together(layouts).is_test_side(path)
+        assert one_layout(layouts).is_test_side(path)
 
 
 @given(LAYOUT, PATH)
@@ -44,7 +44,7 @@ def test_a_layout_below_a_folder_says_the_same_of_paths_below_it(layout: Layout,
 
 @given(LAYOUT)
 def test_one_layout_alone_is_itself(layout: Layout) -> None:
-    assert together([layout]) is layout
+    assert one_layout([layout]) is layout
 
 
 PYTHON = Layout(testpaths=("src",), python_files=("test_*.py",), collected=frozenset({"src/test_a.py"}))
@@ -68,7 +68,7 @@ GO = Layout(testpaths=(".",), python_files=("*_test.go",), collected=frozenset({
     ],
 )
 def test_names_count_in_the_folders_of_their_own_runner(path: str, is_test: bool) -> None:
-    assert together([PYTHON, RUST, GO]).is_test(path) is is_test
+    assert one_layout([PYTHON, RUST, GO]).is_test(path) is is_test
 
 
 @pytest.mark.parametrize(
@@ -84,24 +84,24 @@ def test_names_count_in_the_folders_of_their_own_runner(path: str, is_test: bool
 )
 def test_without_folders_a_new_test_stands_beside_others_or_in_a_folder_of_tests(path: str, is_test: bool) -> None:
     assert BESIDE.is_test(path) is is_test
-    assert together([BESIDE, RUST]).is_test(path) is is_test
+    assert one_layout([BESIDE, RUST]).is_test(path) is is_test
     assert below(BESIDE, "web").is_test(f"web/{path}") is is_test
 
 
 def test_tests_at_the_top_make_no_test_of_modules_further_down() -> None:
     top = Layout(python_files=("test_*.py",), collected=frozenset({"test_a.py"}))
-    both = together([top, RUST])
+    both = one_layout([top, RUST])
     assert both.is_test("test_new.py")
     assert not both.is_test("pkg/test_new.py")
 
 
 def test_with_tests_in_very_many_folders_the_patterns_stay_few() -> None:
     many = Layout(collected=frozenset(f"pkg{number % 5}/m{number}/test_a.py" for number in range(500)))
-    both = together([many, RUST])
+    both = one_layout([many, RUST])
     assert len(both.python_files) < 100
     assert both.is_test("pkg3/m8/test_new.py")
     assert not both.is_test("other/test_new.py")
 
 
 def test_a_runner_without_any_test_yet_goes_by_its_names() -> None:
-    assert together([Layout(python_files=("*.test.js",)), PYTHON]).is_test("lib/first.test.js")
+    assert one_layout([Layout(python_files=("*.test.js",)), PYTHON]).is_test("lib/first.test.js")

@@ -18,8 +18,8 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
+from pipeline.languages.projects.combined import Memory, key_of
 from pipeline.languages.projects.merging import collected, together
-from pipeline.languages.projects.same_collection import Memory, key_of
 from pipeline.languages.protocol import Selection
 from pipeline.views.manifest import scan
 

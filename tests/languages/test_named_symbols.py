@@ -7,7 +7,7 @@ import pytest
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.javascript.stubs import stub_symbols
 from pipeline.languages.named_definitions import Wanted, is_same, parts_of
-from pipeline.languages.python.stub_pass import stub_faults
+from pipeline.languages.python.stubs import stub_faults
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from languages.direct import write
 
 from pipeline.evidence.observation import Missing
 from pipeline.languages.javascript import faults as node_faults
-from pipeline.languages.javascript import missing as node_missing
 from pipeline.languages.javascript.channel import Channel, Progress, json_of
-from pipeline.languages.javascript.imports import Binding
-from pipeline.languages.javascript.messages import ADAPTER, SaidLine, Thrown
+from pipeline.languages.javascript.records import ADAPTER, SaidLine, Thrown
 from pipeline.languages.javascript.sources import Sources
+from pipeline.languages.javascript.syntax import Binding
 from pipeline.languages.modules import is_module, is_part_of
 from pipeline.languages.runners.sessions import read_session
 from pipeline.process import Answer
@@ -143,7 +142,7 @@ def line_of(text: str) -> int:
 )
 def test_what_is_missing(sources: Sources, kind: str, message: str, at: str, found: Missing | None) -> None:
     thrown = Thrown(kind=kind, message=message)
-    assert node_missing.of_thrown(thrown, sources, "test/a.test.js", line_of(at), "/root") == found
+    assert node_faults.missing_of(thrown, sources, "test/a.test.js", line_of(at), "/root") == found
 
 
 @given(st.text(max_size=200), st.sampled_from(["TypeError", "Error", "SyntaxError", "ReferenceError"]))

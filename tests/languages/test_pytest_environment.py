@@ -17,7 +17,7 @@ from languages.direct import TOOLCHAIN, measure, write
 from pipeline.languages.environments.installed import editable_mounts
 from pipeline.languages.environments.pins import chosen_versions
 from pipeline.languages.protocol import EditableRoot, Environment, Lookup, Missing, View
-from pipeline.languages.python.probe import ask, interpreter_of
+from pipeline.languages.python.environment import ask, interpreter_of
 from pipeline.process import Mount
 
 pytestmark = pytest.mark.slow

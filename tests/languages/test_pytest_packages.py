@@ -9,7 +9,7 @@ from languages.direct import measure, write
 
 from pipeline.evidence.observation import RunState
 from pipeline.languages.protocol import Selection
-from pipeline.languages.python.packages import what_to_install
+from pipeline.languages.python.records import what_to_install
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,13 +13,12 @@ import pytest
 from languages.direct import context_of, environment, files_of, measure, write
 from waiting import longer_limits
 
-import pipeline.languages.python.scratch
+import pipeline.languages.python.measuring
 from pipeline.evidence.classify import classify
 from pipeline.evidence.observation import Ended, RunState
 from pipeline.evidence.red_classes import RedClass, Symptom
 from pipeline.languages.protocol import Environment, Selection
-from pipeline.languages.python.messages import read_session
-from pipeline.languages.python.records import observe
+from pipeline.languages.python.records import observe, read_session
 from pipeline.process import Answer
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from pipeline.evidence.observation import (
 )
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.projects.combined import Projects
-from pipeline.languages.projects.outer_paths import Place
-from pipeline.languages.projects.project import Project
+from pipeline.languages.projects.project import Place, Project
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 

@@ -5,21 +5,30 @@ driver and before any agent, around a program that only prints its environment. 
 that builds and tests read, and those that a nix shell declares go into the box; the rest stays out: it may be secret.
 Where a flake or an `.envrc` of the project runs code, it runs outside the box: such a command needs trust
 (`config.trust`).
+
+A shell has variables of the project's own, such as where test data is, that no list of ours can name. Those that the
+derivation declares are no secrets: they lie in the store, for everybody to read. What a hook of the shell sets is not
+among them.
+
+What comes before the test runner in a configured command is never part of a measurement, so variables
+that are set there would not reach a test. They have a table of their own, `[toolchains.NAME] env`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shutil
+import signal
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from pathlib import Path, PurePosixPath
+from subprocess import DEVNULL, PIPE
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from pipeline.languages.environments import nix
-from pipeline.languages.environments.host_process import answer_of
 from pipeline.languages.protocol import Missing
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS
@@ -28,6 +37,144 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pipeline.programs import Program
+
+
+async def answer_of(
+    argv: Sequence[str | Path], *, folder: str | Path, environ: Mapping[str, str], of_errors: bool = False
+) -> tuple[int, bytes]:
+    """Run a program to its end and return exit code and output; after a cancellation nothing is left running.
+
+    Args:
+        argv: The program and its arguments; it can read nothing from the terminal, nor be ended by it.
+        folder: Where it runs.
+        environ: Its whole environment.
+        of_errors: Return what it printed as errors, and not what it printed.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    said = bytearray()
+    process = await anyio.open_process(
+        [str(word) for word in argv],
+        cwd=folder,
+        env=dict(environ),
+        stdin=DEVNULL,
+        stdout=DEVNULL if of_errors else PIPE,
+        stderr=PIPE if of_errors else DEVNULL,
+        start_new_session=True,  # Ctrl-C at the terminal is for the driver
+    )
+    stream = process.stderr if of_errors else process.stdout
+    try:
+        async for part in stream or ():
+            said += part
+        return await process.wait(), bytes(said)
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        with anyio.CancelScope(shield=True):
+            await process.aclose()
+
+
+_SHELLS: Final[Mapping[str, tuple[str, ...]]] = {
+    "flake.nix": ("nix", "develop", "-c"),
+    "shell.nix": ("nix", "develop", "-f", "shell.nix", "-c"),
+}
+_DEVELOP: Final = "develop"
+_STARTS: Final = frozenset({"-c", "--command"})
+_INSTALLABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_NOT_TAKEN: Final = re.compile(
+    r"(HOME|TMP|TMPDIR|TEMP|TEMPDIR|SHELL|SHLVL|TERM|USER|LOGNAME|PATH|HOST_PATH|PWD|OLDPWD|CONFIG_SHELL|IFS|ENV|BASH_ENV"
+    r"|LD_PRELOAD|LD_AUDIT|NODE_OPTIONS|CARGO_TARGET_DIR|GOCACHE|GOTMPDIR)"
+    r"|(NIX|PYTHON|PYTEST|GIT|SSH|XDG|BASH|REDFIRST)_?.*"
+)
+"""Variables that belong to the nix build, to the user, or to the measurement."""
+
+
+def asking(wrapper: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the arguments for nix that print a wrapper's declared variables; None for other wrappers."""
+    words = tuple(wrapper)
+    if Path(words[0]).name != "nix" or _DEVELOP not in words:
+        return None
+    at = words.index(_DEVELOP)
+    rest = words[at + 1 : -1] if words[-1] in _STARTS else words[at + 1 :]
+    return (*words[1:at], "print-dev-env", "--json", *rest)
+
+
+def declared(said: str | None) -> dict[str, str]:
+    """Return the variables in the output of `nix print-dev-env --json`; none if it is something else."""
+    try:
+        document: Any = json.loads(said or "")
+        found: dict[str, dict[str, Any]] = document["variables"]
+        values = {name: one.get("value") for name, one in found.items() if one.get("type") == "exported"}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    return {name: value for name, value in values.items() if isinstance(value, str) and _is_projects(name)}
+
+
+def _is_projects(name: str) -> bool:
+    return _INSTALLABLE.fullmatch(name) is not None and _NOT_TAKEN.fullmatch(name) is None
+
+
+def advice(worktree: Path, *runner: str) -> str:
+    """Return advice for a project whose development shell is not used; empty if it has none."""
+    file = next((name for name in _SHELLS if (worktree / name).is_file()), None)
+    if file is None:
+        return ""
+    words = json.dumps([*_SHELLS[file], *runner])
+    return f" The project has a {file}: with its shell that is command = {words}."
+
+
+_VARIABLE: Final = r"[A-Za-z_]\w*"
+_ASSIGNMENT: Final = re.compile(rf"({_VARIABLE})=", re.ASCII)
+_OURS: Final = re.compile(
+    r"PATH|HOME|TMPDIR|TMP|TEMP|USER|SHELL|TERM|LD_\w+|REDFIRST_\w+|GIT_\w+"
+    r"|PYTHON(PATH|HASHSEED|PYCACHEPREFIX|NOUSERSITE|DONTWRITEBYTECODE|HOME)|NO_COLOR|COVERAGE_FILE"
+    r"|HYPOTHESIS_STORAGE_DIRECTORY|PYTEST_(DEBUG_TEMPROOT|PLUGINS)"
+    r"|CARGO_(HOME|TARGET_DIR|NET_OFFLINE|INCREMENTAL|TERM_\w+)|RUST(_LIB)?_BACKTRACE"
+    r"|GO(CACHE|TMPDIR|FLAGS|ENV|TOOLCHAIN|PROXY|SUMDB|VCS|MODCACHE|ROOT|WORK|TRACEBACK)"
+    r"|NODE_OPTIONS|npm_config_\w+|(NODE_DISABLE|DISABLE_V8)_COMPILE_CACHE|(TSX|BABEL)_DISABLE_CACHE",
+    re.ASCII,
+)
+"""The variables that a measurement sets, or that would send what it reads and writes elsewhere."""
+_SETTERS: Final = frozenset({"env", "cross-env"})
+"""Programs that take variables before the program that they start."""
+_LOADERS: Final = frozenset({"doppler", "dotenv", "dotenvx", "env-cmd", "envdir"})
+"""Programs that set what a file or a service holds."""
+_COMMAND_LINE: Final = frozenset({"-c", "-lc", "--command", "--run"})
+"""Options of shells behind which a whole command line comes."""
+
+
+def fault_of(name: str) -> str | None:
+    """Return why a variable of this name cannot be set for tests, None if it can."""
+    if not re.fullmatch(_VARIABLE, name, re.ASCII):
+        return "is no name of a variable"
+    return "is set by redfirst where tests are measured: leave it out" if _OURS.fullmatch(name) else None
+
+
+def set_by(command: Sequence[str]) -> tuple[str, ...]:
+    """Return what sets variables in a command: their names, else the program or the option that reads them.
+
+    A variable counts where a program may be named: `-k a=b` of a runner is none.
+    """
+    return tuple(dict.fromkeys(_set_by(command)))
+
+
+def _set_by(command: Sequence[str]) -> Iterator[str]:
+    if PurePosixPath(command[0]).name in _LOADERS:
+        yield command[0]
+    if PurePosixPath(command[0]).name == "uv":
+        yield from (word.partition("=")[0] for word in command if word.partition("=")[0] == "--env-file")
+    may_set = True
+    for word in command:
+        for part in word.split() if may_set else (word,):
+            found = _ASSIGNMENT.match(part)
+            if found is not None and may_set:
+                yield found[1]
+            elif not part.startswith("-"):
+                may_set = PurePosixPath(part).name in _SETTERS
+        may_set = may_set or word in _COMMAND_LINE
+
 
 LIMIT_S: Final = 900.0
 """The seconds that a wrapper may take: the first `nix develop` builds the shell."""
@@ -113,11 +260,11 @@ async def entered(wrapper: Sequence[str], worktree: Path, search_path: str, name
     said = await ask((program, *wrapper[1:], *_PRINT), search_path, limit_s=LIMIT_S, folder=worktree)
     if said is None:
         return Missing(f"[toolchains.{name}] command: `{shown}` does not start a program given behind it.")
-    words = nix.asking(wrapper)
-    declared = None
+    words = asking(wrapper)
+    answer = None
     if words is not None:  # what it does not tell is not carried, and that is all
-        declared = await ask((program, *words), search_path, limit_s=LIMIT_S, folder=worktree)
-    return _shell(variables_in(said), search_path, nix.declared(declared))
+        answer = await ask((program, *words), search_path, limit_s=LIMIT_S, folder=worktree)
+    return _shell(variables_in(said), search_path, declared(answer))
 
 
 def found_program(word: str, worktree: Path, search_path: str) -> str | None:

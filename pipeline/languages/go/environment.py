@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.languages.environments import devshell, nix
+from pipeline.languages.environments import devshell
 from pipeline.languages.go.command import parse
 from pipeline.languages.go.pins import is_newer, wanted_toolchain
 from pipeline.languages.protocol import Environment, Missing
@@ -68,7 +68,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
         return shell
     program = shutil.which("go", path=shell.search_path)
     if program is None:
-        return Missing(f"No go was found on PATH: {HINT}.{nix.advice(worktree, 'go', 'test')}")
+        return Missing(f"No go was found on PATH: {HINT}.{devshell.advice(worktree, 'go', 'test')}")
     told = await _told(program, worktree, shell)
     version = _VERSION.match(told.get("GOVERSION", ""))
     if version is None:

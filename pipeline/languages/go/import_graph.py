@@ -10,7 +10,7 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.go.syntax import imports, parse
+from pipeline.languages.go.sources import imports, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

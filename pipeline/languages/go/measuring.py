@@ -1,24 +1,35 @@
 """Measures Go tests: compiled in the box, each run in a process of its own.
 
 go says what there is and what does not compile; which tests a package has, and their bytes, are read from the sources.
+
+Go's cache is found by content, so what was compiled before is right wherever the files lie; but what a measurement adds
+to it stays in a private copy. Tests are given that copy, as some of them compile something; what outlives the
+measurement was set aside before the first of them ran.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.languages.go import known_subtests, records
-from pipeline.languages.go.boxed_runner import BoxedRunner
+from pipeline.boxes.box_folder import BoxFolder
+from pipeline.languages.environments import devshell
+from pipeline.languages.go import records
 from pipeline.languages.go.command import arguments_of
-from pipeline.languages.go.project import read_project
-from pipeline.languages.runners.outcomes import Unusable, nothing, shortened, unfinished
+from pipeline.languages.go.project import ADAPTER, read_project
+from pipeline.languages.go.records import IDLE
+from pipeline.languages.runners import sessions
+from pipeline.languages.runners.sessions import Unusable, nothing, shortened, unfinished
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pipeline.evidence.observation import Observation
-    from pipeline.languages.go.project import Project, Test
+    from pipeline.languages.go.project import Project, Test, Unit
     from pipeline.languages.protocol import Measurement, Selection
     from pipeline.languages.runners.sessions import Session
     from pipeline.process import Completed
@@ -50,7 +61,7 @@ async def run_tests(asked: Measurement) -> Observation:
             project,
             ran,
             ids,
-            known_subtests.Memory(asked.cache),
+            records.Memory(asked.cache),
             trace=asked.trace,
             timed_out=completed.timed_out,
             command=command,
@@ -69,7 +80,7 @@ async def check_types(asked: Measurement) -> Observation:
     command = ("go", "test", "-run", "^$", "./...")
     with scratch_folder("go") as place:
         session, completed = await BoxedRunner.under(place, asked).build(check=True)
-    tail, memory = records.rendered(session), known_subtests.Memory(None)
+    tail, memory = records.rendered(session), records.Memory(None)
     project = _project(session, completed, asked)
     if isinstance(project, Unusable):
         return nothing(project, completed, command=command, tail=tail)
@@ -99,3 +110,106 @@ def _shown(asked: Measurement) -> tuple[str, ...]:
     words = arguments_of(asked.env)
     chosen = ("-run", f"^({'|'.join(shortened(names))})$") if names else ()
     return ("go", "test", *words.build, *words.test, *(words.patterns or ("./...",)), *chosen, *words.rest)
+
+
+TARGET: Final = Path("/redfirst-go")
+"""The path of compiled files in the box."""
+
+_KEPT: Final = "gocache"
+_ALL_ERRORS: Final = "-gcflags=-e"
+"""The compiler option to report all errors, not only the first ten: each file has its own."""
+
+
+@dataclass(frozen=True)
+class BoxedRunner(sessions.BoxedRunner):
+    """The place of one measurement: `compiled` is the compiler's cache, `tests` holds the executables."""
+
+    compiled: BoxFolder
+    tests: BoxFolder
+
+    @classmethod
+    def under(cls, place: Path, asked: Measurement) -> BoxedRunner:
+        """Create the place: our program, and the folders for compiled files."""
+        compiled = BoxFolder.made(place, "cache")
+        if asked.cache is not None and not asked.cache.warm:
+            compiled.fill(asked.cache.folder / _KEPT)
+        program = sessions.lay_out(place, "go", "runner.py")
+        return cls(asked, program, compiled, BoxFolder.made(place, "tests"))
+
+    async def build(self, *, check: bool = False) -> tuple[Session, Completed]:
+        """Describe the workspace and its errors; unless only `check`ing, build the executables of chosen tests."""
+        arguments = arguments_of(self.asked.env)
+        ask = {
+            "do": "check" if check else "build",
+            "build": arguments.build if _says(arguments.build, "gcflags") else (*arguments.build, _ALL_ERRORS),
+            "test": arguments.test,
+            "patterns": arguments.patterns,
+            "rest": arguments.rest,
+            "cover": self.asked.trace,
+            "out": str(self._inside(self.tests)),
+            "folders": self._folders(self.asked.selection),
+        }
+        return await self._run(ask, self.asked.timeout_s, frozen=False)
+
+    async def test(self, project: Project, tests: Sequence[Test], limit_s: float) -> tuple[Session, Completed]:
+        """Run tests, each in a process of its own; when traced, first run each executable without any test."""
+        units = {test.unit.folder: test.unit for test in tests} if self.asked.trace else {}
+        asked = [self._asked(f"{IDLE}{folder}", unit, "^$", project) for folder, unit in sorted(units.items())]
+        asked += [self._asked(test.id, test.unit, f"^{test.source.name}$", project) for test in tests]
+        limit, trace = self.asked.per_test_timeout_s, self.asked.trace
+        ask = {"do": "test", "per_test_s": limit, "trace": trace, "tests": asked}
+        return await self._run(ask, limit_s, frozen=True)
+
+    def keep(self) -> None:
+        """Keep what the baseline compiled: Go itself, other people's modules, the project."""
+        if self.asked.cache is None or not self.asked.cache.warm:
+            return
+        self.compiled.keep(self.asked.cache.folder / _KEPT)
+
+    def _inside(self, folder: BoxFolder) -> Path:
+        return self.asked.box.inside(folder.path, TARGET / folder.path.name)
+
+    def _folders(self, selection: Selection | None) -> list[str] | None:
+        """Return the folders of the packages with chosen tests, None for all."""
+        if selection is None:
+            return None
+        by_id = {entry.partition("::")[0] for entry in selection.ids or ()}
+        by_file = {path.rpartition("/")[0] or "." for path in selection.files or ()}
+        chosen = by_file if selection.ids is None else by_id if selection.files is None else by_id & by_file
+        workspace = self.asked.view.workspace
+        return sorted(str(workspace if folder == "." else workspace / folder) for folder in chosen)
+
+    def _asked(self, entry: str, unit: Unit, pattern: str, project: Project) -> dict[str, object]:
+        """Return the request to start a test as `go test` would, but with our time limit."""
+        own = [word for word in unit.arguments if word.startswith("-test.")]
+        rest = unit.arguments[len(own) :]
+        flags = ["-test.v=true", "-test.count=1", "-test.timeout=0", f"-test.run={pattern}"]
+        return {
+            "id": entry,
+            "argv": [unit.executable, *own, *flags],
+            "rest": rest,
+            "cwd": f"{project.workspace}/{unit.folder}".rstrip("/"),
+        }
+
+    async def _run(self, request: Mapping[str, object], limit_s: float, *, frozen: bool) -> tuple[Session, Completed]:
+        """Run our program; if `frozen`, it cannot change the compiled files."""
+        asked = {**request, "go": self.asked.env.command[0], "root": str(self.asked.view.workspace)}
+        folders = (
+            self.compiled.mount(self._inside(self.compiled)),
+            self.tests.mount(self._inside(self.tests), writable=not frozen),
+        )
+        return await self.ask(asked, limit_s, ADAPTER, self._variables, *folders)
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        """Return the environment variables of go and the tests."""
+        return {
+            "PATH": devshell.box_path(self.asked.env.prefix, {}),
+            "GOCACHE": str(self._inside(self.compiled)),
+            "GOTRACEBACK": "single",
+            **self.asked.env.variables,
+        }
+
+
+def _says(flags: Sequence[str], name: str) -> bool:
+    return any(flag.lstrip("-").partition("=")[0] == name for flag in flags)

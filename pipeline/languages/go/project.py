@@ -2,6 +2,10 @@
 
 An id is `folder::TestX`, a subtest's `folder::TestX/name`; the folder is relative to the workspace, `.` for its root.
 It says nothing of files and lines, and no two tests of a workspace share one.
+
+The files of one folder are one program: an error in any of them hides the tests of all. What a message does not find
+is named in the vocabulary of `pipeline.evidence`: a package by its folder (`.` for the root), a name with the folder of
+the package, or the type, that lacks it. What a package of others lacks is no `Missing`: it is a typo of the test.
 """
 
 from __future__ import annotations
@@ -10,14 +14,14 @@ import posixpath
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pipeline.evidence.observation import CollectionError, Fault, Layout, Raised, RunState
-from pipeline.languages.go import errors as go_errors
-from pipeline.languages.go import messages
-from pipeline.languages.go.faults import Sources
+from pydantic import Field, TypeAdapter
+
+from pipeline.evidence.observation import CollectionError, Fault, Frame, Layout, Missing, Raised, RunState
+from pipeline.languages.go.output import Sources
 from pipeline.languages.go.sources import TESTDATA, Folder, digests_of, read_folder, text_of
-from pipeline.languages.runners.outcomes import COMPILING, Unusable
+from pipeline.languages.runners.sessions import COMPILING, End, Line, OutOfTime, ProcessLine, Said, Start, Unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +29,245 @@ if TYPE_CHECKING:
     from pipeline.languages.go.sources import TestFunction
     from pipeline.languages.runners.sessions import Session
     from pipeline.trees import Files
+
+
+class Package(Said):
+    """A package of the workspace: import path, folder, file names; `deps` are the packages that it needs."""
+
+    path: str
+    dir: str
+    files: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    deps: tuple[str, ...] = ()
+
+
+class Trouble(Said):
+    """An error that keeps a package from being compiled: a place and a sentence, or the compiler's whole text."""
+
+    pos: str
+    said: str
+
+
+class Modules(ProcessLine):
+    """A record of the measured modules: folders by module path."""
+
+    kind: Literal["modules"]
+    modules: tuple[tuple[str, str], ...] = ()
+
+
+class Packages(ProcessLine):
+    """A record of the workspace's packages and their compile errors."""
+
+    kind: Literal["packages"]
+    packages: tuple[Package, ...] = ()
+    errors: tuple[Trouble, ...] = ()
+
+
+class Linked(ProcessLine):
+    """A record that the test executables are built."""
+
+    kind: Literal["linked"]
+
+
+class Executable(Line):
+    """A test executable, the folder it runs in, and the arguments that `go test` would pass."""
+
+    kind: Literal["executable"]
+    executable: str
+    dir: str
+    arguments: tuple[str, ...] = ()
+
+
+class TestEnded(ProcessLine):
+    """A record that a test ended; see `exec_guard.Watch` for the calls that its process attempted.
+
+    `logged` if `testing` wrote its log, as it does when its tests are over; `blocks` are the pieces of code that it
+    entered, None where it did not say.
+    """
+
+    kind: Literal["ended"]
+    id: str
+    logged: bool
+    replaced: bool = False
+    unwatched: str = ""
+    blocks: tuple[tuple[str, int], ...] | None = None
+    doors: tuple[str, ...] = ()
+
+
+Record = Modules | Packages | Linked | Executable | Start | TestEnded | OutOfTime | End
+ADAPTER: Final[TypeAdapter[Record]] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+
+
+_MESSAGE_LIMIT: Final = 2000
+_BUG: Final = "CompileError"
+
+_PLACED: Final = re.compile(r"^(?P<file>[^\s:]+\.\w+):(?P<line>\d+)(?::\d+)?: (?P<said>.*)$")
+_SYNTAX: Final = re.compile(
+    r"syntax error|expected |missing condition|illegal character|literal not terminated|invalid "
+)
+
+_PACKAGE: Final = re.compile(
+    r"(?:no required module provides package|cannot find module providing package|package) (?P<path>[^\s;:]+)"
+    r"(?:; to add it| is not in (?:GOROOT|std)|:|$)"
+    r"|missing go\.sum entry for module providing package (?P<unsummed>\S+)"
+    r"|cannot find package \"(?P<quoted>[^\"]+)\""
+    r"|(?P<module>[^\s@]+)@\S+: .*"
+)
+_EMPTY: Final = re.compile(r"no (?:non-test )?Go files in (?P<folder>/\S+)")
+
+_LACKS: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"undefined: (?P<called>[\w.]+)",
+        r"(?P<called>\S+) undefined \(type (?P<owner>[^\s(),]+) has no field or method (?P<name>\w+)",
+        r"(?P<called>[\w.]+) not declared by package \w+",
+        r"unknown field '?(?P<name>\w+)'? in struct literal(?: of type (?P<owner>\S+))?",
+        r"(?:too many|not enough) arguments in call to (?P<called>\S+)",
+        r"assignment mismatch: \d+ variables? but (?P<called>[^\s(]+)(?:\(.*\))? returns? \d+ values?",
+        r"[^\n]* in argument to (?P<called>[^\s:]+)",
+        r"(?P<called>[^\s(]+)\(.*\) \(no value\) used as value",
+        r"(?s).*?(?P<owner>[^\s:]+) does not implement .* \(missing (?:method (?P<name>\w+)|(?P<other>\w+) method)\)",
+    )
+)
+"""Messages about a missing name or shape: `called` as the source writes it, or a name and the type that lacks it."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One error message; `path` is empty if it has no place in the workspace."""
+
+    path: str
+    line: int
+    said: str
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The resolution of names. `modules` are folders by module path, `imports` the imported names of each file."""
+
+    modules: Mapping[str, str]
+    imports: Mapping[str, Mapping[str, str]]
+
+    def folder_of(self, package: str) -> str | None:
+        """Return the folder that a package of the workspace has or would have, None for other packages."""
+        for module, folder in sorted(self.modules.items(), key=lambda pair: -len(pair[0])):
+            if package == module or package.startswith(f"{module}/"):
+                return posixpath.normpath(posixpath.join(folder, package[len(module) + 1 :] or "."))
+        return None
+
+
+def refusals(texts: Iterable[tuple[str, str]], workspace: str) -> Iterator[Refusal]:
+    """Yield the error messages in compiler output.
+
+    Args:
+        texts: Pairs of a place (`file:line:column`, or empty) and what was said, a compiler's whole output perhaps.
+        workspace: The folder in which go ran, as it calls it.
+    """
+    for place, text in texts:
+        whole = f"{place}: {text}" if place else text
+        current: list[str] = []
+        for line in [*whole.split("\n"), "#"]:
+            if line.startswith(("\t", "    ")) and current:
+                current.append(line.strip())
+                continue
+            if current:
+                yield _refusal(current, workspace)
+            current = [] if line.startswith("#") or not line.strip() else [line]
+
+
+def _refusal(lines: list[str], workspace: str) -> Refusal:
+    placed = _PLACED.match(lines[0])
+    if placed is None:
+        return Refusal("", 0, "\n".join(lines))
+    path = posixpath.normpath(posixpath.join(workspace, placed["file"]))
+    inside = path.startswith(f"{workspace}/")
+    return Refusal(
+        path.removeprefix(f"{workspace}/") if inside else "",
+        int(placed["line"]),
+        "\n".join([placed["said"], *lines[1:]]),
+    )
+
+
+def fault_of(refusal: Refusal, workspace: Workspace) -> Fault:
+    """Return the fault of an error message."""
+    frames = (Frame(path=refusal.path, line=refusal.line),) if refusal.path else ()
+    kind, missing = _missing(refusal, workspace)
+    bases = ("ImportError", _BUG) if missing is not None else (_BUG,)
+    return Fault(
+        chain=(Raised(kind=kind, bases=bases, message=refusal.said[:_MESSAGE_LIMIT]),), frames=frames, missing=missing
+    )
+
+
+def empty_package(said: str, workspace: str) -> str | None:
+    """Return the folder that a message reports to have only tests, None for other messages."""
+    found = _EMPTY.search(said)
+    if found is None:
+        return None
+    return posixpath.relpath(found["folder"], workspace)
+
+
+def package_without_code(folder: str) -> Fault:
+    """Return the fault of importing a package of the workspace that has no code."""
+    said = f"package {folder} has no code but tests"
+    raised = Raised(kind="package", bases=("ImportError", _BUG), message=said)
+    return Fault(chain=(raised,), missing=Missing(name=folder))
+
+
+def errors_of(found: Iterable[Refusal], workspace: Workspace) -> tuple[CollectionError, ...]:
+    """Return the first error of each file, sorted by path."""
+    by_path: dict[str, CollectionError] = {}
+    for refusal in found:
+        if refusal.path:
+            by_path.setdefault(refusal.path, CollectionError(path=refusal.path, fault=fault_of(refusal, workspace)))
+    return tuple(by_path[path] for path in sorted(by_path))
+
+
+def _missing(refusal: Refusal, workspace: Workspace) -> tuple[str, Missing | None]:
+    package = _PACKAGE.match(refusal.said)
+    if package is not None:
+        return "package", _missing_package(next(filter(None, package.groups())), workspace)
+    for pattern in _LACKS:
+        found = pattern.match(refusal.said)
+        if found is not None:
+            parts = {name: value for name, value in found.groupdict().items() if value}
+            return "undefined", _missing_name(parts, refusal.path, workspace)
+    return ("SyntaxError" if _SYNTAX.match(refusal.said) else "compile"), None
+
+
+def _missing_package(path: str, workspace: Workspace) -> Missing | None:
+    folder = workspace.folder_of(path)
+    if folder is not None:
+        return Missing(name=folder)
+    # without a dot in its first part it can only be a package of Go itself, which no installation would bring
+    return Missing(name=path, first_party=False) if "." in path.partition("/")[0] else None
+
+
+def _missing_name(parts: Mapping[str, str], path: str, workspace: Workspace) -> Missing | None:
+    owner = parts.get("owner", "").lstrip("*&[]")
+    name = parts.get("name") or parts.get("other") or ""
+    if owner and name:
+        qualifier, dot, last = owner.rpartition(".")
+        folder = _package_called(qualifier, path, workspace) if dot else _folder(path)
+        return Missing(name=name, owner=re.sub(r"\[.*", "", last)) if folder is not None else None
+    called = parts.get("called", "") or name
+    qualifier, dot, last = called.rpartition(".")
+    imported = workspace.imports.get(path, {})
+    if dot and qualifier in imported:
+        folder = workspace.folder_of(imported[qualifier])
+        return Missing(name=last, owner=folder) if folder is not None else None
+    # `value.Method`: whose method it is, the message does not say
+    return Missing(name=last, owner="" if dot else _folder(path))
+
+
+def _package_called(name: str, path: str, workspace: Workspace) -> str | None:
+    """Return the folder of a package by its name in a file, None if it is not the workspace's."""
+    imported = workspace.imports.get(path, {})
+    return workspace.folder_of(imported[name]) if name in imported else _folder(path)
+
+
+def _folder(path: str) -> str:
+    return posixpath.dirname(path) or "."
+
 
 _UNFETCHED: Final = "module lookup disabled by GOPROXY=off"
 _FETCH: Final = "`go mod download` fetches what go.mod asks for"
@@ -45,7 +288,7 @@ _NOISE: Final = re.compile(
 class Unit:
     """The tests of one folder; `executable` is empty if they did not compile or were not requested."""
 
-    package: messages.Package
+    package: Package
     folder: str
     sources: Folder
     executable: str = ""
@@ -74,9 +317,9 @@ class Project:
     measured: Files
     workspace: str
     units: tuple[Unit, ...]
-    packages: tuple[messages.Package, ...]
+    packages: tuple[Package, ...]
     errors: tuple[CollectionError, ...]
-    names: go_errors.Workspace
+    names: Workspace
 
     @cached_property
     def tests(self) -> Mapping[str, Test]:
@@ -148,7 +391,7 @@ class Project:
         for package in self.packages:
             yield from (self._file(package, name) for name in package.files)
 
-    def _file(self, package: messages.Package, name: str) -> str:
+    def _file(self, package: Package, name: str) -> str:
         return posixpath.normpath(posixpath.join(self.below(package.dir), name))
 
 
@@ -165,11 +408,11 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
         measured: What was compiled.
         workspace: The same as the box showed it.
     """
-    modules = session.first(messages.Modules)
+    modules = session.first(Modules)
     if modules is None or modules.code:
         return _no_modules(modules)
-    listed = session.first(messages.Packages)
-    linked = session.of(messages.Linked)
+    listed = session.first(Packages)
+    linked = session.of(Linked)
     if listed is None or listed.timed_out or any(line.timed_out for line in linked):
         return Unusable(RunState.TIMED_OUT, COMPILING)
     texts = [(error.pos, error.said) for error in listed.errors]
@@ -177,18 +420,18 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
     machine = [found for place, text in texts if (found := _about_the_machine(place, text))]
     if machine:  # it is said of each package in other words; the longest names the module
         return Unusable(RunState.UNUSABLE, max(machine, key=len))
-    base = Project(measured, workspace, (), listed.packages, (), go_errors.Workspace({}, {}))
-    executables = {line.dir: line for line in session.of(messages.Executable)}
+    base = Project(measured, workspace, (), listed.packages, (), Workspace({}, {}))
+    executables = {line.dir: line for line in session.of(Executable)}
     units = tuple(
         _unit(package, base.below(package.dir), executables.get(package.dir), measured)
         for package in listed.packages
         if package.tests and base.below(package.dir)
     )
-    names = go_errors.Workspace(
+    names = Workspace(
         {path: base.below(folder) for path, folder in modules.modules if base.below(folder)},
         {path: found for unit in units for path, found in unit.sources.imports.items()},
     )
-    refused = _errors(list(go_errors.refusals(texts, workspace)), names, workspace)
+    refused = _errors(list(refusals(texts, workspace)), names, workspace)
     by_path = {error.path: error for error in (*_unread(units), *refused)}
     errors = tuple(by_path[path] for path in sorted(by_path))
     if linked and not executables and units and not errors:
@@ -196,7 +439,7 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
     return Project(measured, workspace, units, listed.packages, errors, names)
 
 
-def _no_modules(modules: messages.Modules | None) -> Unusable:
+def _no_modules(modules: Modules | None) -> Unusable:
     detail = _last(modules.stderr) if modules is not None else "the test runner did not start"
     machine = modules is None or modules.code == 127 or modules.timed_out or _MACHINE.search(modules.stderr)  # noqa: PLR2004  (no such program)
     raised = Raised(kind="go.mod", message=detail)
@@ -204,7 +447,7 @@ def _no_modules(modules: messages.Modules | None) -> Unusable:
     return Unusable(RunState.UNUSABLE, detail, errors)
 
 
-def _unit(package: messages.Package, below: str, made: messages.Executable | None, measured: Files) -> Unit:
+def _unit(package: Package, below: str, made: Executable | None, measured: Files) -> Unit:
     folder = "" if below == "." else below
     return Unit(
         package=package,
@@ -215,14 +458,14 @@ def _unit(package: messages.Package, below: str, made: messages.Executable | Non
     )
 
 
-def _errors(found: list[go_errors.Refusal], names: go_errors.Workspace, workspace: str) -> tuple[CollectionError, ...]:
-    errors = {error.path: error for error in go_errors.errors_of(found, names)}
+def _errors(found: list[Refusal], names: Workspace, workspace: str) -> tuple[CollectionError, ...]:
+    errors = {error.path: error for error in errors_of(found, names)}
     for refusal in found:
-        folder = go_errors.empty_package(refusal.said, workspace) if not refusal.path else None
+        folder = empty_package(refusal.said, workspace) if not refusal.path else None
         if folder is not None:
             for path in _importing(folder, names):
-                fault = go_errors.package_without_code(folder)
-                frame = go_errors.Frame(path=path, line=1)
+                fault = package_without_code(folder)
+                frame = Frame(path=path, line=1)
                 errors.setdefault(path, CollectionError(path=path, fault=fault.model_copy(update={"frames": (frame,)})))
         elif not refusal.path and not errors and not _NOISE.match(refusal.said):
             raised = Raised(kind="go", bases=("CompileError",), message=refusal.said[:2000])
@@ -236,7 +479,7 @@ def _unread(units: Iterable[Unit]) -> Iterator[CollectionError]:
         yield CollectionError(path=path, fault=Fault(chain=(Raised(kind="SyntaxError", message=why),)))
 
 
-def _importing(folder: str, names: go_errors.Workspace) -> Iterable[str]:
+def _importing(folder: str, names: Workspace) -> Iterable[str]:
     return (
         path
         for path, imported in names.imports.items()

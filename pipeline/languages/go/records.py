@@ -2,29 +2,152 @@
 
 A pass is exit code 0 with `testing`'s own last words: a process that leaves early has not come to them. Subtests share
 their test's process, so their results are read from its output, and believed as far as the exit code bears them out.
+
+Subtests are made while a test runs: of a test that is not chosen, or that fails before it comes to them, nothing says
+which it has. So the names that a run showed are kept beside the compiled code, by the test's own bytes: they are ids,
+and none of them is believed to have run. The file is written by the harness, outside the box.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.observation import Ended, Observation, TestRecord
-from pipeline.languages.go import faults, messages
+from pydantic import TypeAdapter, ValidationError
+
+from pipeline.evidence.observation import Ended, Fault, Observation, Reach, TestRecord
 from pipeline.languages.go import output as go_output
-from pipeline.languages.go.coverage import Map
+from pipeline.languages.go.project import Linked, Modules, Packages, TestEnded, is_test_side
+from pipeline.languages.go.sources import functions_of, names_of
 from pipeline.languages.runners.exec_guard import REPLACED
-from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_last_outcome
+from pipeline.languages.runners.sessions import TAIL, state_of, unwatched, with_last_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.evidence.observation import Fault
-    from pipeline.languages.go.known_subtests import Memory
     from pipeline.languages.go.output import Output
     from pipeline.languages.go.project import Project, Test
+    from pipeline.languages.go.sources import Function
+    from pipeline.languages.protocol import Cache
     from pipeline.languages.runners.sessions import Session
+
+
+_FILE: Final = "subtests.json"
+_TESTS: Final = 20_000
+_NAMES: Final = TypeAdapter(dict[str, tuple[str, ...]])
+
+
+class Memory:
+    """The known subtests of each test, by its id and the digest of its bytes."""
+
+    def __init__(self, cache: Cache | None) -> None:
+        self._place = cache.folder / _FILE if cache is not None else None
+        self._known: dict[str, tuple[str, ...]] = {}
+        if self._place is not None:
+            try:
+                self._known = _NAMES.validate_json(self._place.read_bytes())
+            except (OSError, ValidationError):  # a broken file is forgotten: a full run fills it again
+                self._known = {}
+
+    def of(self, test: str, digest: str) -> tuple[str, ...]:
+        """Return the ids of a test's known subtests."""
+        return self._known.get(f"{test} {digest}", ())
+
+    def keep(self, shown: Mapping[tuple[str, str], Iterable[str]]) -> None:
+        """Store the subtests that a run showed, by id and digest of each test."""
+        if self._place is None or not shown:
+            return
+        fresh = {f"{test} {digest}": tuple(sorted(names)) for (test, digest), names in shown.items()}
+        everything = {**self._known, **fresh}
+        if everything == self._known:
+            return
+        self._known = dict(list(everything.items())[-_TESTS:])
+        with tempfile.NamedTemporaryFile(dir=self._place.parent, delete=False) as file:
+            file.write(_NAMES.dump_json(self._known))
+        Path(file.name).replace(self._place)
+
+
+_BLOCK: Final = re.compile(r"(?P<file>.+\.go):(?P<line>\d+)\.\d+,\d+\.\d+")
+_STARTS: Final = frozenset({"Command", "CommandContext", "StartProcess"})
+
+
+class Map:
+    """The names and functions of production code; each file is read once."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._functions: dict[str, tuple[Function, ...]] = {}
+        self._defined: dict[str, str] | None = None
+
+    def reach(self, test: Test, ended: TestEnded, idle: Mapping[str, int], fault: Fault | None) -> Reach:
+        """Return the reach of a test.
+
+        Args:
+            test: The test.
+            ended: Its record, with the blocks that it entered if it wrote them down.
+            idle: How often each block is entered when no test runs: by initialisation, and by `TestMain`.
+            fault: Why it failed; production on the way there was reached too.
+        """
+        blocks = [block for block, count in ended.blocks or () if count > idle.get(block, 0)]
+        entered = [name for block in blocks if (name := self._function(block))]
+        frames = [frame for frame in (fault.frames if fault is not None else ()) if frame.path]
+        entered += [f"{frame.path}::{frame.function}" for frame in frames if not is_test_side(frame.path)]
+        mentioned = _mentioned(test)
+        defined = self._names()
+        references = sorted(f"{defined[name]}::{name}" for name in mentioned & set(defined))
+        doors = [*self._opened(test, ended.doors), *(("process",) if mentioned & _STARTS else ())]
+        return Reach(functions=tuple(dict.fromkeys(entered)), references=tuple(references), doors=tuple(doors))
+
+    def _function(self, block: str) -> str:
+        found = _BLOCK.match(block)
+        folder = self._project.names.folder_of(posixpath.dirname(found["file"])) if found is not None else None
+        if found is None or folder is None:
+            return ""
+        path = posixpath.normpath(posixpath.join(folder, posixpath.basename(found["file"])))
+        if path not in self._functions:
+            self._functions[path] = functions_of(self._project.measured, path)
+        line = int(found["line"])
+        around = (one.name for one in self._functions[path] if one.first <= line <= one.last)
+        name = next(around, "")
+        return f"{path}::{name}" if name else ""
+
+    def _names(self) -> Mapping[str, str]:
+        if self._defined is None:
+            self._defined = {}
+            for path in self._project.production():
+                for name in names_of(self._project.measured, path):
+                    self._defined.setdefault(name, path)
+        return self._defined
+
+    def _opened(self, test: Test, log: Iterable[str]) -> list[str]:
+        """Return the workspace's files that were opened; relative names are resolved by the folder at that time."""
+        folder = posixpath.join(self._project.workspace, test.unit.folder)
+        found: dict[str, None] = {}
+        for line in log:
+            word, _, name = line.partition(" ")
+            place = posixpath.normpath(posixpath.join(folder, name))
+            if word == "chdir":
+                folder = place
+            elif (path := self._project.below(place)) not in {"", "."}:
+                found[path] = None
+        return list(found)
+
+
+def _mentioned(test: Test) -> frozenset[str]:
+    """Return the names in a test, and in the test helpers that it mentions."""
+    helpers = test.unit.sources.helpers
+    found = set(test.source.mentions)
+    waiting = list(found)
+    while waiting:
+        more = helpers.get(waiting.pop(), frozenset[str]()) - found
+        found |= more
+        waiting += more
+    return frozenset(found)
+
 
 IDLE: Final = "idle "
 """The prefix to the id of an executable's run without tests: what it reaches is no test's doing."""
@@ -40,7 +163,7 @@ class _Run:
     """The parsed records of one test process."""
 
     test: Test
-    line: messages.Ended
+    line: TestEnded
     output: Output
     panic: go_output.Panic | None
 
@@ -74,7 +197,7 @@ def observe(
         tail: What the compiler said, for people.
     """
     records = {test.id: _collected(test, test.id) for test in project.tests.values()}
-    lines = session.of(messages.Ended)
+    lines = session.of(TestEnded)
     idle = {line.id: dict(line.blocks or ()) for line in lines if line.id.startswith(IDLE)}
     reached = Map(project)
     said = [tail, *unwatched(line.unwatched for line in lines)]
@@ -123,9 +246,9 @@ def rendered(session: Session) -> str:
     """Return go's messages about compile errors, as it prints them."""
     said: list[str] = []
     for line in session.records:
-        if isinstance(line, messages.Packages):
+        if isinstance(line, Packages):
             said += [f"{error.pos}: {error.said}".removeprefix(": ") for error in line.errors]
-        if isinstance(line, messages.Modules | messages.Packages | messages.Linked) and line.code:
+        if isinstance(line, Modules | Packages | Linked) and line.code:
             said.append(line.stderr)
     return "\n".join(dict.fromkeys(part.strip() for part in said if part.strip()))
 
@@ -135,7 +258,7 @@ def _has_shown_all(run: _Run) -> bool:
     return run.result in {"PASS", "SKIP"} and run.line.code == 0
 
 
-def _read(test: Test, line: messages.Ended) -> _Run:
+def _read(test: Test, line: TestEnded) -> _Run:
     name = test.source.name
     panic = go_output.read_panic(line.stderr) if line.code == _PANICKED else None
     return _Run(test, line, go_output.read_output(line.stdout, name), panic)
@@ -217,10 +340,10 @@ def _is_busy(run: _Run, name: str) -> bool:
 def _fault(project: Project, run: _Run, name: str) -> Fault:
     source = run.test.source
     if run.panic is not None and _is_busy(run, name):
-        return _clean(faults.of_panic(run.panic, source, project.sources), project)
-    fault = faults.of_failure(name, run.output, source, project.sources)
-    race = go_output.read_race(run.line.stderr) if fault.raised.kind == faults.SILENT else None
-    return _clean(faults.of_panic(race, source, project.sources) if race is not None else fault, project)
+        return _clean(go_output.of_panic(run.panic, source, project.sources), project)
+    fault = go_output.of_failure(name, run.output, source, project.sources)
+    race = go_output.read_race(run.line.stderr) if fault.raised.kind == go_output.SILENT else None
+    return _clean(go_output.of_panic(race, source, project.sources) if race is not None else fault, project)
 
 
 def _clean(fault: Fault, project: Project) -> Fault:

@@ -20,7 +20,7 @@ class GoToolchain(LazyToolchain):
     sources: tuple[str, ...] = (".go",)
     stub = 'panic("not implemented")'
     stub_like = re.compile(r"\bpanic\(\s*[\"`]not implemented")
-    stub_readers = ("pipeline.languages.go.stubs", "pipeline.languages.go.stub_pass")
+    stub_readers = ("pipeline.languages.go.stubs", "pipeline.languages.go.stubs")
     install_hint = environment.HINT
     markers = ("go.mod", "go.work")
     control = (

@@ -11,8 +11,7 @@ import json
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.javascript.imports import file_at
-from pipeline.languages.javascript.syntax import literal, parse
+from pipeline.languages.javascript.syntax import file_at, literal, parse
 from pipeline.languages.sources.syntax_trees import below, text
 from pipeline.languages.table import JAVASCRIPT
 

@@ -7,17 +7,16 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pipeline.languages.javascript import queries
-from pipeline.languages.javascript.imports import Binding
+from pipeline.languages.javascript import syntax
 from pipeline.languages.javascript.project import SOURCES
+from pipeline.languages.javascript.syntax import Binding
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.languages.javascript.queries import Looked
-    from pipeline.languages.javascript.regions import Region
+    from pipeline.languages.javascript.syntax import Looked, Region
 
 _Found = TypeVar("_Found")
 
@@ -55,36 +54,36 @@ class Sources:
     def bindings(self, path: str) -> Mapping[str, Binding]:
         """Return the imported names of a file."""
         if path not in self._bindings:
-            self._bindings[path] = self._asked(queries.bindings_of, path) or {}
+            self._bindings[path] = self._asked(syntax.bindings_of, path) or {}
         return self._bindings[path]
 
     def function_at(self, path: str, line: int, column: int | None) -> str:
         """Return the dotted name of the definition around a place, empty if it is unknown."""
-        return self._asked(queries.function_at, path, line, column) or ""
+        return self._asked(syntax.function_at, path, line, column) or ""
 
     def region_of(self, path: str, line: int, column: int | None) -> Region | None:
         """Return the test that is defined at a place, None if no test function is called there."""
-        return self._asked(queries.region_at, path, line, column)
+        return self._asked(syntax.region_at, path, line, column)
 
     def names_at(self, path: str, line: int, column: int | None) -> frozenset[str]:
         """Return the names in the test that is defined at a place."""
-        return self._asked(queries.names_at, path, line, column) or frozenset()
+        return self._asked(syntax.names_at, path, line, column) or frozenset()
 
     def is_bare(self, path: str, line: int, column: int | None) -> bool:
         """Return whether the statement at a place fails unconditionally; in an unreadable file it may."""
-        return self._asked(queries.is_bare_at, path, line, column) or path in self._unread
+        return self._asked(syntax.is_bare_at, path, line, column) or path in self._unread
 
     def looked_at(self, path: str, line: int, name: str, *, called: bool) -> Looked | None:
         """Return the undefined expression near a line, None if it is not found."""
-        return self._asked(queries.looked_at, path, line, name, called) if line else None
+        return self._asked(syntax.looked_at, path, line, name, called) if line else None
 
     def has_markup(self, path: str) -> bool:
         """Return whether a file contains JSX."""
-        return self._asked(queries.has_markup, path) or False
+        return self._asked(syntax.has_markup, path) or False
 
     def error_in(self, path: str) -> int | None:
         """Return the line of a file's first syntax error, None if there is none; 0 if it cannot be read."""
-        found = self._asked(queries.error_in, path)
+        found = self._asked(syntax.error_in, path)
         return 0 if path in self._unread else found
 
     def _asked(self, query: Callable[..., _Found], path: str, *about: object) -> _Found | None:
@@ -100,7 +99,7 @@ class Sources:
     def functions_named(self, path: str, name: str) -> tuple[str, ...]:
         """Return the dotted names of a file's functions that an engine calls *name*; none for names that tools add."""
         if path not in self._functions:
-            self._functions[path] = self._asked(queries.functions_of, path) or ()
+            self._functions[path] = self._asked(syntax.functions_of, path) or ()
         wanted = name.removeprefix("get ").removeprefix("set ").removeprefix("static ").rpartition(".")[2]
         own = [one for one in self._functions[path] if one == name or one.rpartition(".")[2] == wanted]
         return tuple(own) or tuple(one for one in self._functions[path] if one.endswith(f"{wanted}.constructor"))

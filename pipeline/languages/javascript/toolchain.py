@@ -21,7 +21,7 @@ class NodeToolchain(LazyToolchain):
     sources: tuple[str, ...] = SOURCES
     stub = 'throw new Error("not implemented")'
     stub_like = re.compile(r"\bthrow\s+(?:new\s+)?Error\(\s*[\"'`]not implemented")
-    stub_readers = ("pipeline.languages.javascript.stubs", "pipeline.languages.javascript.stub_pass")
+    stub_readers = ("pipeline.languages.javascript.stubs", "pipeline.languages.javascript.stubs")
     install_hint = environment.HINT
     markers = ("package.json",)
     control = (

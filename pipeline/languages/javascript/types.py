@@ -12,14 +12,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.evidence.observation import CollectionError, Fault, Frame, Missing, Observation, Raised, RunState
 from pipeline.languages.javascript import faults
-from pipeline.languages.javascript.imports import is_own, module_key
-from pipeline.languages.javascript.messages import PrintedLine, Thrown
 from pipeline.languages.javascript.project import TYPED, Project
+from pipeline.languages.javascript.records import PrintedLine, Thrown
+from pipeline.languages.javascript.syntax import is_own, module_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipeline.languages.javascript.boxed_runner import BoxedRunner
+    from pipeline.languages.javascript.measuring import BoxedRunner
     from pipeline.languages.javascript.sources import Sources
     from pipeline.languages.runners.sessions import Session
 

@@ -2,31 +2,141 @@
 
 Every runner is shown the files as they are, and not as the tests of another left them: whoever runs second gets a copy
 that was made before the first began. Else the code of one language could change what is measured of the other.
+
+Evidence needs every id of every runner, also when only tests of one language are to run: a test that is not listed is
+one that was removed. Listing the tests of a compiled language means compiling them, so it is done again only where
+something changed that can matter to it. Nothing here claims that a test ran: outcomes are not remembered.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shutil
+from collections import OrderedDict
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from pipeline.evidence.observation import RunState
 from pipeline.languages.projects import merging
-from pipeline.languages.projects.copies import cache_of, own_views
+from pipeline.languages.projects.merging import collected
 from pipeline.languages.projects.project import Project
-from pipeline.languages.projects.same_collection import Memory, key_of
-from pipeline.languages.protocol import Environment, Lookup, Measurement, Missing, Toolchain
+from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Toolchain, View
 from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.languages.table import SEVERAL
-from pipeline.views.manifest import scan
+from pipeline.process import Mount
+from pipeline.scratch import scratch_folder
+from pipeline.views.manifest import EntryKind, scan
+from pipeline.views.renames import Traces, watched_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_classes import Symbol
-    from pipeline.views.renames import Traces
+    from pipeline.languages.protocol import Selection
+    from pipeline.process import Box
+    from pipeline.views.manifest import Manifest
+
+
+def cache_of(cache: Cache | None, name: str) -> Cache | None:
+    """Return the part of a cache that belongs to one runner."""
+    if cache is None:
+        return None
+    folder = cache.folder / _as_name(name)
+    folder.mkdir(exist_ok=True)
+    return replace(cache, folder=folder)
+
+
+@contextmanager
+def own_views(box: Box, view: View, names: Iterable[str], told: Callable[[Traces], None]) -> Generator[dict[str, View]]:
+    """Yield a view for each runner: the view itself for the first, copies made in advance for the others.
+
+    Args:
+        box: Where they run.
+        view: The files as they are.
+        names: The runners, in the order in which they run.
+        told: Hears at the end what was done to each of the copies.
+    """
+    with scratch_folder("several") as place, ExitStack() as traced:
+        views: dict[str, View] = {}
+        for name in names:
+            if not views:
+                views[name] = view
+                continue
+            copy = place / _as_name(name)
+            shutil.copytree(view.host, copy, symlinks=True)
+            shown = box.inside(copy, view.workspace)
+            views[name] = View(Mount(copy, shown, writable=view.mount.writable))
+            traced.enter_context(_traced_copy(copy, told))
+        yield views
+
+
+def _as_name(name: str) -> str:
+    """Return a runner's name as that of one folder: of one project among several it has a path in it."""
+    return quote(name, safe="")
+
+
+@contextmanager
+def _traced_copy(copy: Path, told: Callable[[Traces], None]) -> Generator[None]:
+    base = scan(copy)
+    folders = {path for path, entry in base.items() if entry.kind is EntryKind.FOLDER}
+    with watched_folders(copy, folders) as renames:
+        yield
+    after = scan(copy, base, trusting=True)
+    changed = {path for path in base.keys() | after.keys() if after.get(path) is not base.get(path)}
+    is_folder = {path for path in changed if (after.get(path) or base[path]).kind is EntryKind.FOLDER}
+    told(Traces(frozenset(changed - is_folder), renames))
+
+
+_MOST: Final = 8
+"""The most trees remembered for each runner: a task alternates between few."""
+
+
+class Memory:
+    """The collected tests of a repository's runners, in this process."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], Observation] = OrderedDict()
+
+    def unrun(self, name: str, key: str, selection: Selection | None) -> Observation | None:
+        """Return a runner's observation for the selection without a run; None if it is unknown or a test would run.
+
+        Args:
+            name: The runner.
+            key: What it was shown, from `key_of`.
+            selection: What is to run.
+        """
+        known = self._known.get((name, key))
+        if known is None or selection is None or any(selection.has(r.id, r.path) for r in known.records.values()):
+            return None
+        return known
+
+    def remember(self, name: str, key: str, seen: Observation) -> None:
+        """Store the collected tests of a run that may be used."""
+        if seen.state is RunState.COMPLETE and seen.environment_problem is None:
+            self._known[name, key] = collected(seen)
+            self._known.move_to_end((name, key))
+            mine = [entry for entry in self._known if entry[0] == name]
+            for entry in mine[:-_MOST]:
+                del self._known[entry]
+
+
+def key_of(files: Manifest, others: Collection[str]) -> str:
+    """Return a digest of the files that a runner reads: all but other languages' sources.
+
+    Args:
+        files: From `scan`.
+        others: The endings of sources of other languages, which it does not read.
+    """
+    whole = hashlib.sha256()
+    for path in sorted(files):
+        if not path.endswith(tuple(others)):
+            whole.update(f"{path}\0{files[path]!r}\0".encode("utf-8", "surrogateescape"))
+    return whole.hexdigest()
 
 
 @dataclass(frozen=True)

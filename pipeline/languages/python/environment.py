@@ -2,6 +2,9 @@
 
 Order: the configured command; with `uv.lock` the project's `.venv`, else a private environment made from the lock; the
 `.venv` or `venv` of the worktree or of the main checkout; the python on PATH. The first that has pytest counts.
+
+An interpreter is started as `-I -S`, in the root, and computes its answer from files (`environment_facts.py`). Which
+interpreter a `pytest` program belongs to is read from its first lines.
 """
 
 from __future__ import annotations
@@ -10,17 +13,19 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.languages.environments import devshell, nix
-from pipeline.languages.environments.host_process import answer_of
+from pipeline.languages.environments import devshell
+from pipeline.languages.environments.devshell import answer_of
+from pipeline.languages.environments.pins import chosen_versions
 from pipeline.languages.protocol import EditableRoot, Environment, Missing
-from pipeline.languages.python import probe
 from pipeline.languages.python.workspaces import is_workspace
 from pipeline.process import Mount
 from pipeline.programs import SYSTEM_FOLDERS, locate
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipeline.languages.protocol import Lookup
-    from pipeline.languages.python.probe import Facts
+
 
 PLACES: Final = (".venv", "venv")
 """The folders of a project's own environment; with a lock only the first is uv's."""
@@ -85,7 +90,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
             if facts is not None and facts.pytest:
                 return environment(facts, ("-m", "pytest"), checkouts)
     looked = ", ".join(tried) or "no interpreter on PATH, no .venv"
-    shell = nix.advice(worktree, "pytest")
+    shell = devshell.advice(worktree, "pytest")
     own = pythons(checkouts, locked=False)
     remedy = f"{own[0]} -m pip install pytest, or: uv pip install --python {own[0]} pytest" if own else ""
     return Missing(
@@ -145,7 +150,7 @@ async def _from_command(
     inside = {**shell.variables, "PATH": shell.search_path}
     python: Path | None = Path(found)
     if not starter:
-        python = probe.interpreter_of(Path(found), shell.search_path)
+        python = interpreter_of(Path(found), shell.search_path)
     if (python is None and wrapper) or Path(first).name in _STARTERS:
         python = await _started((found, *more), worktree, inside)
     facts = await _ask(python, worktree, inside) if python is not None else None
@@ -250,7 +255,7 @@ def _under(path: Path, folders: Iterable[Path]) -> bool:
 
 
 async def _ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | None:
-    return await anyio.to_thread.run_sync(probe.ask, python, worktree, environ)
+    return await anyio.to_thread.run_sync(ask, python, worktree, environ)
 
 
 async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, str]) -> Path | None:
@@ -261,7 +266,7 @@ async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, 
     with scratch_folder("probe") as folder:
         answer = folder / "python"
         (folder / "redfirst_probe.py").write_text(_INTERPRETER_PLUGIN, encoding="utf-8")
-        given = probe.cleaned({**environ, "PYTHONPATH": str(folder), "REDFIRST_PROBE": str(answer)})
+        given = cleaned({**environ, "PYTHONPATH": str(folder), "REDFIRST_PROBE": str(answer)})
         argv = (*argv, "-p", "redfirst_probe")
         with anyio.move_on_after(_PROBE_TIMEOUT_S):
             try:
@@ -276,7 +281,7 @@ async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, 
 
 async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str | None:
     """Create or update the private environment from the lock; return the error message, None if it worked."""
-    environ = probe.cleaned({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
+    environ = cleaned({"PATH": search_path, "UV_PROJECT_ENVIRONMENT": str(private)})
     members = ("--all-packages",) if is_workspace(worktree) else ()
     with anyio.move_on_after(_SYNC_TIMEOUT_S):
         code, said = await answer_of(
@@ -288,3 +293,127 @@ async def _sync(uv: str, worktree: Path, private: Path, search_path: str) -> str
         telling = [line for line in lines if line.startswith("error")] or lines
         return telling[0] if telling else f"exit code {code}"
     return f"it took longer than {_SYNC_TIMEOUT_S:.0f} s"
+
+
+_FACTS: Final = Path(__file__).with_name("environment_facts.py")
+_LIMIT_S: Final = 60.0
+_HEAD: Final = 2048
+_EXEC: Final = re.compile(rb"'''exec' (?P<words>[^\n]+)")
+_BESIDE: Final = re.compile(r""""\$\(dirname -- "\$\(realpath -- "\$0"\)"\)"/'?(?P<name>[\w.-]+)'?""")
+_DROPPED: Final = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "CONDA_", "UV_PROJECT", "NIX_PYTHON")
+
+
+class Facts(BaseModel):
+    """The facts that an interpreter reports about its environment."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    executable: str
+    prefix: str
+    base_prefix: str
+    python: str
+    pytest: str
+    plugins: tuple[str, ...]
+    path: tuple[str, ...]
+    mapped: tuple[str, ...]
+    editable: tuple[str, ...]
+
+
+def ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | None:
+    """Return an interpreter's facts, None if it does not run.
+
+    Args:
+        python: The interpreter, or a version manager's script in its place.
+        worktree: Whose version files choose between versions, where such a script asks for them.
+        environ: Variables for it, PATH among them.
+    """
+    try:
+        done = subprocess.run(
+            [python, "-I", "-S", "-c", _FACTS.read_text(encoding="utf-8")],  # pyenv looks for versions beside a file
+            cwd="/",
+            env=cleaned({**chosen_versions("python", worktree), **environ}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_LIMIT_S,
+            process_group=0,  # Ctrl-C at a terminal is for the driver
+            check=False,
+        )
+        return Facts.model_validate_json(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValidationError):
+        return None
+
+
+def cleaned(more: Mapping[str, str]) -> dict[str, str]:
+    """Return the user's variables and *more*, without those that point Python or uv at another environment."""
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}, **more}
+
+
+def interpreter_of(script: Path, search_path: str) -> Path | None:
+    """Return the interpreter in a `pytest` script's first lines; None if they name none.
+
+    Args:
+        script: What an installer wrote: `#!/path/python`, or a line for `sh` where that would be too long; or a
+            version manager's script, beside which there is one for the interpreter.
+        search_path: Where `#!/usr/bin/env python` is looked up.
+    """
+    if script.parent.name == "shims":
+        return script.with_name("python")
+    try:
+        with script.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return None
+    first, _, rest = head.partition(b"\n")
+    words = os.fsdecode(first).removeprefix("#!").split() if first.startswith(b"#!") else []
+    if not words:
+        return None
+    if Path(words[0]).name == "env":
+        found = shutil.which(words[-1], path=search_path)
+        return Path(found) if found is not None and len(words) > 1 else None
+    if Path(words[0]).name in {"sh", "bash", "dash"}:
+        line = _EXEC.match(rest)
+        return _behind(os.fsdecode(line["words"]), script) if line else None
+    return _absolute(os.fsdecode(first).removeprefix("#!").strip(), script)
+
+
+def _behind(words: str, script: Path) -> Path | None:
+    """Return the program in `'''exec' /path/python "$0" "$@"`, quoted or not, or relative to the script."""
+    relocatable = _BESIDE.match(words)
+    if relocatable:
+        return script.resolve().parent / relocatable["name"]
+    return _absolute(words.removesuffix('"$@"').rstrip().removesuffix('"$0"').strip().strip("\"'"), script)
+
+
+def _absolute(path: str, script: Path) -> Path | None:
+    found = Path(path if os.access(path, os.X_OK) else path.split(" ", maxsplit=1)[0])
+    return found if found.is_absolute() and found != script else None
+
+
+__all__ = ["BUILT", "INSTEAD", "LOCK", "MADE_BY", "PLACES", "first_run", "has_runner", "interpreters", "is_locked"]
+
+LOCK: Final = "uv.lock"
+MADE_BY: Final = "uv sync --frozen"
+BUILT: Final = "uv runs what builds the project, on the host; no environment with pytest is there yet"
+INSTEAD: Final = "or make the environment yourself: uv sync"
+
+
+def is_locked(folder: Path, search_path: str) -> bool:
+    """Return whether a run would create the environment from a lock file."""
+    return lock_tool(folder, search_path) is not None
+
+
+def interpreters(folders: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
+    """Return the interpreters of the environments in these checkouts, in the order in which they are tried."""
+    return pythons(folders, locked=locked)
+
+
+def has_runner(interpreter: Path, folder: Path, search_path: str) -> bool:
+    """Return whether an environment has pytest; no code of the project is run."""
+    facts = ask(interpreter, folder, {"PATH": search_path})
+    return facts is not None and bool(facts.pytest)
+
+
+def first_run(interpreter: Path) -> tuple[str, ...]:
+    """Return the command that runs tests in an environment, without creating one."""
+    return (str(interpreter), "-m", "pytest")

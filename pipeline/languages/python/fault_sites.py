@@ -8,14 +8,47 @@ from typing import TYPE_CHECKING, Final
 from tree_sitter import Language, Query, QueryCursor
 from tree_sitter_python import language
 
-from pipeline.languages.python.conditions import CONDITIONS
 from pipeline.languages.sources.faults.mutant import Rank, quoted
 from pipeline.languages.sources.faults.operators import Edit, Grammar, replaced, source_of
+from pipeline.languages.sources.faults.platforms import Conditions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tree_sitter import Node
+
+    from pipeline.languages.sources.faults.platforms import Platform
+
+
+_SYSTEMS: Final = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}
+_CONSTANTS: Final = """
+(module (expression_statement (assignment left: (identifier) @name right: (_) @value)))
+[(assignment left: (identifier) @bound) (augmented_assignment left: (identifier) @bound)
+ (pattern_list (identifier) @bound) (tuple_pattern (identifier) @bound) (for_statement left: (identifier) @bound)
+ (named_expression name: (identifier) @bound) (global_statement (identifier) @bound)
+ (function_definition name: (identifier) @bound) (class_definition name: (identifier) @bound)
+ (parameters [(identifier) @bound (_ . (identifier) @bound) (_ name: (identifier) @bound)])
+ (lambda_parameters [(identifier) @bound (_ . (identifier) @bound)])
+ (as_pattern_target (identifier) @bound) (aliased_import alias: (identifier) @bound)
+ (import_from_statement name: (dotted_name (identifier) @bound))]
+"""
+
+
+def _platform_names(on: Platform) -> Mapping[bytes, str]:
+    system = _SYSTEMS.get(on.system)
+    if system is None:
+        return {}
+    name = "nt" if on.system == "win32" else "posix"
+    return {b"sys.platform": on.system, b"_sys.platform": on.system, b"os.name": name, b"platform.system()": system}
+
+
+CONDITIONS: Final = Conditions(
+    language=Language(language()),
+    hint=re.compile(rb"\bsys\.platform\b|\bos\.name\b|\bplatform\.system\b"),
+    names=_platform_names,
+    constants=_CONSTANTS,
+)
+
 
 _ROLES: Final = r"""
 [(import_statement) (import_from_statement) (future_import_statement) (global_statement) (nonlocal_statement)

@@ -23,7 +23,7 @@ class PytestToolchain(LazyToolchain):
     sources: tuple[str, ...] = (".py",)
     stub = "raise NotImplementedError"
     stub_like = re.compile(r"\braise\s+NotImplementedError\b")
-    stub_readers = ("pipeline.languages.python.stubs", "pipeline.languages.python.stub_pass")
+    stub_readers = ("pipeline.languages.python.stubs", "pipeline.languages.python.stubs")
     install_hint = "install Python (https://www.python.org) and pytest (`pip install pytest`)"
     markers = (
         "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "setup.cfg", "setup.py",

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.environments import devshell, nix
+from pipeline.languages.environments import devshell
 from pipeline.languages.protocol import Environment, Missing
 from pipeline.languages.rust.pins import pinned_toolchain
 from pipeline.process import Mount
@@ -49,7 +49,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     rustc = shutil.which("rustc", path=shell.search_path)
     cargo = shutil.which("cargo", path=shell.search_path)
     if rustc is None or cargo is None:
-        which, shown = "rustc" if rustc is None else "cargo", nix.advice(worktree, "cargo", "test")
+        which, shown = "rustc" if rustc is None else "cargo", devshell.advice(worktree, "cargo", "test")
         return Missing(f"No {which} was found on PATH: {HINT}.{shown}")
     sysroot = await _ask((rustc, "--print", "sysroot"), pinned, shell.search_path)
     if sysroot is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.rust.syntax import parse
+from pipeline.languages.rust.sources import parse
 from pipeline.languages.sources.syntax_trees import text
 
 if TYPE_CHECKING:

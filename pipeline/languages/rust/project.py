@@ -16,16 +16,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import CollectionError, Layout, RunState
-from pipeline.languages.runners.outcomes import COMPILING, Unusable
-from pipeline.languages.rust import faults
-from pipeline.languages.rust import messages as cargo_messages
+from pipeline.languages.runners.sessions import COMPILING, Unusable
+from pipeline.languages.rust import output
 from pipeline.languages.rust.sources import Crate, TestFunction, is_in, read_crate, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pipeline.languages.runners.sessions import Session
-    from pipeline.languages.rust.messages import Package, Target
+    from pipeline.languages.rust.output import Package, Target
     from pipeline.trees import Files
 
 _DOCTEST: Final = re.compile(r"(?P<file>\S+\.\w+) - (?P<item>.*?)\s*\(line (?P<line>\d+)\)(?P<how>.*)")
@@ -112,11 +111,11 @@ class Project:
         """Return the layout of tests; a production file's test regions count as a file beside it."""
         whole = {path for unit in self.units for path in unit.crate.whole}
         folders = {posixpath.join(unit.folder, name) for unit in self.units for name in ("tests", "benches")}
-        collected = {path if path in whole else f"{path}{faults.REGION}" for path in self.files}
+        collected = {path if path in whole else f"{path}{output.REGION}" for path in self.files}
         return Layout(testpaths=tuple(sorted(folders)), python_files=("*.rs",), collected=frozenset(collected))
 
     @cached_property
-    def sources(self) -> faults.Sources:
+    def sources(self) -> output.Sources:
         """Return the functions that find paths and lines in the project's sources for a `Fault`."""
         whole = {path for unit in self.units for path in unit.crate.whole}
         regions: dict[str, list[tuple[int, int]]] = {}
@@ -131,8 +130,8 @@ class Project:
             lines = (text_of(self.measured, path) or b"").decode("utf-8", "replace").split("\n") if path else []
             return lines[number - 1] if 0 < number <= len(lines) else ""
 
-        return faults.Sources(
-            relative=faults.relative_to(self.workspace),
+        return output.Sources(
+            relative=output.relative_to(self.workspace),
             is_region=lambda path, number: path not in whole and is_in(regions.get(path, ()), number),
             is_bare=lambda path, number: (path, number) in bare or path in unread,
             line=line,
@@ -147,19 +146,19 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
         measured: What was compiled.
         workspace: The same as the box showed it.
     """
-    described = session.first(cargo_messages.MetadataLine)
-    metadata = cargo_messages.read_metadata(described) if described is not None else None
+    described = session.first(output.MetadataLine)
+    metadata = output.read_metadata(described) if described is not None else None
     if described is None or metadata is None:
         return _no_metadata(described)
-    built = session.first(cargo_messages.Built)
+    built = session.first(output.Built)
     if built is None or built.timed_out:
         return Unusable(RunState.TIMED_OUT, COMPILING)
-    messages = [line.message for line in session.of(cargo_messages.ErrorLine)]
+    messages = [line.message for line in session.of(output.ErrorLine)]
     machine = next((error.message.message for error in messages if error.message.message.startswith(_MACHINE)), None)
-    artifacts = [line.message for line in session.of(cargo_messages.ArtifactLine)]
+    artifacts = [line.message for line in session.of(output.ArtifactLine)]
     if machine is not None or (built.code and not messages):
         return Unusable(RunState.UNUSABLE, machine or _said(built.stderr))
-    listed = {line.executable: line for line in session.of(cargo_messages.Listed)}
+    listed = {line.executable: line for line in session.of(output.Listed)}
     executables = {(a.manifest_path, a.target.label): a.executable for a in artifacts}
     units = tuple(
         _unit(
@@ -181,20 +180,20 @@ def read_project(session: Session, measured: Files, workspace: str) -> Project |
 
 def with_examples(project: Project, session: Session) -> Project:
     """Return the project with the examples of its documentation, which are listed after its tests have run."""
-    listed = session.of(cargo_messages.DoctestsListed)
+    listed = session.of(output.DoctestsListed)
     found = (found for line in listed for found in _doctests(line, project.folders[line.package], project))
     return replace(project, doctests={one.id: one for one in found})
 
 
-def _no_metadata(described: cargo_messages.MetadataLine | None) -> Unusable:
+def _no_metadata(described: output.MetadataLine | None) -> Unusable:
     detail = _said(described.stderr) if described is not None else "the test runner did not start"
     if described is None or described.code == 127 or described.timed_out:  # noqa: PLR2004  (no such program)
         return Unusable(RunState.UNUSABLE, detail)
-    raised = faults.Raised(kind="CargoError", message=detail)
+    raised = output.Raised(kind="CargoError", message=detail)
     return Unusable(
         RunState.UNUSABLE,
         detail,
-        (CollectionError(path="Cargo.toml", fault=faults.Fault(chain=(raised,))),),
+        (CollectionError(path="Cargo.toml", fault=output.Fault(chain=(raised,))),),
     )
 
 
@@ -209,9 +208,7 @@ def _below(path: str, workspace: str) -> str:
     return posixpath.relpath(path, workspace) if path.startswith(f"{workspace}/") else ""
 
 
-def _unit(
-    package: Package, target: Target, listed: cargo_messages.Listed | None, measured: Files, workspace: str
-) -> Unit:
+def _unit(package: Package, target: Target, listed: output.Listed | None, measured: Files, workspace: str) -> Unit:
     names = listed.names if listed is not None else None
     return Unit(
         package=package,
@@ -245,20 +242,20 @@ def _tests(unit: Unit, names: tuple[str, ...]) -> Iterator[Test]:
 
 
 def _errors(
-    project: Project, messages: list[cargo_messages.CompilerMessage], metadata: cargo_messages.Metadata
+    project: Project, messages: list[output.CompilerMessage], metadata: output.Metadata
 ) -> tuple[CollectionError, ...]:
     """Return one error for each file: the first one of rustc, which others often follow from."""
-    crates = faults.crate_names({package.name: "" for package in metadata.packages})
+    crates = output.crate_names({package.name: "" for package in metadata.packages})
     found: dict[str, CollectionError] = {}
     for message in messages:
-        fault = faults.of_diagnostic(message.message, project.sources, root=metadata.workspace_root, crates=crates)
-        place = fault.frames[0].path.removesuffix(faults.REGION) if fault.frames else ""
+        fault = output.of_diagnostic(message.message, project.sources, root=metadata.workspace_root, crates=crates)
+        place = fault.frames[0].path.removesuffix(output.REGION) if fault.frames else ""
         path = place or _below(message.target.src_path, project.workspace)
         found.setdefault(path, CollectionError(path=path, fault=fault))
     return tuple(found[path] for path in sorted(found))
 
 
-def _doctests(line: cargo_messages.DoctestsListed, folder: str, project: Project) -> Iterator[Doctest]:
+def _doctests(line: output.DoctestsListed, folder: str, project: Project) -> Iterator[Doctest]:
     measured = project.measured
     counted: Counter[str] = Counter()
     matches = map(_DOCTEST.fullmatch, line.names)

@@ -16,8 +16,8 @@ from pipeline.evidence.observation import (
     TestRecord,
 )
 from pipeline.languages.runners.exec_guard import REPLACED
-from pipeline.languages.runners.outcomes import TAIL, state_of, unwatched, with_last_outcome
-from pipeline.languages.rust import faults, messages
+from pipeline.languages.runners.sessions import TAIL, state_of, unwatched, with_last_outcome
+from pipeline.languages.rust import output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -58,14 +58,14 @@ def observe(
     records |= {test.id: _documented(test) for test in project.doctests.values()}
     ignored = (test for test in project.tests.values() if test.is_ignored)
     records |= {test.id: _skipped(test, records[test.id]) for test in ignored}
-    said: list[str] = [tail, *unwatched(line.unwatched for line in session.of(messages.Ended))]
+    said: list[str] = [tail, *unwatched(line.unwatched for line in session.of(output.TestEnded))]
     for line in session.records:
-        if isinstance(line, messages.Ended) and line.id in asked:
+        if isinstance(line, output.TestEnded) and line.id in asked:
             test = project.tests[line.id]
             records[line.id] = _ran(project, test, line, records[line.id], trace=trace)
             if records[line.id].outcome is not Ended.PASSED:
                 said.append(f"---- {line.id} ----\n{line.stdout}{line.stderr}")
-        elif isinstance(line, messages.DoctestsRan):
+        elif isinstance(line, output.DoctestsRan):
             found = _doctests(project, line, records)
             records |= {entry: one for entry, one in found.items() if entry in asked and not records[entry].ran}
             said.append(line.stdout + line.stderr)
@@ -85,13 +85,13 @@ def observe(
 
 def rendered(session: Session) -> str:
     """Return the compiler's errors as it prints them."""
-    errors = (line.message.message for line in session.of(messages.ErrorLine))
-    built = (line.stderr for line in session.of(messages.Built) if line.code)
+    errors = (line.message.message for line in session.of(output.ErrorLine))
+    built = (line.stderr for line in session.of(output.Built) if line.code)
     return "\n".join((*(error.rendered or error.message for error in errors), *built))
 
 
 def _state(session: Session, *, timed_out: bool) -> tuple[RunState, str]:
-    if not session.fault and (too_many := messages.excess(session)):
+    if not session.fault and (too_many := output.excess(session)):
         return RunState.UNUSABLE, too_many
     return state_of(session, timed_out=timed_out)
 
@@ -109,7 +109,7 @@ def _skipped(test: Test, record: TestRecord) -> TestRecord:
     return record.model_copy(update={"outcome": Ended.SKIPPED, "phase": "call", "reason": reason})
 
 
-def _ran(project: Project, test: Test, line: messages.Ended, record: TestRecord, *, trace: bool) -> TestRecord:
+def _ran(project: Project, test: Test, line: output.TestEnded, record: TestRecord, *, trace: bool) -> TestRecord:
     outcome = _outcome(test, line)
     printed = _printed(project, test, line)
     fault = _fault(project, test, line, printed) if outcome is Ended.FAILED else None
@@ -121,7 +121,7 @@ def _ran(project: Project, test: Test, line: messages.Ended, record: TestRecord,
     )
 
 
-def _outcome(test: Test, line: messages.Ended) -> Ended:
+def _outcome(test: Test, line: output.TestEnded) -> Ended:
     if line.timed_out:
         return Ended.TIMED_OUT
     if line.code < 0:
@@ -141,26 +141,26 @@ def _is_last_word(test: Test, stdout: str) -> bool:
     return re.search(rf"{name}(?:.*\n)*?ok\n\n{result}finished in [\d.]+s\s*\Z", stdout) is not None
 
 
-def _how(line: messages.Ended, outcome: Ended) -> Iterator[str]:
+def _how(line: output.TestEnded, outcome: Ended) -> Iterator[str]:
     if outcome is Ended.CRASHED:
         yield f"ended by signal {-line.code}" if line.code < 0 else f"exited by itself with {line.code}"
     if outcome is not Ended.PASSED and line.replaced:
         yield REPLACED
 
 
-def _printed(project: Project, test: Test, line: messages.Ended) -> faults.Printed:
+def _printed(project: Project, test: Test, line: output.TestEnded) -> output.Printed:
     cwd = f"{project.workspace}/{test.unit.folder}".rstrip("/")
-    return faults.Printed(test.name, line.stdout, line.stderr, root=project.workspace, cwd=cwd)
+    return output.Printed(test.name, line.stdout, line.stderr, root=project.workspace, cwd=cwd)
 
 
-def _fault(project: Project, test: Test, line: messages.Ended, printed: faults.Printed) -> Fault:
+def _fault(project: Project, test: Test, line: output.TestEnded, printed: output.Printed) -> Fault:
     path, first = test.path, test.source.first if test.source is not None else 1
-    region = f"{path}{faults.REGION}" if path and project.sources.is_region(path, first) else path
+    region = f"{path}{output.REGION}" if path and project.sources.is_region(path, first) else path
     at = Frame(path=region, line=first, function=test.name.replace("::", "."))
     if test.unit.own_harness:
         said = Raised(kind="exit", bases=("AssertionError",), message=f"exited with {line.code}")
         return Fault(chain=(said,), frames=(at,))
-    fault = faults.of_panic(printed, project.sources, at=at)
+    fault = output.of_panic(printed, project.sources, at=at)
     clean = tuple(
         raised.model_copy(update={"message": raised.message.replace(f"{project.workspace}/", "")})
         for raised in fault.chain
@@ -168,7 +168,7 @@ def _fault(project: Project, test: Test, line: messages.Ended, printed: faults.P
     return fault.model_copy(update={"chain": clean})
 
 
-def _reach(project: Project, test: Test, fault: Fault, printed: faults.Printed) -> Reach:
+def _reach(project: Project, test: Test, fault: Fault, printed: output.Printed) -> Reach:
     """Return the known reach of a test: production frames of its panics, and names in its code."""
     own = [frame for frame in (*fault.frames, *printed.reached(project.sources)) if frame.path]
     entered = [f"{frame.path}::{frame.function}" for frame in own if not project.layout.is_test_side(frame.path)]
@@ -194,7 +194,7 @@ def _production(project: Project) -> Mapping[str, str]:
     return found
 
 
-def _doctests(project: Project, line: messages.DoctestsRan, records: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
+def _doctests(project: Project, line: output.DoctestsRan, records: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
     by_name = {test.name: test for test in project.doctests.values() if test.package == line.package}
     found: dict[str, TestRecord] = {}
     for name, said in _results(line.stdout, by_name):
@@ -213,7 +213,7 @@ def _doctests(project: Project, line: messages.DoctestsRan, records: Mapping[str
 
 def _untold(project: Project, session: Session, records: Mapping[str, TestRecord]) -> dict[str, TestRecord]:
     """Return records for the examples that rustdoc should have run but did not report, with the reason."""
-    last = {line.package: line for line in session.of(messages.DoctestsRan)}
+    last = {line.package: line for line in session.of(output.DoctestsRan)}
     found: dict[str, TestRecord] = {}
     for test in project.doctests.values():
         if test.package in last and not records[test.id].ran:

@@ -120,9 +120,9 @@ def read_rust(source: bytes) -> RustFile | SourceFault:
     tokens = read_tokens(source)
     if isinstance(tokens, SourceFault):
         return tokens
-    from pipeline.languages.rust import syntax, tree  # noqa: PLC0415  (a shared library that only Rust projects need)
+    from pipeline.languages.rust import sources, tree  # noqa: PLC0415  (a shared library that only Rust projects need)
 
-    top = syntax.parse(source)
+    top = sources.parse(source)
     if top.has_error:
         error = first_error(top)
         return SourceFault(

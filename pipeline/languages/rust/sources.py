@@ -2,6 +2,8 @@
 
 libtest says only names, and nothing at all about what does not compile. The modules of a crate are followed from its
 root file as the compiler does; attributes and nesting come from tree-sitter. What a macro makes is not seen here.
+
+Importing this module, or one that does, loads the parser; `cargo` does so when a Rust project is measured.
 """
 
 from __future__ import annotations
@@ -12,16 +14,124 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.rust import syntax
-from pipeline.languages.sources.syntax_trees import field_text, line_of, names_below
+from tree_sitter import Language, Parser
+from tree_sitter_rust import language
+
+from pipeline.languages.sources.syntax_trees import below, field_text, line_of, names_below, text
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tree_sitter import Node
 
     from pipeline.trees import Files
+
+
+_RUST: Final = Language(language())
+_COMMENTS: Final = frozenset({"line_comment", "block_comment"})
+_TEST_ATTRIBUTES: Final = frozenset({"test", "rstest", "test_case", "quickcheck", "bench"})
+_CFG_TEST: Final = re.compile(r"cfg\((?:test|all\((?:.*,)?test(?:,.*)?\))\)")
+_REASON: Final = re.compile(r'ignore\s*=\s*"((?:[^"\\]|\\.)*)"')
+_SAYS: Final = frozenset({"panic", "unreachable"})
+MENTIONED: Final = frozenset({"identifier", "type_identifier", "field_identifier", "shorthand_field_identifier"})
+"""The types of nodes that are names; macro arguments contain them, too."""
+
+
+def parse(source: bytes) -> Node:
+    """Return the syntax tree of a whole file, which may contain errors."""
+    return Parser(_RUST).parse(source).root_node
+
+
+def items_of(body: Node) -> Iterator[Node]:
+    """Yield the items of a file or body that are not only compiled for tests."""
+    return (item for item, attributes, _ in items(body) if not any(is_for_tests(words) for words in attributes))
+
+
+def items(body: Node) -> Iterator[tuple[Node, list[str], Node]]:
+    """Yield each item with its attributes, without blanks, and the node at which it begins."""
+    attributes: list[str] = []
+    start: Node | None = None
+    for child in body.named_children:
+        if child.type == "attribute_item":
+            start = start or child
+            attributes.append(_squeezed(child).removeprefix("#[").removesuffix("]"))
+        elif child.type not in _COMMENTS:
+            yield child, attributes, start or child
+            attributes, start = [], None
+
+
+def is_file_for_tests(top: Node) -> bool:
+    """Return whether an attribute at a file's top says that it is only compiled for tests."""
+    inner = (child for child in top.named_children if child.type == "inner_attribute_item")
+    return any(_CFG_TEST.search(_squeezed(child).replace(" ", "")) for child in inner)
+
+
+def _squeezed(node: Node) -> str:
+    return " ".join(text(node).split())
+
+
+def is_for_tests(attribute: str) -> bool:
+    """Return whether an attribute says that its item is only compiled for tests."""
+    return is_test(attribute) or _CFG_TEST.fullmatch(attribute.replace(" ", "")) is not None
+
+
+def is_test(attribute: str) -> bool:
+    """Return whether an attribute makes a function a test."""
+    last = word(attribute).rpartition("::")[2]
+    return last in _TEST_ATTRIBUTES or last.endswith("_test")
+
+
+def word(attribute: str) -> str:
+    """Return the name of an attribute, as a path."""
+    return re.split(r"[\s(=\[]", attribute, maxsplit=1)[0]
+
+
+def ignored(attribute: str) -> str:
+    """Return the reason in an `ignore` attribute."""
+    found = _REASON.match(attribute)
+    return found[1] if found is not None else "ignored"
+
+
+def bare_lines(function: Node) -> Iterator[int]:
+    """Yield the lines of a test that fail unconditionally, without looking at any value."""
+    for found in below(function):
+        if found.type != "macro_invocation":
+            continue
+        macro = field_text(found, "macro")
+        statement = found.parent if found.parent is not None and found.parent.type == "expression_statement" else found
+        body = function.child_by_field_name("body")
+        alone = statement.parent is not None and statement.parent == body
+        arguments = found.named_children[-1]
+        if (macro in _SAYS and alone) or (macro.startswith("assert") and not names_below(arguments, MENTIONED)):
+            yield line_of(found)
+
+
+def owner_of(item: Node) -> str:
+    """Return the name of an impl's type, without path and arguments."""
+    return _bare(item.child_by_field_name("type"))
+
+
+def trait_of(item: Node) -> str:
+    """Return the name of an impl's trait, without path and arguments; empty if it has none."""
+    return _bare(item.child_by_field_name("trait"))
+
+
+def _bare(kind: Node | None) -> str:
+    while kind is not None and kind.type in {"generic_type", "scoped_type_identifier", "reference_type"}:
+        kind = kind.child_by_field_name("name" if kind.type == "scoped_type_identifier" else "type")
+    return text(kind)
+
+
+def names_in(item: Node) -> Iterator[str]:
+    """Yield the names that an item defines (without variants and fields), and the functions in an impl or trait."""
+    name = field_text(item, "name").removeprefix("r#")
+    if name:
+        yield name
+    body = item.child_by_field_name("body")
+    if item.type in {"impl_item", "trait_item", "foreign_mod_item"} and body is not None:
+        yield from (field_text(child, "name") for child in body.named_children if field_text(child, "name"))
+
 
 MAX_BYTES: Final = 2_000_000
 
@@ -161,8 +271,8 @@ class _Reader:
     def file(self, source: bytes, place: Place) -> None:
         path, is_test = place.path, place.is_test
         self.crate.modules[place.module] = path
-        top = syntax.parse(source)
-        if is_test := is_test or syntax.is_file_for_tests(top):
+        top = parse(source)
+        if is_test := is_test or is_file_for_tests(top):
             self.crate.whole.add(path)
             self.crate.regions[path] = [(1, source.count(b"\n") + 1)]
         pieces: list[bytes] = []
@@ -174,8 +284,8 @@ class _Reader:
 
     def items(self, body: Node, place: Place, pieces: list[bytes]) -> None:
         """Read the items of a body; `pieces` collects the bytes of test code among production."""
-        for item, attributes, start in syntax.items(body):
-            is_region = not place.is_test and any(syntax.is_for_tests(words) for words in attributes)
+        for item, attributes, start in items(body):
+            is_region = not place.is_test and any(is_for_tests(words) for words in attributes)
             if is_region:
                 pieces.append((body.text or b"")[start.start_byte - body.start_byte : item.end_byte - body.start_byte])
                 lines = (line_of(start), item.end_point.row + 1)
@@ -188,7 +298,7 @@ class _Reader:
             elif not inside.is_test:
                 self.production(item, place.path)
             else:
-                self.crate.helpers |= {name: names_below(item, syntax.MENTIONED) for name in syntax.names_in(item)}
+                self.crate.helpers |= {name: names_below(item, MENTIONED) for name in names_in(item)}
 
     def module(self, item: Node, attributes: list[str], place: Place, pieces: list[bytes]) -> None:
         name = field_text(item, "name").removeprefix("r#")
@@ -209,13 +319,13 @@ class _Reader:
 
     def function(self, item: Node, attributes: list[str], start: Node, place: Place) -> None:
         name = field_text(item, "name").removeprefix("r#")
-        if not any(syntax.is_test(words) for words in attributes):
+        if not any(is_test(words) for words in attributes):
             if place.is_test:
-                self.crate.helpers[name] = names_below(item, syntax.MENTIONED)
+                self.crate.helpers[name] = names_below(item, MENTIONED)
             else:
                 self.crate.defined.setdefault(name, place.path)
             return
-        ignored = next((syntax.ignored(words) for words in attributes if syntax.word(words) == "ignore"), None)
+        why_ignored = next((ignored(words) for words in attributes if word(words) == "ignore"), None)
         parts = [*(words.encode() for words in attributes), item.text or b""]
         path = f"{place.module}::{name}".removeprefix("::")
         self.crate.tests[path] = TestFunction(
@@ -224,14 +334,14 @@ class _Reader:
             first=line_of(start),
             last=item.end_point.row + 1,
             sha256=hashlib.sha256(b"\0".join(parts)).hexdigest(),
-            ignored=ignored,
-            should_panic=any(syntax.word(words) == "should_panic" for words in attributes),
-            mentions=names_below(item, syntax.MENTIONED),
-            bare=frozenset(syntax.bare_lines(item)),
+            ignored=why_ignored,
+            should_panic=any(word(words) == "should_panic" for words in attributes),
+            mentions=names_below(item, MENTIONED),
+            bare=frozenset(bare_lines(item)),
         )
 
     def production(self, item: Node, path: str) -> None:
-        for name in syntax.names_in(item):
+        for name in names_in(item):
             self.crate.defined.setdefault(name, path)
 
 

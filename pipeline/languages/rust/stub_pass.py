@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.rust.syntax import is_for_tests, items, owner_of, parse, trait_of
-from pipeline.languages.sources import stub_pass
-from pipeline.languages.sources.stub_pass import Content, Definition, Rules
+from pipeline.languages.rust.sources import is_for_tests, items, owner_of, parse, trait_of
+from pipeline.languages.sources import stubs
+from pipeline.languages.sources.stubs import Content, Definition, Rules
 from pipeline.languages.sources.syntax_trees import below, code_of, field_text, first_error, line_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def stub_faults(
     before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
 ) -> tuple[StubFault, ...]:
     """Return the changes that are no stubs; see `protocol.Toolchain.stub_faults`."""
-    return stub_pass.stub_faults(_RULES, before, after, symbols)
+    return stubs.stub_faults(_RULES, before, after, symbols)
 
 
 def _read(path: str, source: str) -> Content:  # noqa: ARG001  (all languages are asked alike)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.rust.syntax import items_of, owner_of, parse, trait_of
+from pipeline.languages.rust.sources import items_of, owner_of, parse, trait_of
 from pipeline.languages.sources import stubs
 from pipeline.languages.sources.stubs import Target
 from pipeline.languages.sources.syntax_trees import field_text

@@ -128,10 +128,10 @@ def _new_reach(before: RustFile, after: RustFile) -> SourceFault | None:
 
 def _contents(source: bytes) -> Inside:
     """Return the tests and impls in a source's regions, empty if these are uncertain."""
-    from pipeline.languages.rust import syntax, tree  # noqa: PLC0415  (a shared library that only Rust projects need)
+    from pipeline.languages.rust import sources, tree  # noqa: PLC0415  (a shared library that only Rust projects need)
 
     file = read_rust(source)
     if isinstance(file, SourceFault):
         return tree.Inside()
-    modules = tree.modules(syntax.parse(source))
+    modules = tree.modules(sources.parse(source))
     return tree.look_inside(modules[file.inside(region)] for region in file.regions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.rust.syntax import is_test, items, word
+from pipeline.languages.rust.sources import is_test, items, word
 from pipeline.languages.sources.syntax_trees import below, field_text, text
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from pipeline.languages.sources.faults.mutant import Mutant, Rank
+from pipeline.languages.sources.faults.mutant import Mutant, Rank, spread
 from pipeline.languages.sources.faults.platforms import here
-from pipeline.languages.sources.faults.ranking import spread
 from pipeline.languages.table import part_for
 
 if TYPE_CHECKING:
