@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import ModuleType
 
-    from pipeline.languages.protocol import Checkouts, Toolchain, Workspaces
+    from pipeline.languages.protocol import Checkouts, Workspaces
+    from pipeline.languages.toolchain import LanguageToolchain
     from pipeline.policy.listed_commands import ListedCommand
 
 Part = Literal[
@@ -24,10 +25,7 @@ Part = Literal[
     "fault_sites",
     "test_regions",
     "compile_time",
-    "checkouts",
-    "modules",
-    "test_names",
-    "listed_commands",
+    "environment",
     "workspaces",
 ]
 """The name of a module that a language may have. `languages.sources` calls those that read sources, and has their
@@ -52,7 +50,6 @@ class Language:
         interpreters: A pattern for the names of programs that start its tests with `-m` and `module`.
         module: See there.
         subcommand: The word that a runner needs, where it could run anything: `cargo run cargo test` runs no tests.
-        helper: The name of a file that its runner loads for the tests beside it.
         package_file: The name of a file that stands for its folder.
         lock: The name of a file that its runner itself brings up to date.
         root_option: How a runner is told the root, where it takes our ids as they are.
@@ -74,7 +71,6 @@ class Language:
     interpreters: str = ""
     module: str = ""
     subcommand: str = ""
-    helper: str = ""
     package_file: str = ""
     lock: str = ""
     root_option: str = ""
@@ -93,7 +89,7 @@ class Language:
     @property
     def checkouts(self) -> Checkouts | None:
         """Return the module that finds environments in checkouts, None if the language keeps none there."""
-        return cast("Checkouts | None", self.part("checkouts"))
+        return cast("Checkouts | None", self.part("environment"))
 
     @property
     def workspaces(self) -> Workspaces | None:
@@ -101,15 +97,9 @@ class Language:
         return cast("Workspaces | None", self.part("workspaces"))
 
     @property
-    def listed_commands(self) -> tuple[ListedCommand, ...]:
-        """Return the commands of this language that an agent's tool may run."""
-        module = self.part("listed_commands")
-        return cast("tuple[ListedCommand, ...]", module.COMMANDS) if module is not None else ()
-
-    @property
-    def toolchain(self) -> Toolchain:
+    def toolchain(self) -> LanguageToolchain:
         """Return the language's toolchain."""
-        return cast("Toolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
+        return cast("LanguageToolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
 
     def part(self, name: Part) -> ModuleType | None:
         """Return a module of the language's folder, None if the language has no such part."""
@@ -118,7 +108,7 @@ class Language:
 
 def _parts(*more: Part) -> frozenset[Part]:
     """Return the names of the common parts, which each of our languages has, and of the given ones."""
-    return frozenset({"forgery", "import_graph", "fault_sites", "modules", "listed_commands", *more})
+    return frozenset({"forgery", "import_graph", "fault_sites", *more})
 
 
 PYTHON: Final = Language(
@@ -126,14 +116,13 @@ PYTHON: Final = Language(
     "pipeline.languages.python",
     sources=(".py",),
     marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    parts=_parts("checkouts", "workspaces"),
+    parts=_parts("environment", "workspaces"),
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
     examples=r"^[ \t]*>>>.*(?:\n(?![ \t]*(?:>>>|\"\"\"|'''|```|$)).+)*",
     runners=frozenset({"pytest", "py.test"}),
     interpreters=r"(python|pypy)\d*(\.\d+)?t?",
     module="pytest",
-    helper="conftest.py",
     package_file="__init__.py",
     root_option="--rootdir",
     ignore_option="--ignore",
@@ -143,7 +132,7 @@ RUST: Final = Language(
     "pipeline.languages.rust",
     sources=(".rs",),
     marks=("Cargo.toml",),
-    parts=_parts("test_regions", "compile_time", "test_names"),
+    parts=_parts("test_regions", "compile_time"),
     manifests=("Cargo.toml",),
     examples=r"^[ \t]*//[/!].*(?:\bassert|```).*",
     runners=frozenset({"cargo"}),
@@ -203,4 +192,4 @@ def part_for(path: str, name: Part) -> ModuleType | None:
 
 def listed_commands() -> tuple[ListedCommand, ...]:
     """Return the commands of all languages that an agent's tool may run."""
-    return tuple(command for language in LANGUAGES.values() for command in language.listed_commands)
+    return tuple(command for language in LANGUAGES.values() for command in language.toolchain.commands)

@@ -15,7 +15,7 @@ from pipeline.evidence.compare import passed
 from pipeline.evidence.red import judge_red
 from pipeline.evidence.red_classes import PASSED, Context
 from pipeline.git import PLAIN, Entry, TreeChange
-from pipeline.languages import modules
+from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import edited
 from pipeline.measure import kept_runs
@@ -168,7 +168,7 @@ def _judged(
         symbols=work.symbols,
         existing=frozenset(entry.path for entry in ctx.repository.entries(work.tree)),
         layout=after.layout,
-        names=modules,
+        names=names,
     )
     return judge_red(before, after, first, context, task="proof", tree=tree)
 

@@ -53,7 +53,7 @@ def lint_plan(text: str, *, files: Sequence[FileChange], existing: Collection[st
 
 
 class TestNames(Protocol):
-    """The languages' rules on where tests can be (`languages.test_names`)."""
+    """The languages' rules on where tests can be (`languages.names`)."""
 
     def why_overlooked(self, path: str) -> str | None:
         """Return why a test at `path` would not be run, None if it would."""

@@ -26,7 +26,7 @@ from kit import (
 from markdown_it import MarkdownIt
 
 from pipeline.dispatch.roles import load_roles
-from pipeline.languages import test_names
+from pipeline.languages import names
 from pipeline.policy.characters import HIDDEN
 from pipeline.policy.roles import Network, Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant
@@ -191,8 +191,8 @@ def _a_task_that_names_too_much(_: Stage) -> None:
         task_md(tasks[0]),
         tasks[0],
         existing=["greet.py", "tests/test_greet.py"],
-        names=test_names,
-        test_path=test_names.is_plausible,
+        names=names,
+        test_path=names.is_plausible,
     )
     assert drafted(problems) is Signal.HYGIENE
     literal = (Grant("**", Action.MODIFY), Grant("tests/conftest.py", Action.MODIFY))

@@ -18,7 +18,7 @@ from pipeline.evidence.observation import (
     TestRecord,
 )
 from pipeline.evidence.red_classes import Context, Symbol
-from pipeline.languages import modules
+from pipeline.languages import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +73,7 @@ def context(*existing: str, expected: Mapping[str, Expected] | None = None) -> C
         symbols=(Symbol("pkg/core.py", "new"),),
         existing=frozenset({"pkg/core.py", *existing}),
         layout=Layout(python_files=("test_*.py",), collected=frozenset({"tests/test_old.py"})),
-        names=modules,
+        names=names,
         expected=expected or {},
     )
 

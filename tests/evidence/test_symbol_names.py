@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.evidence.observation import Layout
 from pipeline.evidence.red_classes import Context, Symbol
-from pipeline.languages import modules
+from pipeline.languages import names
 
 
 @pytest.mark.parametrize("written", ["Cart.add", "Cart::add", "shop::Cart::add", "shop.Cart.add"])
@@ -23,6 +23,6 @@ from pipeline.languages import modules
 )
 def test_both_ways_to_write_a_member_are_one(written: str, name: str, owner: str, is_new: bool) -> None:
     context = Context(
-        symbols=(Symbol("src/lib.rs", written),), existing=frozenset({"src/lib.rs"}), layout=Layout(), names=modules
+        symbols=(Symbol("src/lib.rs", written),), existing=frozenset({"src/lib.rs"}), layout=Layout(), names=names
     )
     assert context.introduces(name, owner) is is_new

@@ -167,7 +167,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     "languages/javascript/environment.py": {
         "npm install --save-dev {}@latest": NETWORK,
     },
-    "languages/javascript/listed_commands.py": {
+    "languages/javascript/toolchain.py": {
         "npm run test": LISTED,
         "npm test": LISTED,
     },

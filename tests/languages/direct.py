@@ -14,7 +14,7 @@ import anyio
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.red_classes import Context
-from pipeline.languages import modules
+from pipeline.languages import names
 from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
 from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.process import Mount
@@ -102,7 +102,7 @@ def context_of(observation: Observation, existing: frozenset[str], **more: objec
         "symbols": (),
         "existing": existing,
         "layout": observation.layout,
-        "names": modules,
+        "names": names,
         **more,
     }
     return Context(**values)  # pyright: ignore[reportArgumentType]  checked by the tests that use it

@@ -6,8 +6,8 @@ import pytest
 
 from pipeline.evidence.observation import Layout
 from pipeline.evidence.red_classes import Context, Symbol
-from pipeline.languages import modules
-from pipeline.languages.modules import is_module, is_part_of
+from pipeline.languages import names
+from pipeline.languages.names import is_module, is_part_of
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_module_of_a_crate_that_the_task_creates_is_introduced_by_it(existing:
         symbols=(Symbol("src/polite.rs", "bye"),),
         existing=frozenset({existing}),
         layout=Layout(),
-        names=modules,
+        names=names,
         task_files=frozenset({"src/polite.rs", "src/lib.rs"}),
     )
     assert context.introduces("polite", "greet") is is_new
@@ -56,7 +56,7 @@ def test_a_package_that_the_task_creates_is_introduced_by_it() -> None:
         symbols=(Symbol("polite/bye.go", "Bye"),),
         existing=frozenset({"go.mod", "greet.go", "old/old.go"}),
         layout=Layout(),
-        names=modules,
+        names=names,
         task_files=frozenset({"polite/bye.go", "greet.go"}),
     )
     assert context.introduces("polite")

@@ -17,7 +17,7 @@ from pipeline.languages.javascript.channel import Channel, Progress, json_of
 from pipeline.languages.javascript.records import ADAPTER, SaidLine, Thrown
 from pipeline.languages.javascript.sources import Sources
 from pipeline.languages.javascript.syntax import Binding
-from pipeline.languages.modules import is_module, is_part_of
+from pipeline.languages.names import is_module, is_part_of
 from pipeline.languages.runners.sessions import read_session
 from pipeline.process import Answer
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.languages import test_names
+from pipeline.languages import names
 from pipeline.reports.artifacts import plan_md
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanReport, SplitReport
@@ -51,8 +51,8 @@ def tasks_of(*tasks: dict[str, Any]) -> tuple[Task, ...]:
     return found
 
 
-def lint(task: Task, test_path: Callable[[str], bool] = test_names.is_plausible) -> tuple[Problem, ...]:
-    return lint_task(task_md(task), task, existing=HERE, names=test_names, test_path=test_path)
+def lint(task: Task, test_path: Callable[[str], bool] = names.is_plausible) -> tuple[Problem, ...]:
+    return lint_task(task_md(task), task, existing=HERE, names=names, test_path=test_path)
 
 
 def task_problems(**task: Any) -> list[Problem]:
@@ -295,13 +295,10 @@ def test_a_test_file_is_where_tests_are_looked_for(path: str, action: str, found
 def test_the_project_can_say_itself_where_tests_are() -> None:
     (task,) = tasks_of({"test_files": [{"path": "checks/x.py", "action": "create"}]})
     assert {
-        p.rule
-        for p in lint_task(task_md(task), task, existing=HERE, names=test_names, test_path=test_names.is_plausible)
+        p.rule for p in lint_task(task_md(task), task, existing=HERE, names=names, test_path=names.is_plausible)
     } == {"H008"}
     assert (
-        lint_task(
-            task_md(task), task, existing=HERE, names=test_names, test_path=lambda path: path.startswith("checks/")
-        )
+        lint_task(task_md(task), task, existing=HERE, names=names, test_path=lambda path: path.startswith("checks/"))
         == ()
     )
 
@@ -310,12 +307,12 @@ def test_the_project_can_say_itself_where_tests_are() -> None:
     "path", ["tests/a.rs", "src/lib.rs", "tests/x.py", "a/test_b.py", "a/b_test.go", "web/x.spec.ts", "conftest.py"]
 )
 def test_the_usual_test_files_are_plausible(path: str) -> None:
-    assert test_names.is_plausible(path)
+    assert names.is_plausible(path)
 
 
 @pytest.mark.parametrize("path", ["src/latest.py", "contest/a.py", "src/attestation.py", "build.rs"])
 def test_a_name_that_only_sounds_like_a_test_is_not(path: str) -> None:
-    assert not test_names.is_plausible(path)
+    assert not names.is_plausible(path)
 
 
 @pytest.mark.parametrize(
@@ -409,7 +406,7 @@ def test_a_test_file_is_renamed_from_one_that_is_there_to_where_tests_are(
     ],
 )
 def test_tasks_that_do_not_fit_together_are_found(tasks: list[dict[str, Any]], message: str) -> None:
-    problems = lint_split(tasks_of(*tasks), test_names, max_tasks=3)
+    problems = lint_split(tasks_of(*tasks), names, max_tasks=3)
     assert [problem.rule for problem in problems] == ["H014"]
     assert message in problems[0].message
     assert drafted(problems) is Signal.HYGIENE
@@ -421,7 +418,7 @@ def test_tasks_that_fit_together_are_clean() -> None:
         "test_files": [{"path": "src/lib.rs", "action": "modify"}],
     }
     docs: dict[str, Any] = {"files": [], "test_files": [], "evidence": "regression"}
-    assert lint_split(tasks_of({}, rust, docs), test_names, max_tasks=3) == ()
+    assert lint_split(tasks_of({}, rust, docs), names, max_tasks=3) == ()
 
 
 @given(st.text(alphabet='`~#- \n?:wait,ctulyTODO.(){}def|"', max_size=200))

@@ -16,7 +16,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.probes import Probes
 from pipeline.evidence.red import judge_red
 from pipeline.evidence.red_classes import Context
-from pipeline.languages import modules
+from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
@@ -77,7 +77,7 @@ def evidence(lab: VerificationContext) -> TaskEvidence:
         symbols=(),
         existing=frozenset({"shop.py"}),
         layout=after.layout,
-        names=modules,
+        names=names,
         task_files=frozenset({"shop.py"}),
         expected={},
     )

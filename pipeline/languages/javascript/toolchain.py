@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath
 from typing import Final
 
 from pipeline.languages.javascript import environment
 from pipeline.languages.javascript.project import SOURCES
-from pipeline.languages.lazy_toolchain import LazyToolchain
+from pipeline.languages.toolchain import LanguageToolchain
+from pipeline.policy.listed_commands import NO_OPERANDS, ListedCommand
+
+_VITEST: Final = (
+    "--run --silent --hideSkippedTests --no-color --no-coverage --expandSnapshotDiff -t EXPRESSION"
+    " --testNamePattern EXPRESSION --reporter default|verbose|dot|tap|tap-flat|json|basic"
+    " --bail NUMBER --testTimeout NUMBER --maxWorkers NUMBER --maxConcurrency NUMBER"
+)
+_TEST_SCRIPTS: Final = ("npm test", "npm run test", "pnpm test", "yarn test")
+"""The commands for the project's own `test` script, without arguments: nothing is known about what it does with
+them."""
+
+_COMMANDS: Final = (
+    ListedCommand(
+        "node --test",
+        "--test-only --test-force-exit --no-warnings --experimental-strip-types --test-name-pattern TEXT"
+        " --test-skip-pattern TEXT --test-reporter spec|tap|dot --test-concurrency NUMBER --test-timeout NUMBER",
+    ),
+    ListedCommand("npx vitest run", _VITEST),
+    ListedCommand("npx vitest", _VITEST, required="--run"),
+    ListedCommand(
+        "npx jest",
+        "--silent --verbose --runInBand -i --ci --bail -b --listTests --no-coverage --expand -e --noStackTrace"
+        " --no-color -t EXPRESSION --testNamePattern EXPRESSION -w NUMBER --maxWorkers NUMBER --testTimeout NUMBER",
+    ),
+    ListedCommand("npx tsc", "--noEmit --pretty --skipLibCheck --strict", required="--noEmit"),
+    *(ListedCommand(script, "--silent", NO_OPERANDS) for script in _TEST_SCRIPTS),
+)
 
 
-class NodeToolchain(LazyToolchain):
+class NodeToolchain(LanguageToolchain):
     """The `Toolchain` of JavaScript and TypeScript projects.
 
     `__mocks__` replaces modules by being there; `patches` changes installed packages.
@@ -21,7 +49,6 @@ class NodeToolchain(LazyToolchain):
     sources: tuple[str, ...] = SOURCES
     stub = 'throw new Error("not implemented")'
     stub_like = re.compile(r"\bthrow\s+(?:new\s+)?Error\(\s*[\"'`]not implemented")
-    stub_readers = ("pipeline.languages.javascript.stubs", "pipeline.languages.javascript.stubs")
     install_hint = environment.HINT
     markers = ("package.json",)
     control = (
@@ -33,6 +60,12 @@ class NodeToolchain(LazyToolchain):
         ".babelrc.*", ".swcrc", ".env", ".env.*", "webpack.config.*", "rollup.config.*", "*.snap",
     )  # fmt: skip
     control_folders = frozenset({"__mocks__", "__snapshots__", "patches", ".yarn"})
+    commands = _COMMANDS
+
+    def is_module(self, path: str, module: str) -> bool:
+        """Return whether a script is the module, which has no ending and names a folder for its `index`."""
+        stem = str(PurePosixPath(path).with_suffix("")).removesuffix("/index")
+        return bool(module) and (stem == module or stem.endswith(f"/{module}"))
 
 
 TOOLCHAIN: Final = NodeToolchain()

@@ -18,7 +18,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.classify import fails_by_itself
 from pipeline.evidence.red_classes import Context
 from pipeline.git import PLAIN
-from pipeline.languages import modules
+from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants
 from pipeline.languages.sources.faults import spread
@@ -99,7 +99,7 @@ async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passi
     if not chosen:
         unsure = any(_may_reach_anything(record) for record in records.values())
         return NoticingEvidence(tests=dict.fromkeys(functions, 0), trouble=_UNKNOWN if unsure else "")
-    context = Context(symbols=(), existing=frozenset(entries), layout=layout, names=modules)
+    context = Context(symbols=(), existing=frozenset(entries), layout=layout, names=names)
     noticed: Counter[str] = Counter()
 
     def judge(seen: Observation, ids: Collection[str]) -> Fate:

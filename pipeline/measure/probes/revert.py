@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.evidence import classify, red_classes
 from pipeline.evidence.named_tests import path_of
 from pipeline.evidence.red_classes import PASSED
-from pipeline.languages import modules
+from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose, with_other_regions
 from pipeline.measure.measuring import changed_paths, measure
@@ -123,7 +123,7 @@ async def measure_over(
         symbols=wanted.symbols,
         existing=frozenset(entry.path for entry in ctx.repository.entries(production)),
         layout=seen.layout,
-        names=modules,
+        names=names,
         task_files=wanted.files,
         removed=wanted.removed,
         symptom=wanted.symptom,

@@ -11,7 +11,7 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git import Entry, TreeChange
-from pipeline.languages.modules import is_module
+from pipeline.languages.names import is_module
 from pipeline.measure.red.over_stubs import texts
 from pipeline.reports.tasks import MAKING
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.commits import misfits
 from pipeline.evidence.named_tests import called
-from pipeline.languages import test_names
+from pipeline.languages import names
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.old_tests.uncollectable import why_unloadable
 from pipeline.reports.decode import Malformed
@@ -167,9 +167,7 @@ def unloadable(ctx: Context, changes: Iterable[FileChange]) -> Event | None:
 def lint_together(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
     """Return what is wrong between tasks; the line is the task's place in the list, from 1."""
     most = ctx.config.limits.max_fix_tasks if ctx.state.fixing else ctx.config.limits.max_tasks
-    problems = list(
-        lint_split(tasks, test_names, max_tasks=min(most, MAX_FIX_TASKS if ctx.state.fixing else MAX_TASKS))
-    )
+    problems = list(lint_split(tasks, names, max_tasks=min(most, MAX_FIX_TASKS if ctx.state.fixing else MAX_TASKS)))
     if ctx.state.fixing:  # a finding on tests alone names no production file
         problems = [p for p in problems if "names no file" not in p.message]
     return problems
@@ -185,12 +183,12 @@ def lint_each(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], s
     def is_test_path(path: str) -> bool:
         if layout.is_test_side(path) or ctx.toolchain.is_test_path(path, baseline):
             return True
-        return nowhere_yet and test_names.is_plausible(path)
+        return nowhere_yet and names.is_plausible(path)
 
     places = lint_places(ctx, (change for task in tasks for change in (*task.files, *task.test_files)))
     for task in tasks:
         found = [
-            *lint_task(text_of(task), task, existing=existing, names=test_names, test_path=is_test_path),
+            *lint_task(text_of(task), task, existing=existing, names=names, test_path=is_test_path),
             *_unscaffolded(ctx, task, existing),
         ]
         yield from ((task.id, problem) for problem in true_of(found, places))

@@ -12,7 +12,7 @@ from pipeline.evidence import red_classes
 from pipeline.evidence.observation import PASSING
 from pipeline.evidence.red import RedFacts, derive_new_ids, judge_red, may_change
 from pipeline.evidence.renamed_tests import carried, moved
-from pipeline.languages import modules
+from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
@@ -175,7 +175,7 @@ async def _red_over(
         # a file that could not be read before hides no test
         existing=frozenset(entry.path for entry in ctx.repository.entries(production)) - unread,
         layout=after.layout,
-        names=modules,
+        names=names,
         task_files=frozenset(change.path for one in tasks for change in one.files),
         removed=taken_away(tasks),
         symptom=task.symptom.value if task.symptom else None,

@@ -13,6 +13,7 @@ from pipeline.evidence.observation import Ended, Fault, Frame, Observation, Test
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Environment
 from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
+from pipeline.languages.toolchain import LanguageToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ Sums = dict[str, tuple[str, Sum]]
 """Each function by its name, with its file."""
 
 
-class SumsToolchain:
+class SumsToolchain(LanguageToolchain):
     """The `Toolchain` of sums."""
 
     name = "sums"
@@ -80,7 +81,7 @@ class SumsToolchain:
     async def check_types(self, asked: Measurement) -> Observation:
         return await self.run_tests(asked)
 
-    def is_test_path(self, path: str, _: Observation) -> bool:
+    def is_test_path(self, path: str, observation: Observation) -> bool:  # noqa: ARG002
         return path.endswith(".check")
 
     def is_control_path(self, path: str) -> bool:
