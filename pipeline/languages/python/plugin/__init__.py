@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .channel import read_request
-from .recorder import Recorder
+from .recorder import Recorder, read_request
 
 _WAITING = read_request()  # as early as this: whoever is imported later finds nothing to read
 

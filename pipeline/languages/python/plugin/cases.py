@@ -6,14 +6,13 @@ import ast
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from .syntax import SCOPES
+from .workspace import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .faults import Faults
-    from .syntax import Part
-    from .workspace import Workspace
+    from .workspace import Part, Workspace
 
 _CASE_VALUES = 1000
 _CASE_LENGTH = 64 * 1024

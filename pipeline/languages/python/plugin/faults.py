@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .special_methods import names_of, wanted
-from .syntax import SCOPES
+from .workspace import SCOPES
 
 if TYPE_CHECKING:
     from .workspace import Workspace

@@ -8,7 +8,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .nodes import path_of
+from .workspace import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
