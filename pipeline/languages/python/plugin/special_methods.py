@@ -1,67 +1,43 @@
-"""Finds the special methods that a class would need for a TypeError of the interpreter not to come."""
+"""Finds the special methods that a class would need for a TypeError of the interpreter not to come.
+
+The words of the interpreter change with its version. So only the names of classes are taken from a message; what was
+done with an object is read from the source of the line that failed, and the class has to lack the method.
+"""
 
 from __future__ import annotations
 
+import ast
+import builtins
 import dis
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-_CLASS = r"(?P<left>[\w.<>]+)"
-_OBJECT = rf"'{_CLASS}' object "
 _BINARY = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "@": "matmul",
-    "/": "truediv",
-    "//": "floordiv",
-    "%": "mod",
-    "** or pow()": "pow",
-    "**": "pow",
-    "divmod()": "divmod",
-    "<<": "lshift",
-    ">>": "rshift",
-    "&": "and",
-    "|": "or",
-    "^": "xor",
+    "Add": "add", "Sub": "sub", "Mult": "mul", "MatMult": "matmul", "Div": "truediv", "FloorDiv": "floordiv",
+    "Mod": "mod", "Pow": "pow", "LShift": "lshift", "RShift": "rshift", "BitAnd": "and", "BitOr": "or",
+    "BitXor": "xor",
+}  # fmt: skip
+_ITERABLE = ("__iter__", "__getitem__")
+_COMPARED = {
+    "Lt": ("__lt__", "__gt__"), "Gt": ("__gt__", "__lt__"), "LtE": ("__le__", "__ge__"), "GtE": ("__ge__", "__le__"),
+    "In": ("__contains__", *_ITERABLE), "NotIn": ("__contains__", *_ITERABLE),
+}  # fmt: skip
+_UNARY = {"USub": ("__neg__",), "UAdd": ("__pos__",), "Invert": ("__invert__",)}
+_SUBSCRIPT = {"Load": ("__getitem__", "__class_getitem__"), "Store": ("__setitem__",), "Del": ("__delitem__",)}
+_FUNCTIONS = {
+    **{name: ("__" + name + "__",) for name in ("len", "next", "reversed", "abs", "round", "int", "float", "complex")},
+    "divmod": ("__divmod__", "__rdivmod__"),
+    "pow": ("__pow__", "__rpow__"),
 }
-_ORDER = {"<": ("lt", "gt"), ">": ("gt", "lt"), "<=": ("le", "ge"), ">=": ("ge", "le")}
-_UNARY = {"-": "neg", "+": "pos", "~": "invert", "abs()": "abs"}
-_OPERANDS = re.compile(
-    r"unsupported operand type\(s\) for (?P<sign>.+?): '(?P<left>[\w.<>]+)' and '(?P<right>[\w.<>]+)'"
-)
-_INSTANCES = re.compile(
-    r"'(?P<sign>[<>]=?)' not supported between instances of '(?P<left>[\w.<>]+)' and '(?P<right>[\w.<>]+)'"
-)
-_OPERAND = re.compile(rf"bad operand type for (?:unary )?(?P<sign>\S+): '{_CLASS}'$")
-_NAMED = tuple(
-    (re.compile(said + "$"), methods)
-    for said, methods in (
-        (rf"object of type '{_CLASS}' has no len\(\)", ("__len__",)),
-        (_OBJECT + "is not callable", ("__call__",)),
-        (_OBJECT + "is not subscriptable", ("__getitem__",)),
-        (rf"type '{_CLASS}' is not subscriptable", ("__class_getitem__",)),
-        (_OBJECT + "does not support item assignment", ("__setitem__",)),
-        (_OBJECT + "(?:does not|doesn't) support item deletion", ("__delitem__",)),
-        (_OBJECT + "is not iterable", ("__iter__", "__getitem__")),
-        (rf"cannot unpack non-iterable {_CLASS} object", ("__iter__", "__getitem__")),
-        (rf".+ after \* must be an iterable, not {_CLASS}", ("__iter__", "__getitem__")),
-        (rf"argument of type '{_CLASS}' is not (?:a container or )?iterable", ("__contains__", "__iter__")),
-        (_OBJECT + "is not an iterator", ("__next__",)),
-        (_OBJECT + "is not reversible", ("__reversed__",)),
-        (_OBJECT + r"does not support the context manager protocol(?: \(.+\))?", ("__enter__", "__exit__")),
-        (
-            _OBJECT + r"does not support the asynchronous context manager protocol(?: \(.+\))?",
-            ("__aenter__", "__aexit__"),
-        ),
-        (rf"'async for' requires an object with __aiter__ method, got {_CLASS}", ("__aiter__",)),
-        (rf"object {_CLASS} can't be used in 'await' expression", ("__await__",)),
-        (rf"'{_CLASS}' object can't be awaited", ("__await__",)),
-    )
-)
+_NODES = {
+    "For": _ITERABLE, "YieldFrom": _ITERABLE, "Starred": _ITERABLE, "Await": ("__await__",),
+    "AsyncFor": ("__aiter__",), "With": ("__enter__", "__exit__"), "AsyncWith": ("__aenter__", "__aexit__"),
+}  # fmt: skip
+_NAME = re.compile(r"[\w.<>]+(?![\w.<>(])")
 
 
 def wanted(error: BaseException) -> list[tuple[type, str]]:
@@ -70,60 +46,69 @@ def wanted(error: BaseException) -> list[tuple[type, str]]:
     A message names a class by its last name: all classes that have it count, and what they inherit from. One that a
     `raise` statement raised says nothing about a class.
     """
-    if type(error) is not TypeError or _is_raised_by_code(error):
-        return []
-    methods = methods_of(str(error))
-    return [
-        (base, method)
-        for cls in (_all_classes() if methods else ())
-        for method in methods.get(_text_of(cls, "__name__"), ())
-        for base in type.__getattribute__(cls, "__mro__")
-    ]
-
-
-def methods_of(message: str) -> dict[str, list[str]]:
-    """Return the methods that a message of the interpreter asks for, by the last names of the classes."""
-    found: dict[str, list[str]] = {}
-    for pattern, asked in _PATTERNS:
-        match = pattern.match(message)
-        if match is None:
-            continue
-        for side, methods in zip(("left", "right"), asked(match.groupdict().get("sign", "")), strict=False):
-            found.setdefault(match[side].rpartition(".")[2], []).extend(methods)
-    return found
-
-
-def _binary(sign: str) -> tuple[tuple[str, ...], ...]:
-    plain = sign if sign in _BINARY else sign.removesuffix("=")
-    name = _BINARY.get(plain)
-    if name is None:
-        return ()
-    in_place = (f"__i{name}__",) if plain != sign else ()
-    return (*in_place, f"__{name}__"), (f"__r{name}__",)
-
-
-def _order(sign: str) -> tuple[tuple[str, ...], ...]:
-    return tuple((f"__{name}__",) for name in _ORDER[sign])
-
-
-def _unary(sign: str) -> tuple[tuple[str, ...], ...]:
-    return ((f"__{_UNARY[sign]}__",),) if sign in _UNARY else ()
-
-
-_PATTERNS: tuple[tuple[re.Pattern[str], Callable[[str], tuple[tuple[str, ...], ...]]], ...] = (
-    (_OPERANDS, _binary),
-    (_INSTANCES, _order),
-    (_OPERAND, _unary),
-    *((pattern, lambda _, methods=methods: (methods,)) for pattern, methods in _NAMED),
-)
-
-
-def _is_raised_by_code(error: BaseException) -> bool:
     entry: Any = error.__traceback__
     while entry is not None and entry.tb_next is not None:
         entry = entry.tb_next
-    if entry is None:
-        return True
+    if type(error) is not TypeError or entry is None or _is_raised_by_code(entry):
+        return []
+    named = {name.rpartition(".")[2] for name in _NAME.findall(str(error))}
+    methods = dict.fromkeys(_asked_for(entry))
+    found: list[tuple[type, str]] = []
+    for cls in _all_classes():
+        if _text_of(cls, "__name__") in named:
+            bases = type.__getattribute__(cls, "__mro__")
+            # the comparisons of `object` only say that they know nothing
+            has = {name for base in bases if base is not object for name in type.__getattribute__(base, "__dict__")}
+            found += [(base, method) for method in methods if method not in has for base in bases]
+    return found
+
+
+def _asked_for(entry: Any) -> Iterator[str]:
+    """Yield the special methods by which the code of a frame's line works; all of them if there is no source."""
+    try:
+        tree = ast.parse(Path(entry.tb_frame.f_code.co_filename).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        tables = (_COMPARED, _UNARY, _SUBSCRIPT, _FUNCTIONS, _NODES)
+        yield from (method for table in tables for methods in table.values() for method in methods)
+        yield from ("__call__", *(method for stem in _BINARY.values() for method in _binary(stem, in_place=True)))
+        return
+    for node in ast.walk(tree):
+        # of a loop or a `with` only its head is meant
+        heads = [item.context_expr for item in getattr(node, "items", ())] or [getattr(node, "iter", node)]
+        if any(getattr(at, "lineno", 0) <= entry.tb_lineno <= getattr(at, "end_lineno", -1) for at in heads):
+            yield from _of_node(node, entry.tb_frame)
+
+
+def _of_node(node: Any, frame: Any) -> Iterator[str]:
+    """Yield the special methods that one piece of syntax asks for."""
+    kind = type(node).__name__
+    yield from _NODES.get(kind, ())
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        yield from _binary(_BINARY[type(node.op).__name__], in_place=isinstance(node, ast.AugAssign))
+        yield from _SUBSCRIPT["Load"] if isinstance(getattr(node, "target", None), ast.Subscript) else ()
+    elif isinstance(node, ast.Compare):
+        yield from (method for sign in node.ops for method in _COMPARED.get(type(sign).__name__, ()))
+    elif isinstance(node, ast.UnaryOp):
+        yield from _UNARY.get(type(node.op).__name__, ())
+    elif isinstance(node, ast.Subscript):
+        yield from _SUBSCRIPT[type(node.ctx).__name__]
+    elif isinstance(node, ast.comprehension):
+        yield from ("__aiter__",) if node.is_async else _ITERABLE
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
+        yield from _ITERABLE
+    elif isinstance(node, ast.Call):
+        name = getattr(node.func, "id", "")
+        known = {**vars(builtins), **frame.f_globals, **frame.f_locals}
+        is_function = callable(known.get(name))
+        yield from _FUNCTIONS.get(name, _ITERABLE if is_function else ("__call__", *(() if name else _ITERABLE)))
+
+
+def _binary(stem: str, *, in_place: bool) -> Iterator[str]:
+    yield from ("__i" + stem + "__",) if in_place else ()
+    yield from ("__" + stem + "__", "__r" + stem + "__")
+
+
+def _is_raised_by_code(entry: Any) -> bool:
     code: bytes = entry.tb_frame.f_code.co_code
     at: int = entry.tb_lasti
     return 0 <= at < len(code) and dis.opname[code[at]] == "RAISE_VARARGS"
