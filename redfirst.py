@@ -1,7 +1,7 @@
 """Console entry point; drops PYTHONPATH so that a target's own `pipeline` or `todo` cannot replace ours (ADR-R1).
 
 It drops entries of PATH that are relative or tracked by the repository, too: programs are looked up and started from
-within it.
+within it. So it does with the variables by which a git that runs it as a hook leads to its own repository and index.
 """
 
 import os
@@ -20,8 +20,9 @@ def main() -> None:
         print(f"redfirst {VERSION}")  # noqa: T201
         return
     try:
-        from pipeline.search_path import without_the_repository  # noqa: PLC0415  (only after sys.path is mended)
+        from pipeline.search_path import clear_git, without_the_repository  # noqa: PLC0415  (only after sys.path is mended)
 
+        clear_git(os.environ)
         if "PATH" in os.environ:
             os.environ["PATH"] = without_the_repository(os.environ["PATH"])
         from pipeline.cli.main import run  # noqa: PLC0415  (the same)

@@ -1,9 +1,25 @@
-"""Restricts PATH to folders that the repository cannot control."""
+"""Takes from the caller's environment only what the repository, or a git that runs us as its hook, cannot control."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+_USERS_OWN: Final = (
+    *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
+    *("GIT_CONFIG_", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+)
+"""Prefixes of the variables that name the user's identity and configuration files, which git gets."""
+
+
+def clear_git(environment: MutableMapping[str, str]) -> None:
+    """Remove the `GIT_*` variables that a hook or a wrapper has set: they lead git to another repository or index."""
+    for name in [name for name in environment if name.startswith("GIT_") and not name.startswith(_USERS_OWN)]:
+        del environment[name]
 
 
 def without_the_repository(search_path: str, worktree: Path | None = None) -> str:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pipeline.git.reading import OBJECT_NAME
 from pipeline.git.ref_files import refs_in_files
 from pipeline.git.unfit import UnfitDoor
 from pipeline.git.values import Signature
 from pipeline.scratch import scratch_folder
-
-_YES: Final = b"yes"
-_SAID: Final = {0: _YES, 1: b"no"}
-"""Answers by exit code of `git merge-base`; any other code is a failure."""
 
 
 class HistoryDoor(UnfitDoor):
@@ -28,13 +22,13 @@ class HistoryDoor(UnfitDoor):
         if old == new:
             return True
         asked = ("merge-base", "--is-ancestor", old, new)
-        known = self._kept.known(asked)
-        if known is not None:
-            return known == _YES
-        code = self._start(asked).returncode
-        if code in _SAID and OBJECT_NAME.fullmatch(old) and OBJECT_NAME.fullmatch(new):
-            self._kept.keep(asked, _SAID[code])
-        return code == 0
+        if not (OBJECT_NAME.fullmatch(old) and OBJECT_NAME.fullmatch(new)):
+            return self._start(asked).returncode == 0
+        # 1 is an answer; any other code is a failure, which may be none the next time
+        code = self._once(asked, lambda: str(self._start(asked).returncode).encode())
+        if code not in {b"0", b"1"}:
+            self._known.pop(asked, None)
+        return code == b"0"
 
     def trailers(self, commit: str) -> tuple[tuple[str, str], ...]:
         """Return the trailers of a commit's message, in order, as git reads them."""

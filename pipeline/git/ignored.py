@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.process import HARDENED, environment
+from pipeline.git.process import run
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -30,15 +29,7 @@ def ignored_in(folder: Path) -> frozenset[str]:
             (empty / name).mkdir()
         (empty / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
         argv = ("ls-files", "--others", "--ignored", "--exclude-per-directory=.gitignore", "--directory", "-z")
-        done = subprocess.run(
-            ["git", *HARDENED, *argv],
-            cwd=folder,
-            env=environment({**_NOBODYS, "GIT_DIR": str(empty), "GIT_WORK_TREE": str(folder)}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            process_group=0,
-            check=False,
-        )
+        done = run(folder, argv, {**_NOBODYS, "GIT_DIR": str(empty), "GIT_WORK_TREE": str(folder)})
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise OSError(errno.EIO, f"git cannot tell what is ignored here: {said}", str(folder))

@@ -11,7 +11,7 @@ from pipeline.policy.paths import is_git_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipeline.git.answer_cache import Listing
+    from pipeline.git.listing import Listing
     from pipeline.git.values import TreeChange
 
 FOLDER: Final = "040000"

@@ -1,11 +1,14 @@
-"""Starts git processes with a cleaned environment and hardened options, and turns their failures into user errors."""
+"""Starts git processes through GitPython with hardened options, and turns their failures into user errors.
+
+The entry has cleared the `GIT_*` variables that a hook sets (pipeline/search_path.py). GitPython itself is loaded with
+the first process.
+"""
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
+import tempfile
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
@@ -16,20 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-HARDENED: Final = (
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.untrackedCache=false"),
-    *("-c", "protocol.ext.allow=never"),
-    *("-c", "submodule.recurse=false"),
-    *("-c", "gc.auto=0"),
-    *("-c", "advice.detachedHead=false"),
-    *("-c", "core.splitIndex=false"),
-    *("-c", "safe.bareRepository=explicit"),  # a folder of the tree can be one, with settings of its own
-    *("-c", "core.trustctime=true"),  # a modification time can be set back
-    *("-c", "core.checkStat=default"),
-    "--no-optional-locks",
+HARDENED_SETTINGS: Final = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "advice.detachedHead=false",
+    "core.splitIndex=false",
+    "safe.bareRepository=explicit",  # a folder of the tree can be one, with settings of its own
+    "core.trustctime=true",  # a modification time can be set back
+    "core.checkStat=default",
 )
+HARDENED: Final = (*(part for setting in HARDENED_SETTINGS for part in ("-c", setting)), "--no-optional-locks")
 """The options of every command that reads or writes objects: of the repository's programs only clean filters run."""
 
 PUBLISHING: Final = ("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "gc.auto=0")
@@ -45,24 +48,64 @@ _DISK_FAULTS: Final = (
 LARGEST: Final = 1 << 28
 """The largest output, in bytes, about data of strangers: a few objects can name any number of paths."""
 _CHUNK: Final = 1 << 20
+_ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
+_TIMED_OUT: Final = "Timeout: "
 
 _LOCKED: Final = re.compile(r"Unable to create '(?P<lock>[^']+\.lock)': File exists")
-
-_KEPT_ENVIRONMENT: Final = (
-    *("GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"),
-    *("GIT_CONFIG_", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
-)
-"""Prefixes of the variables that name the user's identity and configuration files, which git gets."""
 
 
 class TooLargeError(UserError):
     """Git's answer is too large to be read here."""
 
 
-def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return our environment without the `GIT_*` variables that a hook or a wrapper may have set."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith(_KEPT_ENVIRONMENT)}
-    return env | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_EDITOR": ":"} | dict(extra)
+def command(folder: Path, argv: Sequence[str], prefix: Sequence[str] = HARDENED) -> list[str]:
+    """Return a command line of git for *folder*: GitPython would run in another one where that is gone."""
+    return ["git", "-C", str(folder), *prefix, *argv]
+
+
+def run(
+    folder: Path,
+    argv: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    *,
+    prefix: Sequence[str] = HARDENED,
+    limit_s: float | None = None,
+    foreground: bool = False,
+    keeps: Sequence[int] = (),
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git in *folder* and return how it ended.
+
+    Raises:
+        FileNotFoundError: git is not on PATH.
+        subprocess.TimeoutExpired: it took longer than *limit_s*; it was killed with what it had started.
+    """
+    from pipeline.git.library import Git, GitCommandNotFound  # noqa: PLC0415  (slow: once a repository is opened)
+
+    line = command(folder, argv, prefix)
+    with tempfile.TemporaryFile() as given:
+        given.write(stdin)
+        given.seek(0)
+        try:
+            code, out, said = Git().execute(
+                line,
+                istream=given,
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                env={**_ENVIRONMENT, **(env or {})},
+                kill_after_timeout=limit_s,
+                # Ctrl-C at a terminal reaches the whole process group: it is for the driver, which knows a safe point.
+                # Only a process that may ask for a passphrase stays in the foreground.
+                process_group=None if foreground else 0,
+                pass_fds=keeps,
+            )
+        except GitCommandNotFound as error:
+            raise FileNotFoundError("git") from error
+    if limit_s is not None and code < 0 and said.startswith(_TIMED_OUT):
+        raise subprocess.TimeoutExpired(line, limit_s)
+    return subprocess.CompletedProcess(line, code, out, said.encode(errors="surrogateescape"))
 
 
 def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
@@ -112,31 +155,29 @@ class Door:
         self.worktree = worktree
         self.git_dir = git_dir
         self.common_dir = common_dir
+        self._environment = dict(_ENVIRONMENT)
 
     def _start(
         self,
         argv: Sequence[str],
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        stdin: bytes | None = None,
+        stdin: bytes = b"",
         *,
         prefix: Sequence[str] = HARDENED,
         limit_s: float | None = None,
         foreground: bool = False,
         keeps: Sequence[int] = (),
     ) -> subprocess.CompletedProcess[bytes]:
-        # Ctrl-C at a terminal reaches the whole process group: it is for the driver, which knows a safe point. Only a
-        # process that may ask for a passphrase stays in the foreground.
-        return subprocess.run(
-            ["git", *prefix, *argv],
-            cwd=cwd or self.worktree,
-            env=self._environment(env or {}),
-            input=stdin if stdin is not None else b"",
-            capture_output=True,
-            timeout=limit_s,
-            process_group=None if foreground else 0,
-            pass_fds=keeps,
-            check=False,
+        return run(
+            cwd or self.worktree,
+            argv,
+            {**self._environment, **(env or {})},
+            stdin,
+            prefix=prefix,
+            limit_s=limit_s,
+            foreground=foreground,
+            keeps=keeps,
         )
 
     def _git(
@@ -144,7 +185,7 @@ class Door:
         *argv: str,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
-        stdin: bytes | None = None,
+        stdin: bytes = b"",
         keeps: Sequence[int] = (),
     ) -> bytes:
         done = self._start(argv, env, cwd, stdin, keeps=keeps)
@@ -154,7 +195,7 @@ class Door:
             raise GitError(argv, done.returncode, done.stderr.decode(errors="replace"))
         return done.stdout
 
-    def _read(self, *argv: str, what: str, stdin: bytes = b"", limit: int = LARGEST) -> bytes:
+    def _read(self, *argv: str, what: str, limit: int = LARGEST) -> bytes:
         """Return git's output; fail if it is larger than *limit*.
 
         Raises:
@@ -162,48 +203,18 @@ class Door:
             GitError: git fails.
         """
         out = bytearray()
-        import tempfile  # noqa: PLC0415  (slow to load, and most commands write nothing)
+        from pipeline.git.library import Git  # noqa: PLC0415  (the same)
 
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
-            given.write(stdin)
-            given.seek(0)
-            with subprocess.Popen(
-                ["git", *HARDENED, *argv],
-                cwd=self.worktree,
-                env=self._environment({}),
-                stdin=given,
-                stdout=subprocess.PIPE,
-                stderr=said,
-                process_group=0,
-            ) as git:
-                try:
-                    while git.stdout is not None and len(out) <= limit and (chunk := git.stdout.read(_CHUNK)):
-                        out += chunk
-                finally:
-                    if len(out) > limit or sys.exc_info()[0] is not None:
-                        git.kill()
-            said.seek(0)
-            stderr = said.read(_CHUNK).decode(errors="replace")
+        env = self._environment
+        git = Git().execute(command(self.worktree, argv), as_process=True, env=env, process_group=0)
+        while git.stdout is not None and len(out) <= limit and (chunk := git.stdout.read(_CHUNK)):
+            out += chunk
         if len(out) > limit:
             raise TooLargeError(f"{what} is too large: git has more than {limit >> 20} MiB to say of it.", Reason.USAGE)
+        _, said = git.communicate()
         if git.returncode:
-            raise GitError(argv, git.returncode, stderr)
+            raise GitError(argv, git.returncode, said.decode(errors="replace"))
         return bytes(out)
-
-    def _talk(self, argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        """Start a git process that answers line by line; the caller ends it."""
-        return subprocess.Popen(
-            ["git", *HARDENED, *argv],
-            cwd=self.worktree,
-            env=self._environment({}),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            process_group=0,
-        )
-
-    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
-        return environment(extra)
 
     def _answers(self, *argv: str) -> bytes | None:
         """Return git's output, None if its exit code is not 0 (which is an answer here)."""

@@ -9,7 +9,6 @@ from pipeline.git.repository import Repository
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -18,13 +17,12 @@ class UntouchedRepository(Repository):
 
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path, objects: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
-        self._objects = objects
-        theirs = alternates(common_dir / "objects")
-        self._aside = {
+        self._environment |= {
             "GIT_OBJECT_DIRECTORY": str(objects),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": theirs,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": alternates(common_dir / "objects"),
             "GIT_NO_REPLACE_OBJECTS": "1",  # what is asked about is what was committed
         }
+        self._objects = objects
 
     @property
     def _stores(self) -> tuple[Path, ...]:
@@ -35,9 +33,6 @@ class UntouchedRepository(Repository):
         """Return *repository* with new objects going to the folder *objects*, which is created."""
         objects.mkdir(parents=True)
         return cls(repository.worktree, repository.git_dir, repository.common_dir, objects)
-
-    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
-        return super()._environment({**self._aside, **extra})
 
     def worktree_tree(self) -> str:
         """Return the worktree's files as a tree: changed and new ones too, ignored ones not.

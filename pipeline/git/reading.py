@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.answer_cache import Listing
-from pipeline.git.object_reader import ObjectReader
+from pipeline.git.listing import Listing
 from pipeline.git.process import LARGEST, TooLargeError
 from pipeline.git.ref_files import branch_in_files, refs_in_files
 from pipeline.git.settings import SettingsDoor
@@ -16,13 +16,17 @@ from pipeline.git.values import Entry, FileStat, GitError, TreeChange
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Hashable, Iterable
     from pathlib import Path
+
+    from pipeline.git.library import ObjectReader
 
 OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_ASKED: Final = 64
 """Processes of git that paths which it does not take may cost."""
 _LISTINGS: Final = 8  # the trees that a step looks at
+_ANSWERS: Final = 256
+_LARGEST_ANSWER: Final = 1 << 18
 _FEW: Final = ("refs/redfirst/", "refs/replace/")
 """Prefixes with so few refs that reading their files is faster than asking git."""
 
@@ -32,9 +36,15 @@ class ReadDoor(SettingsDoor):
 
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
-        self._reader = ObjectReader(self._talk)
         self._listings: dict[str, Listing] = {}
         self._list_once = threading.Lock()
+        self._known: dict[Hashable, bytes] = {}
+
+    @cached_property
+    def _reader(self) -> ObjectReader:
+        from pipeline.git.library import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
+
+        return ObjectReader(self.worktree, self._environment)
 
     def branch(self) -> str | None:
         """Return the short name of the branch that HEAD is on; None when HEAD is detached."""
@@ -107,7 +117,18 @@ class ReadDoor(SettingsDoor):
         def ask() -> bytes:
             return self._read(*argv, what=what) if what else self._git(*argv)
 
-        return self._kept.get(argv, ask) if all(map(OBJECT_NAME.fullmatch, of)) else ask()
+        return self._once(argv, ask) if all(map(OBJECT_NAME.fullmatch, of)) else ask()
+
+    def _once(self, asked: Hashable, ask: Callable[[], bytes]) -> bytes:
+        """Return the answer to a question that has only one; it is asked again when many others were asked since."""
+        known = self._known.get(asked)
+        if known is None:
+            known = ask()
+            if len(self._known) >= _ANSWERS:
+                self._known.clear()
+            if len(known) <= _LARGEST_ANSWER:
+                self._known[asked] = known
+        return known
 
     def names(self, tree: str, folder: str) -> tuple[str, ...]:
         """Return the names of the entries directly in *folder* of *tree*."""
@@ -126,15 +147,7 @@ class ReadDoor(SettingsDoor):
         if "\n" in revision:  # no line can ask for it
             name = self.resolve(revision)
             return None if name is None else self.blob(name, limit)
-        most = LARGEST if limit is None else limit
-        found = self._kept.known(revision)
-        if found is None:
-            (found,) = self._reader.contents([revision], most)
-        if found is not None and len(found) > most:
-            raise ValueError(f"{revision} has {len(found)} bytes")
-        if found is not None and OBJECT_NAME.fullmatch(revision):
-            self._kept.keep(revision, found)
-        return found
+        return self._reader.content(revision, LARGEST if limit is None else limit)
 
     def tracked(self, name: str) -> str | None:
         """Return a path at or below *name*, in any case, that the index or HEAD has; None if there is none.
@@ -154,7 +167,7 @@ class ReadDoor(SettingsDoor):
     def _index(self) -> bytes:
         """Return the paths of the user's index, each ended by NUL and behind the letter of how it is marked."""
         argv = ("ls-files", "-v", "-z", "--full-name", "--", ":/")
-        return self._kept.get((argv, self._index_state()), lambda: self._git(*argv))
+        return self._once((argv, self._index_state()), lambda: self._git(*argv))
 
     def _index_state(self) -> tuple[int, ...]:
         """Return numbers that change whenever git writes the index: it puts a new file in its place."""
@@ -170,21 +183,18 @@ class ReadDoor(SettingsDoor):
         Raises:
             TooLargeError: together they have more than `limit` bytes.
         """
-        names = list(dict.fromkeys(oids))
-        found = {oid: content for oid in names if (content := self._kept.known(oid)) is not None}
-        new = [oid for oid in names if oid not in found]
-        left = limit - sum(map(len, found.values()))
-        try:
-            for oid, content in zip(new, self._reader.contents(new, left), strict=True):
-                if content is None:
-                    raise GitError(("cat-file", "blob", oid), 1, "there is no such file")
-                found[oid] = content
-                self._kept.keep(oid, content)
-        except ValueError as error:
-            said = f"What these files hold is too large: git has more than {limit >> 20} MiB to say of it."
-            raise TooLargeError(said, Reason.USAGE) from error
-        if left < 0:
-            raise TooLargeError(f"What these files hold is too large: more than {limit >> 20} MiB.", Reason.USAGE)
+        found: dict[str, bytes] = {}
+        left = limit
+        for oid in dict.fromkeys(oids):
+            try:
+                content = self._reader.content(oid, left)
+            except ValueError as error:
+                said = f"What these files hold is too large: git has more than {limit >> 20} MiB to say of it."
+                raise TooLargeError(said, Reason.USAGE) from error
+            if content is None:
+                raise GitError(("cat-file", "blob", oid), 1, "there is no such file")
+            found[oid] = content
+            left -= len(content)
         return found
 
     def diff(self, old: str, new: str) -> tuple[TreeChange, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git.process import HARDENED, environment
+from pipeline.git.process import run
 from pipeline.git.publishing import PublishDoor
 from pipeline.git.worktree_files import Worktree, linked_in_files
 from pipeline.outcomes import Reason
@@ -63,19 +62,11 @@ class Repository(PublishDoor):
 
 
 def _asked(start: Path, what: Sequence[str]) -> str:
+    if not start.is_dir():
+        raise UserError(f"{start} is no folder.", Reason.USAGE, path=str(start))
     try:
-        done = subprocess.run(
-            ["git", *HARDENED, "rev-parse", *what],
-            cwd=start,
-            env=environment({}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            process_group=0,
-            check=False,
-        )
+        done = run(start, ("rev-parse", *what))
     except FileNotFoundError as error:
-        if not start.is_dir():
-            raise UserError(f"{start} is no folder.", Reason.USAGE, path=str(start)) from error
         raise UserError("git is not installed, or not on PATH.", Reason.USAGE) from error
     if done.returncode == 0:
         return done.stdout.decode(errors="surrogateescape")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git.answer_cache import Answers, state_of
 from pipeline.git.indirect_settings import included
 from pipeline.git.process import Door
 from pipeline.git.values import GitError, Setting
@@ -15,8 +15,6 @@ from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from pipeline.git.answer_cache import FileState
 
 _LIST: Final = ("config", "--list", "--null", "--show-origin")
 
@@ -26,11 +24,10 @@ class SettingsDoor(Door):
 
     def __init__(self, worktree: Path, git_dir: Path, common_dir: Path) -> None:
         super().__init__(worktree, git_dir, common_dir)
-        self._kept = Answers()
         self._read_once = threading.Lock()
         self._settings: tuple[Setting, ...] = ()
         self._identity: tuple[tuple[Setting, ...], tuple[str, str]] | None = None
-        self._sources: Mapping[Path, FileState] = {}
+        self._sources: Mapping[Path, bytes | None] = {}
         """The files that `_settings` came from, as they were before git read them; empty: not known."""
 
     def config(self, key: str) -> str | None:
@@ -43,7 +40,7 @@ class SettingsDoor(Door):
             return self._settings_now()
 
     def _settings_now(self) -> tuple[Setting, ...]:
-        before = {path: state_of(path) for path in self._places(self._settings)}
+        before = {path: _content(path) for path in self._places(self._settings)}
         if before == self._sources:
             return self._settings
         done = self._start(_LIST, prefix=())
@@ -58,7 +55,7 @@ class SettingsDoor(Door):
 
     def _places(self, settings: Iterable[Setting]) -> frozenset[Path]:
         """Return the files that settings come from, or would if they existed; a branch can select some."""
-        env = self._environment({})
+        env = os.environ
         user, system = env.get("GIT_CONFIG_GLOBAL"), env.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig")
         home = Path(env.get("HOME", "/"))
         mine = [Path(user)] if user else [home / ".gitconfig", _xdg(env, home) / "git" / "config"]
@@ -95,6 +92,13 @@ class SettingsDoor(Door):
         person = name, rest.partition(">")[0]
         self._identity = settings, person
         return person
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:  # not there, or no file
+        return None
 
 
 def _xdg(env: Mapping[str, str], home: Path) -> Path:

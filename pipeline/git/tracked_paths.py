@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.process import HARDENED, environment
+from pipeline.git.process import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,15 +55,7 @@ class TrackedFiles:
     def _paths(self, top: Path) -> frozenset[str]:
         if top not in self._known:
             path = {} if self._search_path is None else {"PATH": self._search_path}
-            done = subprocess.run(
-                ["git", *HARDENED, "ls-files", "-z"],
-                cwd=top,
-                env=environment(path),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                process_group=0,
-                check=False,
-            )
+            done = run(top, ("ls-files", "-z"), path)
             names = done.stdout.decode(errors="surrogateescape").split("\0") if done.returncode == 0 else []
             self._known[top] = frozenset(filter(None, names))
         return self._known[top]
