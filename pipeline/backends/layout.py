@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.ignored import ignored_in
+from pipeline.git.tracked_paths import ignored_in
 from pipeline.policy.paths import scratch_pattern
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.providers import gateway_of
-from pipeline.git.indirect_settings import paths_git_uses
+from pipeline.git.settings import paths_git_uses
 from pipeline.languages.readers import only_test_regions
 from pipeline.policy.scope import Writes
 from pipeline.process import Mount

@@ -20,7 +20,7 @@ from pipeline.dispatch import repository_hashes
 from pipeline.dispatch.repository_hashes import NO_FILE, content_of, digest_of
 from pipeline.engine.journal import JOURNAL
 from pipeline.git import GitError
-from pipeline.git.indirect_settings import HOOKS, hooks_folder, included
+from pipeline.git.settings import HOOKS, hooks_folder, included
 from pipeline.runs.store import claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:

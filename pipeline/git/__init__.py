@@ -6,10 +6,10 @@ the attributes of a checkout that no agent has touched. *publish*: the user's id
 
 from __future__ import annotations
 
+from pipeline.git.git_files import Worktree
 from pipeline.git.locks import LOCK_LIMIT_S, await_lock
 from pipeline.git.process import TooLargeError
-from pipeline.git.read_only import UntouchedRepository
-from pipeline.git.repository import NoRepositoryError, Repository
+from pipeline.git.repository import NoRepositoryError, Repository, UntouchedRepository
 from pipeline.git.values import (
     GITLINK,
     NO_OBJECT,
@@ -23,7 +23,6 @@ from pipeline.git.values import (
     SigningError,
     TreeChange,
 )
-from pipeline.git.worktree_files import Worktree
 
 __all__ = [
     "GITLINK",

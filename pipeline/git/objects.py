@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.history import HistoryDoor
 from pipeline.git.locks import free
 from pipeline.git.process import PUBLISHING, refuse_disk
+from pipeline.git.reading import ReadDoor
 from pipeline.git.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
 from pipeline.scratch import scratch_folder
 
@@ -26,7 +26,7 @@ def alternates(*stores: Path) -> str:
     return ":".join(f'"{store}"' for store in escaped)
 
 
-class ObjectDoor(HistoryDoor):
+class ObjectDoor(ReadDoor):
     """The repository for writing objects and our own refs, with attributes that no agent has touched."""
 
     @property
@@ -61,7 +61,7 @@ class ObjectDoor(HistoryDoor):
 
         A path that no checkout may have is left out.
         """
-        from pipeline.git.new_tree import NewTree  # noqa: PLC0415  (what only reads builds none)
+        from pipeline.git.trees import NewTree  # noqa: PLC0415  (what only reads builds none)
 
         wanted = sorted(changes, key=lambda change: change.entry is not None)  # a file may give way to a folder
         if not wanted:

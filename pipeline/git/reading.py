@@ -1,22 +1,24 @@
-"""The *read* door: reads branches, trees, patches, attributes, refs and status."""
+"""The *read* door: trees, commits, patches, attributes, refs, status, and what keeps git itself from working."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
 import threading
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.listing import Listing
+from pipeline.git.git_files import branch_in_files, refs_in_files
 from pipeline.git.process import LARGEST, TooLargeError
-from pipeline.git.ref_files import branch_in_files, refs_in_files
 from pipeline.git.settings import SettingsDoor
-from pipeline.git.values import Entry, FileStat, GitError, TreeChange
+from pipeline.git.trees import Listing
+from pipeline.git.values import Entry, FileStat, GitError, Signature, TreeChange
 from pipeline.outcomes import Reason
+from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Mapping
     from pathlib import Path
 
     from pipeline.git.library import ObjectReader
@@ -29,6 +31,9 @@ _ANSWERS: Final = 256
 _LARGEST_ANSWER: Final = 1 << 18
 _FEW: Final = ("refs/redfirst/", "refs/replace/")
 """Prefixes with so few refs that reading their files is faster than asking git."""
+_FETCH_LIMIT_S: Final = 30.0
+_PROGRAM: Final = re.compile(r"([A-Za-z0-9_.+/-]+)(?:\s|$)")
+"""The program of a filter's command line, where it is a plain word; git gives the line to a shell."""
 
 
 class ReadDoor(SettingsDoor):
@@ -303,6 +308,142 @@ class ReadDoor(SettingsDoor):
         out = self._git("for-each-ref", "--format=%(refname) %(objectname)", *prefixes).decode(errors="surrogateescape")
         lines = filter(None, out.split("\n"))  # a name may hold a line break of another kind
         return dict(line.split(" ", 1) for line in lines)  # type: ignore[misc]
+
+    def subject(self, commit: str) -> str:
+        """Return the first line of a commit's message."""
+        out = self._of_objects("log", "--no-walk", "--format=%s", commit, of=(commit,))
+        return out.decode(errors="replace").strip()
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Return whether *old* is *new* or one of its ancestors; the answer is cached."""
+        if old == new:
+            return True
+        asked = ("merge-base", "--is-ancestor", old, new)
+        if not (OBJECT_NAME.fullmatch(old) and OBJECT_NAME.fullmatch(new)):
+            return self._start(asked).returncode == 0
+        # 1 is an answer; any other code is a failure, which may be none the next time
+        code = self._once(asked, lambda: str(self._start(asked).returncode).encode())
+        if code not in {b"0", b"1"}:
+            self._known.pop(asked, None)
+        return code == b"0"
+
+    def trailers(self, commit: str) -> tuple[tuple[str, str], ...]:
+        """Return the trailers of a commit's message, in order, as git reads them."""
+        # `show` compares trees, also where it shows nothing of them
+        plain = ("-c", "log.showSignature=false")  # the user's wish for their own eyes
+        shown = self._git(*plain, "log", "--no-walk", "--format=%(trailers:only,unfold)", commit)
+        out = shown.decode(errors="replace")
+        pairs = (line.partition(":") for line in out.split("\n") if ":" in line)
+        return tuple((key.strip(), value.strip()) for key, _, value in pairs)
+
+    def message(self, commit: str) -> str:
+        """Return the whole message of a commit."""
+        return self._git("log", "--no-walk", "--format=%B", commit).decode(errors="replace").rstrip("\n") + "\n"
+
+    def author(self, commit: str) -> Signature:
+        """Return the author of a commit, with the date."""
+        out = self._git("log", "--no-walk", "--date=raw", "--format=%an%x00%ae%x00%ad", commit)
+        return Signature(*out.decode(errors="replace").rstrip("\n").split("\0"))
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """Return the parents of a commit; none for a root commit, or where a shallow clone ends."""
+        return tuple(self._git("rev-list", "--parents", "--max-count=1", commit).decode().split()[1:])
+
+    def history(self, *revisions: str, saying: str = "") -> tuple[str, ...]:
+        """Return the commits of revisions (`A..B`, `HEAD`, `--all`), oldest first.
+
+        Args:
+            revisions: As `git rev-list` takes them.
+            saying: Only those whose message has these words somewhere.
+        """
+        grep = ("--fixed-strings", f"--grep={saying}") if saying else ()
+        return tuple(self._git("rev-list", "--topo-order", "--reverse", *grep, *revisions, "--").decode().split())
+
+    def tags(self, commit: str, most: int) -> tuple[tuple[str, bool, int], ...]:
+        """Return the newest tags of *commit* and of those before it: name, whether annotated, seconds since 1970."""
+        if refs_in_files(self.common_dir, ("refs/tags/",)) == {} or self.resolve(commit) is None:
+            return ()
+        form = "--format=%(refname:strip=2)%00%(objecttype)%00%(creatordate:unix)"
+        asked = ("for-each-ref", f"--merged={commit}", "--sort=-creatordate", f"--count={most}", form, "refs/tags/")
+        lines = self._git(*asked).decode(errors="surrogateescape").split("\n")
+        parts = (line.split("\0") for line in lines if line)
+        return tuple((name, kind == "tag", int(when or 0)) for name, kind, when in parts)
+
+    def merged(self, base: bytes, one: bytes, other: bytes) -> bytes | None:
+        """Return a file with the changes of both sides merged, None where they conflict."""
+        with scratch_folder("merge") as place:
+            files = [place / name for name in ("one", "base", "other")]
+            for file, content in zip(files, (one, base, other), strict=True):
+                file.write_bytes(content)
+            return self._answers("merge-file", "--stdout", *map(str, files))
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """Return the merge base of two commits, None if they have none."""
+        found = self._answers("merge-base", one, other)
+        return found.decode().split()[0] if found else None
+
+    def touching(self, old: str, new: str, *paths: str) -> tuple[str, ...]:
+        """Return the commits of `old..new` that change one of *paths*, oldest first."""
+        argv = ("--literal-pathspecs", "rev-list", "--topo-order", "--reverse", f"{old}..{new}", "--", *paths)
+        return tuple(self._git(*argv).decode().split())
+
+    def missing_objects(self) -> tuple[str, ...]:
+        """Return the objects of HEAD's tree that a partial clone does not have; nothing is fetched."""
+        promised = ("extensions.partialclone", *(s.key for s in self.settings() if s.key.endswith(".promisor")))
+        if all(self.config(key) is None for key in promised) or self.resolve("HEAD") is None:
+            return ()
+        out = self._git("rev-list", "--objects", "--missing=print", "--no-walk", "HEAD").decode(errors="replace")
+        return tuple(line[1:] for line in out.splitlines() if line.startswith("?"))
+
+    def can_fetch(self, name: str) -> bool:
+        """Return whether git gets an object, from the remote where it is not here."""
+        try:
+            return self._start(("cat-file", "-e", name), limit_s=_FETCH_LIMIT_S).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def required_filters(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the filters without which git refuses to check out files of HEAD, each with these files."""
+        required = {
+            setting.key.split(".", 1)[1].removesuffix(".required")
+            for setting in self.settings()
+            if setting.key.startswith("filter.") and setting.key.endswith(".required")
+            and setting.value.lower() in {"", "true", "yes", "on", "1"}
+        }  # fmt: skip
+        if not required or self.resolve("HEAD") is None:
+            return {}
+        found: dict[str, list[str]] = {}
+        for path, name in self.filters(self.worktree, (entry.path for entry in self.entries("HEAD"))).items():
+            if name in required:
+                found.setdefault(name, []).append(path)
+        return {name: tuple(paths) for name, paths in found.items()}
+
+    def filter_programs(self, name: str) -> tuple[str, ...]:
+        """Return the programs that a filter starts, where its command lines tell."""
+        process = self.config(f"filter.{name}.process")
+        lines = (process,) if process else (self.config(f"filter.{name}.{way}") for way in ("smudge", "clean"))
+        found = (_PROGRAM.match(line.strip()) for line in lines if line)
+        return tuple(dict.fromkeys(program[1] for program in found if program))
+
+    def hidden_changes(self) -> tuple[str, ...]:
+        """Return the files whose changes `git status` does not show: marked skip-worktree or assume-unchanged."""
+        lines = os.fsdecode(self._index()).split("\0")
+        marked = [line[2:] for line in lines if line and (line[0] == "S" or line[0].islower())]
+        there = [path for path in marked if (self.worktree / path).is_symlink() or (self.worktree / path).exists()]
+        if not there:
+            return ()
+        with scratch_folder("index") as place:
+            env = self._at(self.worktree, place / "index")
+            whole = ("-c", "core.sparseCheckout=false")  # it would mark them here, too
+            self._git(*whole, "read-tree", "HEAD", env=env)
+            argv = ("--literal-pathspecs", "diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--")
+            changed = self._git(*whole, *argv, *there, env=env)
+        return tuple(path.decode(errors="surrogateescape") for path in changed.split(b"\0") if path)
+
+    def ignored_by(self, path: str) -> str | None:
+        """Return the rule by which git ignores a path that it does not track: FILE:LINE:PATTERN; None if it is none."""
+        found = self._answers("check-ignore", "-v", "--", path)
+        return found.decode(errors="replace").split("\t")[0] if found else None
 
 
 def _listed(out: bytes) -> Listing:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.commits import misfits
 from pipeline.errors import UserError
-from pipeline.git.indirect_settings import hooks_folder
+from pipeline.git.settings import hooks_folder
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.config.model import Proofs
 from pipeline.git import PLAIN, Entry, TreeChange
-from pipeline.git.indirect_settings import paths_git_uses
+from pipeline.git.settings import paths_git_uses
 from pipeline.languages.readers import edited
 from pipeline.measure import project_checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths

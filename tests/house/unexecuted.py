@@ -143,9 +143,6 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         "git {} failed in {}: {}": SENTENCE,
         "redfirst demo": DEMO,
     },
-    "git/ignored.py": {
-        "git cannot tell what is ignored here: {}": SENTENCE,
-    },
     "git/process.py": {
         "git cannot write: {}. Make room or mend the permissions, then try again.": SENTENCE,
     },
@@ -157,6 +154,9 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
     },
     "git/settings.py": {
         "git does not know who commits.": SENTENCE,
+    },
+    "git/tracked_paths.py": {
+        "git cannot tell what is ignored here: {}": SENTENCE,
     },
     "git/values.py": {
         "git fetch --refetch --no-filter": "a partial clone: tests/runs/test_unfit.py types it",

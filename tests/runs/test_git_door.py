@@ -18,7 +18,7 @@ from runs.real import alone, git, make_repository, tree_with
 
 from pipeline.errors import UserError
 from pipeline.git import Entry, GitError, Repository, Signature, SigningError, TooLargeError, TreeChange
-from pipeline.git.indirect_settings import paths_git_uses
+from pipeline.git.settings import paths_git_uses
 from pipeline.outcomes import Reason
 from pipeline.search_path import clear_git
 
