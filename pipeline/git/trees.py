@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import posixpath
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
@@ -67,75 +66,64 @@ _NO_NAMES: Final = frozenset({"", ".", ".."})
 Child = tuple[str, str]
 """Mode and object name of an entry in a folder."""
 
+_Folder = dict[str, "Child | _Folder"]
+"""The entries of a folder by name; one that may have changed stands for itself."""
+
 
 class NewTree:
     """An existing tree with changes that are not written yet."""
 
     def __init__(self, base: Listing) -> None:
         self._base = base
-        self._open: dict[str, dict[str, Child]] = {}
+        self._top: _Folder = dict(base.children(""))
 
     def change(self, change: TreeChange) -> None:
         """Put an entry at its path, replacing what is there or above it; or remove a file, never a folder.
 
         A path that no checkout may have is left out, as an index leaves it out.
         """
-        if any(name in _NO_NAMES or is_git_folder(name) for name in change.path.split("/")):
+        *above, name = change.path.split("/")
+        if any(each in _NO_NAMES or is_git_folder(each) for each in (*above, name)):
             return
-        above, name = posixpath.split(change.path)
-        if change.entry is None:
-            if self._is_folder(above) and self._children(above).get(name, (FOLDER, ""))[0] != FOLDER:
-                del self._children(above)[name]
+        folder = self._folder(above, create=change.entry is not None)
+        if folder is None:
             return
-        for at in _ways(above):
-            if not self._is_folder(at):
-                parent, last = posixpath.split(at)
-                self._children(parent).pop(last, None)
-                self._open[at] = {}
-                self._children(parent)[last] = (FOLDER, "")
-        self._forget(change.path)
-        self._children(above)[name] = (change.entry.mode, change.entry.oid)
+        there = folder.get(name)
+        if change.entry is not None:
+            folder[name] = (change.entry.mode, change.entry.oid)
+        elif isinstance(there, tuple) and there[0] != FOLDER:
+            del folder[name]
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield the input of `git mktree --batch -z`: subfolders first, the whole tree last."""
-        written: dict[str, str] = {}
-        for folder in sorted(self._open, key=lambda path: path.count("/") + bool(path), reverse=True):
-            children = dict(self._open[folder])
-            for name, (mode, _) in self._open[folder].items():
-                path = posixpath.join(folder, name)
-                if mode == FOLDER and path in self._open:
-                    if path in written:
-                        children[name] = (FOLDER, written[path])
-                    else:  # nothing is left in it
-                        del children[name]
-            if children or not folder:
-                written[folder] = _name_of(children) if children else ""
-                yield b"".join(_line(name, *child) for name, child in children.items()) + b"\0"
+    def lines(self) -> list[bytes]:
+        """Return the input of `git mktree --batch -z`: subfolders first, the whole tree last."""
+        found: list[bytes] = []
+        if _write(self._top, found) is None:
+            found.append(b"\0")
+        return found
 
-    def _is_folder(self, path: str) -> bool:
-        if not path or path in self._open:
-            return True
-        above, name = posixpath.split(path)
-        return self._is_folder(above) and self._children(above).get(name, ("", ""))[0] == FOLDER
-
-    def _children(self, folder: str) -> dict[str, Child]:
-        """Return the entries of a folder of the new tree, to be changed; mark it and those above it for writing."""
-        if folder not in self._open:
-            self._open[folder] = dict(self._base.children(folder))
-            if folder:
-                self._children(posixpath.dirname(folder))
-        return self._open[folder]
-
-    def _forget(self, path: str) -> None:
-        for folder in [known for known in self._open if known == path or known.startswith(f"{path}/")]:
-            del self._open[folder]
+    def _folder(self, names: Sequence[str], *, create: bool) -> _Folder | None:
+        """Return a folder of the new tree, to be changed; None where it is none and is not to be created."""
+        here = self._top
+        for depth, name in enumerate(names, start=1):
+            child = here.get(name)
+            if isinstance(child, tuple) and child[0] == FOLDER:
+                child = here[name] = dict(self._base.children("/".join(names[:depth])))
+            elif not isinstance(child, dict):
+                if not create:
+                    return None
+                child = here[name] = {}
+            here = child
+        return here
 
 
-def _ways(folder: str) -> Iterator[str]:
-    """Yield a folder and those above it, the outermost first, without the top folder."""
-    names = folder.split("/") if folder else []
-    for count in range(1, len(names) + 1):
-        yield "/".join(names[:count])
+def _write(folder: _Folder, lines: list[bytes]) -> str | None:
+    """Add the lines of a folder and of those in it that may have changed; return its name, None of an empty one."""
+    names = {name: _write(child, lines) if isinstance(child, dict) else child for name, child in folder.items()}
+    children = {name: (FOLDER, child) if isinstance(child, str) else child for name, child in names.items() if child}
+    if not children:
+        return None
+    lines.append(b"".join(_line(name, *child) for name, child in children.items()) + b"\0")
+    return _name_of(children)
 
 
 def _line(name: str, mode: str, oid: str) -> bytes:
