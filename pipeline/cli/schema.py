@@ -122,7 +122,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "dispatch-result": _of(DispatchResult),
     "demo": _of(DemoDocument),
     "run": _loaded("pipeline.service.run_result", "RunDocument"),
-    "runs": _plain("pipeline.service.runs_document", "RunsDocument"),
+    "runs": _plain("pipeline.service.run_line", "RunsDocument"),
     "standing": _plain("pipeline.service.standing", "StandingDocument"),
     **{
         name: _loaded("pipeline.service.documents", f"{name.title()}Document")

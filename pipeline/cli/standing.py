@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.cli.runs_text import age_words, where_words
+from pipeline.cli.runs import age_words, where_words
 from pipeline.cli.text import print_text
 from pipeline.git import NoRepositoryError, Repository
 from pipeline.outcomes import Reason
@@ -19,7 +19,7 @@ from pipeline.terminal import echo
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.service.runs_document import RunLine
+    from pipeline.service.run_line import RunLine
     from pipeline.service.standing import Standing
 
 _SHOWN: Final = 5

@@ -19,16 +19,16 @@ from pipeline.service.documents import ShowDocument
 from pipeline.service.journal_lines import log_line
 from pipeline.service.live_view import live_view
 from pipeline.service.patches import diff_run
+from pipeline.service.run_line import as_json
 from pipeline.service.run_list import list_runs
 from pipeline.service.run_status import issue_title, log_document
-from pipeline.service.runs_document import as_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from pipeline.service.documents import DiffDocument, LogDocument
     from pipeline.service.live_view import LiveView
-    from pipeline.service.runs_document import RunLine
+    from pipeline.service.run_line import RunLine
 
 _SHOWN_AT_FIRST: Final = 50
 ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})

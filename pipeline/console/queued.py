@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from pipeline.queue.order import Order
-    from pipeline.service.runs_document import RunLine
+    from pipeline.service.run_line import RunLine
 
 _CHANGES: Final[tuple[Literal["drop", "hold", "release"], ...]] = ("drop", "hold", "release")
 _SHOWN_CLOSED: Final = 20

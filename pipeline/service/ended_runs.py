@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline import VERSION
 from pipeline.config.folders import state_folder
 from pipeline.outcomes import FINAL, Outcome, Reason
-from pipeline.service.runs_document import RECORDS, RunLine
+from pipeline.service.run_line import RECORDS, RunLine
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.queue.order import Order
     from pipeline.queue.pick import Verdict
-    from pipeline.service.runs_document import RunLine
+    from pipeline.service.run_line import RunLine
 
 
 class OrderRecord(BaseModel):

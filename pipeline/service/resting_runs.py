@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from datetime import datetime
 
-    from pipeline.service.runs_document import RunLine
+    from pipeline.service.run_line import RunLine
 
 _ASKS: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
+from pipeline.git import GitError
 from pipeline.outcomes import Reason
 from pipeline.runs.claimants import GONE, claimant
 from pipeline.runs.lease import FileLease
+from pipeline.runs.records import ARTIFACT_LIMIT
 from pipeline.runs.roster import Roster, orphans
+from pipeline.runs.store import RUN_REFS, key_of_run
+from pipeline.scratch import scratch_folder
 from pipeline.service.ended_runs import RunIndex, facts_of, has_ended
-from pipeline.service.run_line import aged, line_of, unread_line
-from pipeline.service.runs_document import Rest, RunLine, RunsDocument
+from pipeline.service.run_line import RECORDS, Rest, RunLine, RunsDocument, aged, line_from, line_of, unread_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pipeline.git import Repository
     from pipeline.runs.claimants import Claimant
     from pipeline.runs.store import Claim
+
+_KEPT: Final = frozenset({*RECORDS, "recipe.json", "result.json"})
+"""What a line is read from, of a record in a ref."""
 
 
 def list_runs(repository: Repository, *, now: datetime | None = None) -> RunsDocument:
@@ -40,9 +47,7 @@ def with_removed(repository: Repository, document: RunsDocument, most: int | Non
 
     Nothing can be done with them, so that only who reads a list of runs is told of them.
     """
-    from pipeline.service.removed_runs import removed_runs  # noqa: PLC0415  (not where runs are found)
-
-    found = _document(list(removed_runs(Roster(repository), datetime.now(UTC)))).runs
+    found = _document(list(_removed(Roster(repository), datetime.now(UTC)))).runs
     return _document([*document.runs, *found[:most]])
 
 
@@ -91,6 +96,41 @@ def _all_lines(roster: Roster, now: datetime) -> list[RunLine]:
                 index.add(name, facts, found[-1])
         index.keep(names)
     return found
+
+
+def _removed(roster: Roster, now: datetime) -> Iterator[RunLine]:
+    """Yield the lines of ended runs that only a ref has: a worktree was removed as advised, or `gc` took the record.
+
+    A run that has not ended is not among them: whoever holds its claim is told as `gone`.
+    """
+    repository = roster.repository
+    there = {key_of_run(run.folder) for run in roster.runs}
+    index = RunIndex(repository.common_dir)
+    refs = {ref.removeprefix(RUN_REFS): oid for ref, oid in repository.refs(RUN_REFS).items()}
+    for key in refs.keys() - there:
+        line = index.line(key, [refs[key]])
+        if line is None and (line := _read_ref(repository, key, refs[key])) is not None:
+            index.add(key, [refs[key]], line)
+        if line is not None and has_ended(line):
+            yield aged(line, now)
+    index.keep(refs)
+
+
+def _read_ref(repository: Repository, key: str, oid: str) -> RunLine | None:
+    """Return the line of a run as its ref has it, None where that has no record of it."""
+    worktree, _, name = key.partition("/")
+    try:
+        with scratch_folder("record") as place:
+            for entry in repository.entries(oid, "run"):
+                path = place / worktree / ".workflow" / name / entry.path.removeprefix("run/")
+                content = repository.blob(entry.oid, ARTIFACT_LIMIT) if path.name in _KEPT else None
+                if content is not None:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+            line = line_from(place / worktree / ".workflow" / name)
+    except (UserError, GitError, OSError, ValueError):
+        return None
+    return replace(line, worktree=worktree, removed=True)
 
 
 def find(roster: Roster, name: str | None, *, of_issue: bool = False) -> Path:

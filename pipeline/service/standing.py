@@ -20,7 +20,7 @@ from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
-    from pipeline.service.runs_document import RunLine, RunsDocument
+    from pipeline.service.run_line import RunLine, RunsDocument
 
 
 @dataclass(frozen=True, kw_only=True)

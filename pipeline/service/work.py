@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.queue.log import OrderLog
     from pipeline.queue.order import Order
-    from pipeline.service.runs_document import RunLine
+    from pipeline.service.run_line import RunLine
     from todo import Tracker
 
 SWEEP: Final = "sweep"

@@ -36,8 +36,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli.diff import diff
 from pipeline.cli.explain import explain
-from pipeline.cli.runs import runs
-from pipeline.cli.runs_text import runs_text
+from pipeline.cli.runs import runs, runs_text
 from pipeline.cli.show import show
 from pipeline.engine.events import EVENTS, ConfigChanged, GateAnswered, RunResumed
 from pipeline.engine.journal import Line
@@ -54,8 +53,8 @@ from pipeline.runs.roster import Roster
 from pipeline.service.doctor_document import DoctorDocument
 from pipeline.service.documents import DiffDocument, ExplainDocument, LogDocument, ShowDocument
 from pipeline.service.journal_lines import log_line
+from pipeline.service.run_line import RunsDocument
 from pipeline.service.run_list import list_runs, running_beside
-from pipeline.service.runs_document import RunsDocument
 from pipeline.terminal import visible_lines
 
 pytestmark = pytest.mark.slow

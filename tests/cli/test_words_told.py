@@ -14,7 +14,7 @@ from terminals import on_terminal
 from pipeline.cli.explain import explain_text
 from pipeline.cli.explain import whole_text as whole_explanation
 from pipeline.cli.routes import routes_text
-from pipeline.cli.runs_text import runs_text
+from pipeline.cli.runs import runs_text
 from pipeline.cli.show import log_text
 from pipeline.cli.show_text import show_text, whole_text
 from pipeline.errors import UserError

@@ -222,7 +222,7 @@ TABLE: Final[dict[str, Advice]] = {
         "rejected/baseline_impossible",
     ),
     "no runs": Advice(
-        ("service/run_list.py", "cli/runs_text.py"), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}
+        ("service/run_list.py", "cli/runs.py"), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}
     ),
     "no run waits": Advice(("service/meant_run.py",), {"redfirst runs": READS}),
     "no such recipe": Advice(("service/recipe_files.py",), {"redfirst recipes list": READS}),

@@ -49,7 +49,7 @@ UNEXECUTED: Final[dict[str, dict[str, str]]] = {
         ),
         STANDING,
     ),
-    "cli/runs_text.py": {"redfirst runs --all": "it takes fifty runs; tests/runs/test_ended_runs.py lists more"},
+    "cli/runs.py": {"redfirst runs --all": "it takes fifty runs; tests/runs/test_ended_runs.py lists more"},
     "cli/queue_text.py": {"redfirst show {}": OF_THE_QUEUE},
     "service/detached.py": {"safe_next_actions": "the key of a document; the commands in it are of who wrote it"},
     "queue/orders.py": {"redfirst queue list": OF_THE_QUEUE},

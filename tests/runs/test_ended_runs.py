@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import alone, begin, git, make_repository
 
-from pipeline.cli.runs_text import runs_text
+from pipeline.cli.runs import runs_text
 from pipeline.git import Repository
 from pipeline.runs.roster import Roster
 from pipeline.service.ended_runs import TICK_NS
+from pipeline.service.run_line import Rest, RunsDocument
 from pipeline.service.run_list import list_runs, newest, newest_runs, running_beside
-from pipeline.service.runs_document import Rest, RunsDocument
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pipeline.service.runs_document import RunLine
+    from pipeline.service.run_line import RunLine
 
 pytestmark = pytest.mark.slow
 
