@@ -14,7 +14,8 @@ from pipeline.progress import counted
 from pipeline.terminal import colours, paint, visible_lines
 
 if TYPE_CHECKING:
-    from pipeline.service.documents import DiffDocument, DiffFile
+    from pipeline.service.documents import DiffFile
+    from pipeline.service.patches import DiffDocument
     from pipeline.terminal import Colour
 
 

@@ -15,7 +15,7 @@ from pipeline.progress import duration
 from pipeline.terminal import paint
 
 if TYPE_CHECKING:
-    from pipeline.service.documents import DecisionLine, EvidenceLine, ExplainDocument, TestsLine
+    from pipeline.service.explanation import DecisionLine, EvidenceLine, ExplainDocument, TestsLine
     from pipeline.terminal import Colour
 
 
@@ -67,8 +67,7 @@ def explain(
     from pipeline.git import Repository  # noqa: PLC0415  (the same)
     from pipeline.runs.records import is_of_recipe  # noqa: PLC0415  (the same)
     from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
-    from pipeline.service.explanation import explain_run  # noqa: PLC0415  (the same)
-    from pipeline.service.recipe_explanation import explain_steps  # noqa: PLC0415  (the same)
+    from pipeline.service.explanation import explain_run, explain_steps  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.cli.show_text import task_text
 from pipeline.cli.text import print_text
-from pipeline.service.document_lines import finding_text
+from pipeline.service.documents import finding_text
 from pipeline.service.other_worktrees import advice_as_typed, answers_as_typed
 from pipeline.service.packets import packet
 from pipeline.terminal import print_document, visible_lines

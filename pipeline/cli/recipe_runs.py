@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.service.explanation import RecipeExplainDocument
     from pipeline.service.progress import Display
-    from pipeline.service.recipe_explanation import RecipeExplainDocument
     from pipeline.service.recipe_result import RecipeDocument, StepLine
     from pipeline.steps.recipe_context import RecipeContext, Words
 
@@ -56,7 +56,7 @@ def drive_steps(
 
 
 def _tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
-    from pipeline.service.recipe_status import shown_from  # noqa: PLC0415
+    from pipeline.service.recipe_result import shown_from  # noqa: PLC0415
 
     document = shown_from(ctx, here, driven=driven)
     if as_document:
@@ -68,7 +68,7 @@ def _tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = Fal
 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
-    from pipeline.service.document_lines import finding_text  # noqa: PLC0415
+    from pipeline.service.documents import finding_text  # noqa: PLC0415
     from pipeline.service.recipe_gates import gates_place  # noqa: PLC0415
     from pipeline.service.recipe_result import WELL, counted_checkpoints  # noqa: PLC0415
 

@@ -124,10 +124,10 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "run": _loaded("pipeline.service.run_result", "RunDocument"),
     "runs": _plain("pipeline.service.run_line", "RunsDocument"),
     "standing": _plain("pipeline.service.standing", "StandingDocument"),
-    **{
-        name: _loaded("pipeline.service.documents", f"{name.title()}Document")
-        for name in ("show", "log", "explain", "diff")
-    },
+    "show": _loaded("pipeline.service.run_status", "ShowDocument"),
+    "log": _loaded("pipeline.service.run_status", "LogDocument"),
+    "explain": _loaded("pipeline.service.explanation", "ExplainDocument"),
+    "diff": _loaded("pipeline.service.patches", "DiffDocument"),
     "packet": _loaded("pipeline.service.packets", "Packet"),
     "answered": _loaded("pipeline.service.answers", "AnsweredDocument"),
     "stopped": _loaded("pipeline.service.stopping", "StoppedDocument"),
@@ -138,7 +138,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "gc": _loaded("pipeline.service.gc_document", "GcDocument"),
     "recipe": _recipe,
     "recipe-result": _loaded("pipeline.service.recipe_result", "RecipeDocument"),
-    "recipe-explain": _loaded("pipeline.service.recipe_explanation", "RecipeExplainDocument"),
+    "recipe-explain": _loaded("pipeline.service.explanation", "RecipeExplainDocument"),
     "step-outcome": _loaded("pipeline.steps.recipe_documents", "StepOutcome"),
     "event": _event,
     "queue": _loaded("pipeline.service.queue_document", "QueueDocument"),

@@ -12,11 +12,12 @@ from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
 from pipeline.routing.state import TaskStatus
-from pipeline.service.document_lines import TO_FIX, finding_text
+from pipeline.service.documents import TO_FIX, finding_text
 from pipeline.terminal import paint
 
 if TYPE_CHECKING:
-    from pipeline.service.documents import EvidenceShown, ReviewShown, ShowDocument, TaskShown
+    from pipeline.service.documents import EvidenceShown, ReviewShown, TaskShown
+    from pipeline.service.run_status import ShowDocument
 
 Rows = list[tuple[str, str]]
 _LINES: Final = 20

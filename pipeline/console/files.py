@@ -14,7 +14,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.runs.records import TooLargeError, read_record
-from pipeline.service.documents import ShowDocument
+from pipeline.service.run_status import ShowDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

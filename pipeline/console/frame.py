@@ -15,7 +15,7 @@ from pipeline.console.texts import field_text, linked, markdown_lines, plain_lin
 from pipeline.outcomes import Reason
 from pipeline.progress import counted, duration
 from pipeline.reset_times import moment_words
-from pipeline.service.document_lines import finding_text
+from pipeline.service.documents import finding_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from pipeline.runs.run import Run
 from pipeline.service.explanation import explain_run
 from pipeline.service.live_view import live_view
 from pipeline.service.mistakes import mistakes_of
-from pipeline.service.recipe_status import show_recipe_run
+from pipeline.service.recipe_result import show_recipe_run
 from pipeline.service.run_status import show_run
 
 if TYPE_CHECKING:
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.routing.vocabulary import Signal
-    from pipeline.service.documents import ExplainDocument, ShowDocument
+    from pipeline.service.explanation import ExplainDocument
     from pipeline.service.live_view import LiveView
     from pipeline.service.mistakes import Mistake
     from pipeline.service.recipe_result import RecipeDocument
+    from pipeline.service.run_status import ShowDocument
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,21 @@ from pipeline.console.patches import files_of, tests_of
 from pipeline.outcomes import FINAL, Outcome, Reason
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import WORKFLOW, key_of_run
-from pipeline.service.documents import ShowDocument
+from pipeline.service.documents import title_of
 from pipeline.service.journal_lines import log_line
 from pipeline.service.live_view import live_view
 from pipeline.service.patches import diff_run
 from pipeline.service.run_line import as_json
 from pipeline.service.run_list import list_runs
-from pipeline.service.run_status import issue_title, log_document
+from pipeline.service.run_status import ShowDocument, log_document
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from pipeline.service.documents import DiffDocument, LogDocument
     from pipeline.service.live_view import LiveView
+    from pipeline.service.patches import DiffDocument
     from pipeline.service.run_line import RunLine
+    from pipeline.service.run_status import LogDocument
 
 _SHOWN_AT_FIRST: Final = 50
 ASKED: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
@@ -54,7 +55,7 @@ class Pages(Files):
         if not everything and cut > 0:
             del groups["over"][_SHOWN_AT_FIRST:]
         shown = [(line.worktree, line.name) for lines in groups.values() for _, line in lines]
-        titles = await self.read(lambda: {one: issue_title(Path(one[0]) / WORKFLOW / one[1]) for one in shown})
+        titles = await self.read(lambda: {one: title_of(Path(one[0]) / WORKFLOW / one[1]) for one in shown})
         cut = 0 if everything else max(cut, 0)
         return self.page(request, "runs.html", groups=groups, runs=document.runs, titles=titles, cut=cut)
 

@@ -1,39 +1,53 @@
-"""Defines what `runs`, `show`, `explain` and `diff` print with `--json`."""
+"""Defines and reads the lines that documents share: tasks, evidence, findings, reviews, dispatches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.outcomes import Outcome, Reason
+from pipeline.measure.task_evidence import TaskEvidence, name_of
+from pipeline.policy.characters import visible
 from pipeline.reports.fields import Severity
+from pipeline.reports.findings import Stage
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Role, Signal
-from pipeline.runs.activity_file import Doing
-from pipeline.runs.drafts import VainEdit
-from pipeline.runs.events import JournalLine
-from pipeline.runs.facts import BoxFacts, Counter, UsageFacts
-from pipeline.runs.gates import OpenGate
-from pipeline.runs.info import Usage, ViolationRecord
+from pipeline.routing.vocabulary import Role, Signal, Step
+from pipeline.runs.info import DispatchResult, Usage, ViolationRecord
+from pipeline.runs.records import MIB, read_record
+from pipeline.runs.store import issue_of
+from pipeline.steps.asking.review_record import ReviewRecord
+from todo import MappingSource, Tracker, TrackerError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.reports.findings import Finding
+    from pipeline.runs.info import DispatchRecord
+    from pipeline.runs.run import Decided, Run
+
+TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.PROVED, Signal.COSMETIC, Signal.PLAN})
+"""What a review may come down to that sends its findings to be fixed."""
+STAGES: Final = {Step.REVIEW_PLAN: Stage.PLAN, Step.REVIEW_SPLIT: Stage.SPLIT, Step.FINAL_REVIEW: Stage.FINAL}
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+class Document(BaseModel):
+    """What a command prints with `--json`, or a part of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, from_attributes=True)
 
 
-class RedLine(_Document):
+class RedLine(Document):
     """One RED id: its class, and why that is (or is not) a legal reason (matrix 5)."""
 
     id: str
-    red_class: str = Field(alias="class")
+    red_class: str = Field(validation_alias="class", serialization_alias="class")
     legal: bool
     message: str
     granularity: Literal["id", "file"]
 
 
-class GreenLine(_Document):
+class GreenLine(Document):
     """What was measured GREEN: the ids of the task, and how many other tests were kept."""
 
     tree: str
@@ -42,7 +56,7 @@ class GreenLine(_Document):
     flaky: tuple[str, ...]
 
 
-class EvidenceShown(_Document):
+class EvidenceShown(Document):
     """A task's evidence as it is on disk."""
 
     path: str
@@ -55,7 +69,7 @@ class EvidenceShown(_Document):
     green: GreenLine | None
 
 
-class TaskShown(_Document):
+class TaskShown(Document):
     """One task with its evidence."""
 
     id: str
@@ -65,7 +79,7 @@ class TaskShown(_Document):
     evidence: EvidenceShown | None
 
 
-class FindingLine(_Document):
+class FindingLine(Document):
     """One finding of a review."""
 
     id: str
@@ -76,7 +90,7 @@ class FindingLine(_Document):
     """What came of its proof; null where it has none."""
 
 
-class ReviewShown(_Document):
+class ReviewShown(Document):
     """One review: what the reviewers said, what the harness made of it, what must be fixed and what is open."""
 
     path: str
@@ -90,7 +104,7 @@ class ReviewShown(_Document):
     refuted: tuple[FindingLine, ...] = ()
 
 
-class DispatchLine(_Document):
+class DispatchLine(Document):
     """One dispatch: who was asked what, whether the answer counts, what the gate said of the changes."""
 
     dispatch: str
@@ -113,84 +127,7 @@ class DispatchLine(_Document):
     usage: Usage | None
 
 
-class CostLine(_Document):
-    """What one role or one phase took. Null where a part is not known; `known` says the rest in words."""
-
-    of: Literal["role", "phase"]
-    name: str
-    dispatches: int
-    cost_usd: float | None
-    tokens: int | None
-    known: str
-
-
-class ShowDocument(_Document):
-    """What `show --json` prints: how a run stands."""
-
-    schema_: Literal["redfirst.show/1"] = Field(default="redfirst.show/1", alias="schema")
-    ok: Literal[True] = True
-    run_id: str
-    issue: str
-    title: str
-    branch: str
-    base_branch: str
-    start_commit: str
-    recipe: str | None = None
-    """The name of the recipe that the run is of; null where an older version began it."""
-    started_at: str
-    last_at: str
-    epoch: int
-    live: bool
-    queued: bool = False
-    """It was answered, and no process drives it yet."""
-    outcome: Outcome | None
-    reason: Reason | None
-    exit_code: int | None
-    step: str
-    phase: str
-    task: str | None
-    place: str
-    gate: str | None
-    at_gate: OpenGate | None = None
-    note: str
-    not_before: str | None = None
-    """When the limit of an account ends that it waits for, or is parked by."""
-    now: tuple[Doing, ...]
-    """What its driver is doing, and since when; empty where none is at work."""
-    plan_revision: int
-    tasks: tuple[TaskShown, ...]
-    reviews: tuple[ReviewShown, ...]
-    counters: tuple[Counter, ...]
-    blockers: tuple[FindingLine, ...]
-    dispatches: tuple[DispatchLine, ...]
-    commits: tuple[str, ...]
-    landed: bool | None = None
-    """Whether the base has the commits of the run; null where there is nothing to merge."""
-    landed_on: str | None = None
-    """The branch that has them: what `land` put them on, else the base; null where none is known to have them."""
-    follow_ups: tuple[str, ...]
-    dropped_tests: tuple[str, ...] = ()
-    sandbox: BoxFacts
-    usage: UsageFacts
-    spent: str = ""
-    """What its dispatches took, in words."""
-    costs: tuple[CostLine, ...]
-    edits_without_effect: tuple[VainEdit, ...] = ()
-    safe_next_actions: tuple[str, ...]
-    run_dir: str
-    artifacts: tuple[str, ...]
-
-
-class LogDocument(_Document):
-    """What `show --log --json` prints: the journal."""
-
-    schema_: Literal["redfirst.log/1"] = Field(default="redfirst.log/1", alias="schema")
-    ok: Literal[True] = True
-    run_id: str
-    lines: tuple[JournalLine, ...]
-
-
-class DiffFile(_Document):
+class DiffFile(Document):
     """One path that differs; the counts of lines are null for a binary file."""
 
     path: str
@@ -198,105 +135,128 @@ class DiffFile(_Document):
     deleted: int | None
 
 
-class DiffDocument(_Document):
-    """What `diff --json` prints. `old` and `new` are trees; `patch` is null with `--stat`."""
-
-    schema_: Literal["redfirst.diff/1"] = Field(default="redfirst.diff/1", alias="schema")
-    ok: Literal[True] = True
-    run_id: str
-    task: str | None
-    old: str
-    new: str
-    files: tuple[DiffFile, ...]
-    patch: str | None
+def title_of(folder: Path) -> str:
+    """Return the title of a run's issue; nothing where there is no copy of it, or none that can be read."""
+    issue = issue_of(folder.name) or ""
+    try:
+        content = read_record(folder, "issue.md", MIB)
+        return Tracker(MappingSource({f"{issue}.md": content})).read(issue).title
+    except (OSError, TrackerError):
+        return ""
 
 
-class Exhausted(_Document):
-    """A limit that was found reached, and what the matrix says follows."""
-
-    counter: Counter = Field(validation_alias="purse", serialization_alias="purse")  # the key is contract
-    follows: str
-
-
-class EvidenceLine(_Document):
-    """An artifact that a decision was based on. `changed`: it was written again since; `missing`: it is gone.
-
-    `kept` is where it lies as it was then, where it is not as decided and some version is.
-    """
-
-    path: str
-    state: Literal["as_decided", "changed", "missing"]
-    kept: str | None = None
+def tasks_shown(run: Run) -> tuple[TaskShown, ...]:
+    """Return the tasks with their evidence."""
+    return tuple(
+        TaskShown(
+            id=task.id,
+            title=task.spec.title,
+            state=task.status,
+            testable=task.testable,
+            evidence=read_evidence(run.folder, task.id),
+        )
+        for task in run.state.tasks.values()
+    )
 
 
-class TestsLine(_Document):
-    """One test run of the harness: what was run, over which tree, how the tests ended, how long that took.
-
-    `what` and `seconds` are empty and null for runs of older versions.
-    """
-
-    what: str
-    tree: str
-    selected: tuple[str, ...] | None
-    state: str
-    outcomes: Mapping[str, int]
-    collection_errors: tuple[str, ...]
-    command: tuple[str, ...]
-    seconds: float | None
-
-
-class DecisionLine(_Document):
-    """One decision: the row that fired, the signal and what it rests on, what was paid, what followed."""
-
-    number: int
-    seq: int
-    at: str
-    step: str
-    phase: str
-    task: str | None
-    visit: int
-    signal: Signal
-    role: Role | None
-    note: str
-    row: str
-    source: str
-    says: str
-    action: Mapping[str, str | None]
-    then: str
-    before: tuple[str, ...]
-    dispatches: tuple[DispatchLine, ...]
-    tests: tuple[TestsLine, ...]
-    facts: tuple[str, ...]
-    evidence: tuple[EvidenceLine, ...]
-    paid: tuple[Counter, ...]
-    exhausted: tuple[Exhausted, ...]
-    blockers: tuple[str, ...]
-    outcome: Outcome | None
-    reason: Reason | None
+def read_evidence(folder: Path, task: str) -> EvidenceShown | None:
+    """Return the evidence of a task, or None where there is none that can be read."""
+    name = name_of(task)
+    try:
+        found = TaskEvidence.model_validate_json(read_record(folder, name))
+    except (OSError, ValidationError):
+        return None
+    red = sorted(found.ledger.red.items()) if found.ledger else ()
+    return EvidenceShown(
+        path=name,
+        red=tuple(
+            RedLine(id=id_, red_class=one.cls.value, legal=one.legal, message=one.message, granularity=one.granularity)
+            for id_, one in red
+        ),
+        guards=tuple(sorted(found.ledger.guards)) if found.ledger else (),
+        not_testable=found.not_testable,
+        judged_by=found.judged_by,
+        proved_by=found.proved_by,
+        green=GreenLine.model_validate(found.green) if found.green else None,
+    )
 
 
-class SinceLine(_Document):
-    """What happened behind the last decision: a resumption, a landing, or why it did not land."""
+def reviews_shown(run: Run) -> tuple[ReviewShown, ...]:
+    """Return the reviews, oldest first."""
+    counts = dict.fromkeys(STAGES, 0)
+    found: list[ReviewShown] = []
+    for decided in run.history:
+        step = decided.decision.step
+        if step not in STAGES or decided.decision.row.startswith("any/"):
+            continue
+        if decided.event.signal == Signal.NOT_ASKED:  # a recipe left it out: there is no such review
+            continue
+        counts[step] += 1
+        record = read_review(run.folder, STAGES[step], counts[step])
+        found.append(
+            ReviewShown(
+                path=f"reviews/{STAGES[step]}-{counts[step]}.md",
+                stage=STAGES[step],
+                number=counts[step],
+                verdict=_verdict(run, decided, Role.CHECK),
+                advice=_verdict(run, decided, Role.SIMPLIFY),
+                signal=Signal(decided.event.signal),
+                must_fix=record.must_fix if record else (),
+                open=tuple(map(finding_line, record.ledger.open)) if record else (),
+                refuted=tuple(map(finding_line, record.ledger.refuted)) if record else (),
+            )
+        )
+    return tuple(found)
 
-    at: str
-    says: str
+
+def _verdict(run: Run, decided: Decided, role: Role) -> str | None:
+    """Return what the role answered in the visit of a decision, in its own word."""
+    for record in run.records.values():
+        result = run.results.get(record.dispatch)
+        if record.visit == decided.decision.visit and record.role is role and result and result.signal is None:
+            verdict = (result.report or {}).get("verdict")
+            return verdict if isinstance(verdict, str) else None
+    return None
 
 
-class ExplainDocument(_Document):
-    """What `explain --json` prints: the decisions, oldest first, and what happened behind the last one."""
+def read_review(folder: Path, stage: Stage, number: int) -> ReviewRecord | None:
+    """Return the record of one review, or None where it is not on disk or not readable."""
+    try:
+        return ReviewRecord.model_validate_json(read_record(folder, f"reviews/{stage}-{number}.json"))
+    except (OSError, ValidationError):
+        return None
 
-    schema_: Literal["redfirst.explain/1"] = Field(default="redfirst.explain/1", alias="schema")
-    ok: Literal[True] = True
-    run_id: str
-    issue: str
-    workflow: str
-    workflow_version: str
-    workflow_hash: str
-    redfirst_version: str
-    outcome: Outcome | None
-    reason: Reason | None
-    live: bool = False
-    queued: bool = False
-    place: str
-    decisions: tuple[DecisionLine, ...]
-    since: tuple[SinceLine, ...] = ()
+
+def finding_line(finding: Finding) -> FindingLine:
+    """Return one finding."""
+    return FindingLine(
+        id=finding.id,
+        severity=finding.severity,
+        headline=finding.headline,
+        location=finding.location,
+        proof=finding.measured.found if finding.measured is not None else None,
+    )
+
+
+def finding_text(line: FindingLine) -> str:
+    """Return one finding as a line."""
+    where = f" ({visible(line.location)})" if line.location else ""
+    proof = f", {line.proof}" if line.proof is not None else ""
+    return f"{line.id} [{line.severity.value}{proof}] {visible(line.headline)}{where}"
+
+
+def dispatch_line(run: Run, record: DispatchRecord, *, live: bool) -> DispatchLine:
+    """Return one dispatch with its result, if it has one."""
+    result = run.results.get(record.dispatch)
+    answered = result or DispatchResult(dispatch=record.dispatch, base_tree=record.base_tree)
+    known = {**dict(record), **dict(answered)}
+    quarantine = f"quarantine/{record.dispatch}"
+    return DispatchLine.model_validate(
+        {
+            **{name: known[name] for name in DispatchLine.model_fields if name in known},
+            "state": "finished" if result else "running" if live else "lost",
+            "changed": tuple(change.path for change in answered.changes),
+            "quarantine": quarantine if (run.folder / quarantine).is_dir() else None,
+            "usage": result.usage if result else None,
+        }
+    )

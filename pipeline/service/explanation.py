@@ -7,25 +7,38 @@ an artifact that was written again since is named as such and not quoted, becaus
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, assert_never
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Literal, assert_never
+
+from pydantic import Field
 
 from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.engine.machine import TRUNK, action_value
 from pipeline.engine.run import sha256_hex
-from pipeline.outcomes import PAUSED, Outcome, stands_words
+from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words
 from pipeline.progress import counted
 from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.vocabulary import Step
+from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.drafts import edit_words
 from pipeline.runs.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
-from pipeline.runs.facts import counter_of, exhausted_counter, lanes_words, place_of
+from pipeline.runs.facts import Counter, counter_of, exhausted_counter, lanes_words, place_of
 from pipeline.runs.lease import FileLease
+from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.run import Run
-from pipeline.service.document_lines import STAGES, TO_FIX, dispatch_line, finding_line, finding_text, read_review
-from pipeline.service.documents import DecisionLine, EvidenceLine, Exhausted, ExplainDocument, SinceLine, TestsLine
+from pipeline.service.documents import (
+    STAGES,
+    TO_FIX,
+    DispatchLine,
+    Document,
+    dispatch_line,
+    finding_line,
+    finding_text,
+    read_review,
+)
 from pipeline.service.other_worktrees import texts_as_typed
+from pipeline.service.recipe_result import why_not_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +54,97 @@ _ROWS: Final = {row.id: row for row in MATRIX}
 _REVIEW: Final = re.compile(r"reviews/(?P<stage>plan|split|final)-(?P<number>\d+)\.md")
 _QUOTABLE: Final = re.compile(r"(evidence|judgements)/.+\.md|reviews/hygiene-.+\.md|feedback-\d+\.md")
 _MOST_QUOTED: Final = 12
+
+
+class Exhausted(Document):
+    """A limit that was found reached, and what the matrix says follows."""
+
+    counter: Counter = Field(validation_alias="purse", serialization_alias="purse")  # the key is contract
+    follows: str
+
+
+class EvidenceLine(Document):
+    """An artifact that a decision was based on. `changed`: it was written again since; `missing`: it is gone.
+
+    `kept` is where it lies as it was then, where it is not as decided and some version is.
+    """
+
+    path: str
+    state: Literal["as_decided", "changed", "missing"]
+    kept: str | None = None
+
+
+class TestsLine(Document):
+    """One test run of the harness: what was run, over which tree, how the tests ended, how long that took.
+
+    `what` and `seconds` are empty and null for runs of older versions.
+    """
+
+    what: str
+    tree: str
+    selected: tuple[str, ...] | None
+    state: str
+    outcomes: Mapping[str, int]
+    collection_errors: tuple[str, ...]
+    command: tuple[str, ...]
+    seconds: float | None
+
+
+class DecisionLine(Document):
+    """One decision: the row that fired, the signal and what it rests on, what was paid, what followed."""
+
+    number: int
+    seq: int
+    at: str
+    step: str
+    phase: str
+    task: str | None
+    visit: int
+    signal: Signal
+    role: Role | None
+    note: str
+    row: str
+    source: str
+    says: str
+    action: Mapping[str, str | None]
+    then: str
+    before: tuple[str, ...]
+    dispatches: tuple[DispatchLine, ...]
+    tests: tuple[TestsLine, ...]
+    facts: tuple[str, ...]
+    evidence: tuple[EvidenceLine, ...]
+    paid: tuple[Counter, ...]
+    exhausted: tuple[Exhausted, ...]
+    blockers: tuple[str, ...]
+    outcome: Outcome | None
+    reason: Reason | None
+
+
+class SinceLine(Document):
+    """What happened behind the last decision: a resumption, a landing, or why it did not land."""
+
+    at: str
+    says: str
+
+
+class ExplainDocument(Document):
+    """What `explain --json` prints: the decisions, oldest first, and what happened behind the last one."""
+
+    schema_: Literal["redfirst.explain/1"] = Field(default="redfirst.explain/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    issue: str
+    workflow: str
+    workflow_version: str
+    workflow_hash: str
+    redfirst_version: str
+    outcome: Outcome | None
+    reason: Reason | None
+    live: bool = False
+    queued: bool = False
+    place: str
+    decisions: tuple[DecisionLine, ...]
+    since: tuple[SinceLine, ...] = ()
 
 
 def explain_run(folder: Path, here: Repository, *, last: bool = False) -> ExplainDocument:
@@ -117,7 +221,7 @@ def _decision(
         then=then_words(decision.action, seen),
         before=tuple(says for line in between for says in _happening(line, run.info.branch)),
         dispatches=tuple(dispatch_line(run, record, live=live) for record in records),
-        tests=tuple(_tests(line.data) for line in between if isinstance(line.data, MeasuredTests)),
+        tests=tuple(TestsLine.model_validate(line.data) for line in between if isinstance(line.data, MeasuredTests)),
         facts=_facts(run, decided, evidence),
         evidence=evidence,
         paid=tuple(counter_of(before, key, count) for key, count in decision.counters.items()),
@@ -158,19 +262,6 @@ def _happening(line: Line, branch: str) -> Iterator[str]:
             yield f"did not land on {onto}: {'; '.join(why) or found.replace('_', ' ')}"
         case _:
             pass
-
-
-def _tests(ran: MeasuredTests) -> TestsLine:
-    return TestsLine(
-        what=ran.what,
-        tree=ran.tree,
-        selected=ran.selected,
-        state=ran.state,
-        outcomes=ran.outcomes,
-        collection_errors=ran.collection_errors,
-        command=ran.command,
-        seconds=ran.seconds,
-    )
 
 
 def _exhausted(decided: Decided) -> tuple[Exhausted, ...]:
@@ -219,6 +310,93 @@ def _quoted(path: Path, name: str) -> list[str]:
     found = bullets or lines
     more = [f"... {len(found) - _MOST_QUOTED} more in {name}"] if len(found) > _MOST_QUOTED else []
     return found[:_MOST_QUOTED] + more
+
+
+# --- of a recipe with its own steps -----------------------------------------------------------------------------------
+
+
+class StepDecision(Document):
+    """One decision: the step, its signal, the row that fired, what was paid, and what followed of it."""
+
+    number: int
+    seq: int
+    at: str
+    step: str
+    signal: str
+    note: str
+    row: str
+    action: Mapping[str, str | None]
+    paid: Mapping[str, int]
+    exhausted: tuple[str, ...]
+    then: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+
+class StepStanding(Document):
+    """A step that is over and not ready, and why."""
+
+    step: str
+    checkpoint: str
+    why: str
+
+
+class RecipeExplainDocument(Document):
+    """What `explain --json` prints of a recipe's run: the decisions, oldest first."""
+
+    schema_: Literal["redfirst.recipe-explain/1"] = Field(default="redfirst.recipe-explain/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    outcome: Outcome | None
+    reason: Reason | None
+    live: bool
+    steps: tuple[StepStanding, ...]
+    decisions: tuple[StepDecision, ...]
+
+
+def explain_steps(folder: Path, *, last: bool = False) -> RecipeExplainDocument:
+    """Return the decisions of a run, all or only the last one, and the steps that are not ready.
+
+    Raises:
+        UserError: the run is damaged.
+    """
+    run = RecipeRun.load(folder, driving=False)
+    decisions = [
+        StepDecision(
+            number=number,
+            seq=one.line.seq,
+            at=one.line.at,
+            step="" if one.event.lane == TRUNK else one.event.lane,
+            signal=str(one.event.signal),
+            note=one.event.note,
+            row=one.decision.row,
+            action=action_value(one.decision.action),
+            paid=one.decision.counters,
+            exhausted=one.decision.exhausted,
+            then=tuple(_followed(effect.kind, effect.data) for effect in one.decision.effects),
+            evidence=one.event.evidence,
+        )
+        for number, one in enumerate(run.history, 1)
+    ]
+    return RecipeExplainDocument(
+        run_id=run.info.run_id,
+        outcome=run.state.outcome,
+        reason=run.state.reason,
+        live=FileLease.is_held(folder),
+        steps=tuple(
+            StepStanding(step=name, checkpoint=how.value, why=why)
+            for name, how in run.state.settled.items()
+            if (why := why_not_ready(run, name))
+        ),
+        decisions=tuple(decisions[-1:] if last else decisions),
+    )
+
+
+def _followed(kind: str, data: Mapping[str, str]) -> str:
+    """Return an effect in words."""
+    words = kind.removeprefix("step_").removeprefix("run_").replace("_", " ")
+    step = f"{data['step']} " if "step" in data else "the run is "
+    more = data.get("checkpoint") or data.get("reason") or ""
+    return f"{step}{words}{f': {more}' if more else ''}"
 
 
 # --- for a person ----------------------------------------------------------------------------------------------------

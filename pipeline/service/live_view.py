@@ -20,7 +20,7 @@ from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.run import Run
 from pipeline.runs.spending import spent
-from pipeline.service.run_status import title_of
+from pipeline.service.documents import title_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +115,7 @@ def live_view(folder: Path) -> LiveView:
 def _of_issue(run: Run, *, live: bool) -> LiveView:
     at = next(iter(_steps(run)))
     return LiveView(
-        title=title_of(run),
+        title=title_of(run.folder),
         place=place_of(run),
         told=TOLD[at],
         usual=usual_next(at) if live else "",

@@ -12,7 +12,7 @@ from pipeline.routing.vocabulary import Step
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.service.documents import DecisionLine, ExplainDocument
+    from pipeline.service.explanation import DecisionLine, ExplainDocument
 
 _NOT_AGENTS: Final = frozenset({Step.INTEGRATE.value, Step.PUBLISH.value})
 """Where work that was right where it was done does not fit what others did."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.engine.events import GateOpened, InputRequested
 from pipeline.errors import UserError
@@ -20,10 +20,9 @@ from pipeline.runs.facts import usage_of, work_tree
 from pipeline.runs.gates import GateAnswer, open_gate
 from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.spending import spent
-from pipeline.service.documents import DiffFile, FindingLine, TaskShown
+from pipeline.service.documents import DiffFile, Document, FindingLine, TaskShown, reviews_shown, tasks_shown, title_of
 from pipeline.service.gates import require_gate
 from pipeline.service.recipe_gates import meant
-from pipeline.service.run_status import reviews_shown, tasks_shown, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,11 +38,7 @@ QUESTION: Final = "question"
 _ISSUE: Final = "issue.md"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class PacketFile(_Part):
+class PacketFile(Document):
     """A file of the run as it lies there now; of one that `counts` a person's edit counts when it is approved."""
 
     name: str
@@ -52,7 +47,7 @@ class PacketFile(_Part):
     text: str
 
 
-class PacketDiff(_Part):
+class PacketDiff(Document):
     """What would be approved, against where the run began."""
 
     old: str
@@ -61,7 +56,7 @@ class PacketDiff(_Part):
     patch: str
 
 
-class Packet(_Part):
+class Packet(Document):
     """What an approver sees at a gate (`show --packet`). `digest` is of all the rest: `approve --seen DIGEST`."""
 
     schema_: Literal["redfirst.packet/1"] = Field(default="redfirst.packet/1", alias="schema")
@@ -155,7 +150,7 @@ def _of_question(run: Run) -> Packet:
     return Packet(
         run_id=run_id,
         issue=run.issue,
-        title=title_of(run),
+        title=title_of(run.folder),
         gate=QUESTION,
         place=place,
         asked_at=opened(run, QUESTION).at,
@@ -193,7 +188,7 @@ def _of_issue(repository: Repository, run: Run, at: str | None) -> Packet:
     return Packet(
         run_id=run.info.run_id,
         issue=run.issue,
-        title=title_of(run),
+        title=title_of(run.folder),
         gate=name,
         place=gate.place,
         asked_at=opened(run, name).at,
@@ -264,7 +259,7 @@ def _diff(repository: Repository, run: Run, place: str) -> PacketDiff | None:
     if old == new:
         return None
     try:
-        files = tuple(DiffFile(path=f.path, added=f.added, deleted=f.deleted) for f in repository.numstat(old, new))
+        files = tuple(map(DiffFile.model_validate, repository.numstat(old, new)))
         return PacketDiff(old=old, new=new, files=files, patch=repository.patch(old, new))
     except GitError as error:
         raise _shut(run, place, f"its files are not in git any more ({error.stderr.strip()})") from error

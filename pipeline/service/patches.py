@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
 
 from pipeline.errors import UserError
 from pipeline.git import GitError
@@ -11,10 +13,23 @@ from pipeline.runs.facts import work_tree
 from pipeline.runs.roster import find_run, seen_from
 from pipeline.runs.run import Run
 from pipeline.runs.store import run_ref
-from pipeline.service.documents import DiffDocument, DiffFile
+from pipeline.service.documents import DiffFile, Document
 
 if TYPE_CHECKING:
     from pipeline.git import Repository
+
+
+class DiffDocument(Document):
+    """What `diff --json` prints. `old` and `new` are trees; `patch` is null with `--stat`."""
+
+    schema_: Literal["redfirst.diff/1"] = Field(default="redfirst.diff/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    task: str | None
+    old: str
+    new: str
+    files: tuple[DiffFile, ...]
+    patch: str | None
 
 
 def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool) -> DiffDocument:
@@ -31,7 +46,7 @@ def diff_run(repository: Repository, name: str, *, task: str | None, stat: bool)
     if missing:
         raise _gone(repository, run, missing[0])
     try:
-        files = tuple(DiffFile(path=f.path, added=f.added, deleted=f.deleted) for f in repository.numstat(old, new))
+        files = tuple(map(DiffFile.model_validate, repository.numstat(old, new)))
         patch = None if stat else repository.patch(old, new)
     except GitError as error:
         raise _gone(repository, run, error.stderr.strip()) from error

@@ -1,12 +1,13 @@
-"""Builds the document that says how a run of a recipe stands."""
+"""Says how a run of a recipe stands, with advice as it works where somebody stands."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
@@ -17,16 +18,20 @@ from pipeline.runs.events import Published
 from pipeline.runs.facts import driven_s, not_before_of
 from pipeline.runs.lease import FileLease
 from pipeline.runs.next_actions import onto_advised
+from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.spending import spent
-from pipeline.service.document_lines import finding_line
-from pipeline.service.documents import FindingLine
+from pipeline.service.documents import Document, FindingLine, finding_line
+from pipeline.service.other_worktrees import answers_as_typed, as_typed, text_as_typed
 from pipeline.service.recipe_driving import output_of
 from pipeline.service.recipe_gates import StepGate, open_gates
 from pipeline.service.run_result import RecipeLine
+from pipeline.steps.recipe_context import ReadRun
 from pipeline.steps.recipe_outcome import last_decision, left_open, summary_of
 
 if TYPE_CHECKING:
-    from pipeline.runs.recipe_run import RecipeRun
+    from pathlib import Path
+
+    from pipeline.git import Repository
     from pipeline.steps.recipe_context import Words
 
 
@@ -34,11 +39,7 @@ WELL: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 """The outcomes of a run whose steps are all ready."""
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class StepLine(_Document):
+class StepLine(Document):
     """One step, by its name: how it stands and why, and where what it left is.
 
     `held_by` are the steps because of which it cannot start.
@@ -53,7 +54,7 @@ class StepLine(_Document):
     outcome: str | None
 
 
-class SeamLine(_Document):
+class SeamLine(Document):
     """A contract between steps that not all sides keep to; `open` are those that do not, or have not said so yet."""
 
     name: str
@@ -68,14 +69,14 @@ class LeftOpen(FindingLine):
     step: str
 
 
-class Note(_Document):
+class Note(Document):
     """What a step tells a person, without waiting."""
 
     step: str
     text: str
 
 
-class RecipeDocument(_Document):
+class RecipeDocument(Document):
     """How a run of a recipe stands. While it is driven, or its driver died, `outcome`, `reason` and code are null."""
 
     schema_: Literal["redfirst.recipe-result/1"] = Field(default="redfirst.recipe-result/1", alias="schema")
@@ -114,6 +115,26 @@ class RecipeDocument(_Document):
     """What its driver is doing now."""
     run_dir: str
     safe_next_actions: tuple[str, ...]
+
+
+def show_recipe_run(folder: Path, here: Repository) -> RecipeDocument:
+    """Return how the run in *folder* stands, from what is on disk.
+
+    Raises:
+        UserError: it is damaged.
+    """
+    return shown_from(ReadRun(RecipeRun.load(folder, driving=False)), here)
+
+
+def shown_from(ctx: Words, here: Repository, *, driven: bool = False) -> RecipeDocument:
+    """Return how a run stands; *driven*: its driver asks, when it is done."""
+    found, worktree = recipe_document(ctx, driven=driven), ctx.run.folder.parents[1]
+    gates = tuple(
+        replace(gate, answers=answers_as_typed(gate.answers, here, worktree, found.run_id)) for gate in found.gates
+    )
+    actions = as_typed(found.safe_next_actions, here, worktree, found.run_id)
+    note = text_as_typed(found.note, here, worktree, found.run_id)
+    return found.model_copy(update={"safe_next_actions": actions, "note": note, "gates": gates})
 
 
 def recipe_document(ctx: Words, *, driven: bool = False) -> RecipeDocument:

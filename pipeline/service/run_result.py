@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
@@ -12,6 +12,7 @@ from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import driven_s, dropped_tests, last_note, not_before_of, usage_of
 from pipeline.runs.gates import OpenGate, gate_of, open_gate
 from pipeline.runs.spending import spent
+from pipeline.service.documents import Document
 from pipeline.service.next_lines import next_lines
 from pipeline.steps.asking.reviews import all_last_reviews
 
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class TaskLine(_Document):
+class TaskLine(Document):
     """One task of the present split."""
 
     id: str
@@ -31,14 +28,14 @@ class TaskLine(_Document):
     state: TaskStatus
 
 
-class BoxLine(_Document):
+class BoxLine(Document):
     """What isolated the agents."""
 
     backend: str
     network: str
 
 
-class UsageLine(_Document):
+class UsageLine(Document):
     """What the run cost; `cost_usd` is null unless every dispatch says what it cost."""
 
     cost_usd: float | None
@@ -47,7 +44,7 @@ class UsageLine(_Document):
     dispatches: int
 
 
-class RecipeLine(_Document):
+class RecipeLine(Document):
     """The recipe that the run is of; the hash is that of all its steps."""
 
     name: str
@@ -55,7 +52,7 @@ class RecipeLine(_Document):
     sha256: str
 
 
-class RunDocument(_Document):
+class RunDocument(Document):
     """How a run stands (contract 1)."""
 
     schema_: Literal["redfirst.run-result/1"] = Field(default="redfirst.run-result/1", alias="schema")
@@ -122,11 +119,11 @@ def run_document(ctx: Context) -> RunDocument:
         safe_next_actions=next_lines(ctx.repository, ctx.run),
         run_dir=str(ctx.run.folder),
         sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),
-        usage=UsageLine.model_validate(usage_of(ctx.run), from_attributes=True),
+        usage=UsageLine.model_validate(usage_of(ctx.run)),
         gate=gate_of(ctx.run),
         at_gate=open_gate(ctx.run),
         seconds=round(driven_s(ctx.run), 3),
         spent=str(spent(ctx.run)),
         not_before=not_before_of(ctx.run),
-        recipe=None if info.recipe is None else RecipeLine.model_validate(info.recipe.model_dump(exclude={"path"})),
+        recipe=None if info.recipe is None else RecipeLine.model_validate(info.recipe),
     )

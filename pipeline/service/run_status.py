@@ -1,4 +1,4 @@
-"""Says how a run stands, from its folded journal and the artifacts on disk (`show`)."""
+"""Says how a run stands, from its folded journal and the artifacts on disk: what `show --json` prints."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from pydantic import Field
+
 from pipeline.config.folders import state_folder
 from pipeline.engine.journal import Journal
-from pipeline.outcomes import Reason, exit_code
-from pipeline.routing.vocabulary import Role, Signal
-from pipeline.runs.activity_file import read_now
-from pipeline.runs.drafts import vain_edit, without_effect
-from pipeline.runs.events import PublishIntended
+from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.runs.activity_file import Doing, read_now
+from pipeline.runs.drafts import VainEdit, vain_edit, without_effect
+from pipeline.runs.events import JournalLine, PublishIntended
 from pipeline.runs.facts import (
+    BoxFacts,
+    Counter,
+    UsageFacts,
     box_facts_of,
     commits_of,
     counters_of,
@@ -26,33 +30,118 @@ from pipeline.runs.facts import (
     usage_of,
 )
 from pipeline.runs.folder import RunFolder
-from pipeline.runs.gates import gate_of, open_gate
+from pipeline.runs.gates import OpenGate, gate_of, open_gate
 from pipeline.runs.lease import FileLease
-from pipeline.runs.records import MIB, read_record
 from pipeline.runs.roster import seen_from
 from pipeline.runs.run import Run
 from pipeline.runs.spending import by_phase, by_role, spent
-from pipeline.runs.store import issue_of, state_of_run
-from pipeline.service.document_lines import STAGES, dispatch_line, finding_line, read_evidence, read_review
-from pipeline.service.documents import CostLine, LogDocument, ReviewShown, ShowDocument, TaskShown
+from pipeline.runs.store import state_of_run
+from pipeline.service.documents import (
+    STAGES,
+    DispatchLine,
+    Document,
+    FindingLine,
+    ReviewShown,
+    TaskShown,
+    dispatch_line,
+    finding_line,
+    read_review,
+    reviews_shown,
+    tasks_shown,
+    title_of,
+)
 from pipeline.service.landing import landed
 from pipeline.service.next_lines import next_lines
 from pipeline.service.other_worktrees import as_typed, gate_as_typed, text_as_typed
-from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.runs.drafts import VainEdit
-    from pipeline.runs.run import Decided
+    from pipeline.routing.vocabulary import Role
     from pipeline.runs.spending import Spent
-    from pipeline.service.documents import FindingLine
 
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")
 
 _DESKS: Final = "dispatches/*/exchange/desk"
 """Where desks are named (`backends.desk`, which is heavy): without one, none is looked for."""
+
+
+class CostLine(Document):
+    """What one role or one phase took. Null where a part is not known; `known` says the rest in words."""
+
+    of: Literal["role", "phase"]
+    name: str
+    dispatches: int
+    cost_usd: float | None
+    tokens: int | None
+    known: str
+
+
+class ShowDocument(Document):
+    """What `show --json` prints: how a run stands."""
+
+    schema_: Literal["redfirst.show/1"] = Field(default="redfirst.show/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    issue: str
+    title: str
+    branch: str
+    base_branch: str
+    start_commit: str
+    recipe: str | None = None
+    """The name of the recipe that the run is of; null where an older version began it."""
+    started_at: str
+    last_at: str
+    epoch: int
+    live: bool
+    queued: bool = False
+    """It was answered, and no process drives it yet."""
+    outcome: Outcome | None
+    reason: Reason | None
+    exit_code: int | None
+    step: str
+    phase: str
+    task: str | None
+    place: str
+    gate: str | None
+    at_gate: OpenGate | None = None
+    note: str
+    not_before: str | None = None
+    """When the limit of an account ends that it waits for, or is parked by."""
+    now: tuple[Doing, ...]
+    """What its driver is doing, and since when; empty where none is at work."""
+    plan_revision: int
+    tasks: tuple[TaskShown, ...]
+    reviews: tuple[ReviewShown, ...]
+    counters: tuple[Counter, ...]
+    blockers: tuple[FindingLine, ...]
+    dispatches: tuple[DispatchLine, ...]
+    commits: tuple[str, ...]
+    landed: bool | None = None
+    """Whether the base has the commits of the run; null where there is nothing to merge."""
+    landed_on: str | None = None
+    """The branch that has them: what `land` put them on, else the base; null where none is known to have them."""
+    follow_ups: tuple[str, ...]
+    dropped_tests: tuple[str, ...] = ()
+    sandbox: BoxFacts
+    usage: UsageFacts
+    spent: str = ""
+    """What its dispatches took, in words."""
+    costs: tuple[CostLine, ...]
+    edits_without_effect: tuple[VainEdit, ...] = ()
+    safe_next_actions: tuple[str, ...]
+    run_dir: str
+    artifacts: tuple[str, ...]
+
+
+class LogDocument(Document):
+    """What `show --log --json` prints: the journal."""
+
+    schema_: Literal["redfirst.log/1"] = Field(default="redfirst.log/1", alias="schema")
+    ok: Literal[True] = True
+    run_id: str
+    lines: tuple[JournalLine, ...]
 
 
 def log_document(folder: Path) -> LogDocument:
@@ -84,7 +173,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     return ShowDocument(
         run_id=info.run_id,
         issue=run.issue,
-        title=title_of(run),
+        title=title_of(folder),
         branch=info.branch,
         base_branch=info.base_branch,
         start_commit=info.start_commit,
@@ -141,73 +230,6 @@ def _vain_edits(run: Run, here: Repository) -> tuple[VainEdit, ...]:
     edits = [vain_edit(run, name) for name in without_effect(run)]
     typed = (as_typed(filter(None, [edit.instead]), here, run.folder.parents[1], run.folder.name) for edit in edits)
     return tuple(replace(edit, instead=next(iter(commands), None)) for edit, commands in zip(edits, typed, strict=True))
-
-
-def title_of(run: Run) -> str:
-    """Return the title of its issue; nothing where there is no copy of it, or none that can be read."""
-    return issue_title(run.folder)
-
-
-def issue_title(folder: Path) -> str:
-    """Return the title of the issue of the run in *folder*, from its copy of it."""
-    issue = issue_of(folder.name) or ""
-    try:
-        content = read_record(folder, "issue.md", MIB)
-        return Tracker(MappingSource({f"{issue}.md": content})).read(issue).title
-    except (OSError, TrackerError):
-        return ""
-
-
-def tasks_shown(run: Run) -> tuple[TaskShown, ...]:
-    """Return the tasks with their evidence."""
-    return tuple(
-        TaskShown(
-            id=task.id,
-            title=task.spec.title,
-            state=task.status,
-            testable=task.testable,
-            evidence=read_evidence(run.folder, task.id),
-        )
-        for task in run.state.tasks.values()
-    )
-
-
-def reviews_shown(run: Run) -> tuple[ReviewShown, ...]:
-    """Return the reviews, oldest first."""
-    counts = dict.fromkeys(STAGES, 0)
-    found: list[ReviewShown] = []
-    for decided in run.history:
-        step = decided.decision.step
-        if step not in STAGES or decided.decision.row.startswith("any/"):
-            continue
-        if decided.event.signal == Signal.NOT_ASKED:  # a recipe left it out: there is no such review
-            continue
-        counts[step] += 1
-        record = read_review(run.folder, STAGES[step], counts[step])
-        found.append(
-            ReviewShown(
-                path=f"reviews/{STAGES[step]}-{counts[step]}.md",
-                stage=STAGES[step],
-                number=counts[step],
-                verdict=_verdict(run, decided, Role.CHECK),
-                advice=_verdict(run, decided, Role.SIMPLIFY),
-                signal=Signal(decided.event.signal),
-                must_fix=record.must_fix if record else (),
-                open=tuple(map(finding_line, record.ledger.open)) if record else (),
-                refuted=tuple(map(finding_line, record.ledger.refuted)) if record else (),
-            )
-        )
-    return tuple(found)
-
-
-def _verdict(run: Run, decided: Decided, role: Role) -> str | None:
-    """Return what the role answered in the visit of a decision, in its own word."""
-    for record in run.records.values():
-        result = run.results.get(record.dispatch)
-        if record.visit == decided.decision.visit and record.role is role and result and result.signal is None:
-            verdict = (result.report or {}).get("verdict")
-            return verdict if isinstance(verdict, str) else None
-    return None
 
 
 def _blockers(run: Run) -> tuple[FindingLine, ...]:
