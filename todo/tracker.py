@@ -49,9 +49,15 @@ class Obstacle:
 
 
 class Tracker:
-    """A tracker read from a source; every file is read once, when it is first needed."""
+    """A tracker read from a source; every file is read once, when it is first needed.
 
-    def __init__(self, source: Source) -> None:
+    Args:
+        source: The files.
+        folder: What their folder is called, for whoever speaks of one of them.
+    """
+
+    def __init__(self, source: Source, folder: str = "") -> None:
+        self.folder = folder
         self._source = Snapshot(source)
         self._parsed: dict[str, tuple[Issue, Document]] = {}
 
@@ -232,7 +238,7 @@ class Tracker:
 
     def with_edits(self, edits: Edits) -> Tracker:
         """Return the tracker with the edits applied; merge further edits by `edits.then(later)`."""
-        return Tracker(Overlay(self._source, edits))
+        return Tracker(Overlay(self._source, edits), self.folder)
 
     def _open(self, issue_id: str) -> tuple[Issue, Document]:
         if issue_id not in self._parsed:

@@ -13,6 +13,7 @@ from typer.core import TyperCommand
 from pipeline.cli.agents_export import export
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text
+from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
@@ -245,7 +246,8 @@ def _judge_path(
         kind = ChangeKind.ADDED
     else:
         kind = ChangeKind.MODIFIED if content.new is not None else ChangeKind.DELETED
-    return judge(spec.writes, _regions(spec, Change(path, kind), content), grants, tests)
+    regions = _regions(spec, Change(path, kind), content)
+    return judge(spec.writes, regions, grants, tests, tracker=tracker_folder(Path.cwd()))
 
 
 def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change:

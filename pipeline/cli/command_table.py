@@ -23,7 +23,7 @@ LAZY_COMMANDS: Final = (
     ),
     LazyCommand("queue", "pipeline.cli.queue:app", "Order issues that `redfirst work` is to run."),
     LazyCommand("work", "pipeline.cli.work:work", "Run what is in the queue, several orders at once."),
-    LazyCommand("issue", "pipeline.cli.issue:app", "File, read and change the issues in TODO/."),
+    LazyCommand("issue", "pipeline.cli.issue:app", "File, read and change the issues of the repository."),
     LazyCommand(
         "agents",
         "pipeline.cli.agents:app",

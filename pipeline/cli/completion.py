@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-_TRACKER: Final = "TODO"
 _RUNS: Final = ".workflow"
 _GATES: Final = ("plan", "split", "commit")
 _STATUSES: Final = ("todo", "in-progress", "done")
@@ -35,7 +34,10 @@ def _silent(offer: Callable[[str], Iterable[str]]) -> Callable[[str], list[str]]
 def issues(incomplete: str) -> Iterable[str]:
     """Offer the ids of the issues."""
     del incomplete
-    return sorted(path.stem for path in (_top() / _TRACKER).glob("*.md") if path.stem.lower() != "readme")
+    from pipeline.config.sources import tracker_folder  # noqa: PLC0415
+
+    top = _top()
+    return sorted(path.stem for path in (top / tracker_folder(top)).glob("*.md") if path.stem.lower() != "readme")
 
 
 @_silent

@@ -98,6 +98,7 @@ def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
       redfirst abandon GAL-39 --json
     """
     from pipeline.cli.recipe_runs import show  # noqa: PLC0415
+    from pipeline.config.sources import tracker_folder  # noqa: PLC0415
     from pipeline.runs.records import is_of_recipe  # noqa: PLC0415
     from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
     from pipeline.service.other_worktrees import located  # noqa: PLC0415
@@ -108,7 +109,7 @@ def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
     if freed is not None:
         said = f"{freed.issue} is free again: the folder of {freed.run} in {freed.worktree} is gone."
         if Path(freed.worktree) == here.worktree:
-            said += " Its file may still say In Progress: git diff TODO"
+            said += f" Its file may still say In Progress: git diff {tracker_folder(here.worktree)}"
         freed_document = {"schema": "redfirst.freed/1", "ok": True, "issue": freed.issue}
         if as_document:
             typer.echo(json.dumps(freed_document))

@@ -21,14 +21,15 @@ from pipeline.cli.text import print_text
 from pipeline.config.load import load
 from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean
-from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file
+from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file, tracker_folder
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.policy.paths import TRACKER
 from pipeline.runs.files import disk
 from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
-from pipeline.service.issue_records import FOLDER, claims_of
+from pipeline.service.issue_records import claims_of
 from pipeline.service.projects_here import as_tables, projects_here
 from pipeline.service.run_config import file_at_head
 from pipeline.service.trust_requests import widening_in
@@ -54,7 +55,7 @@ def init(
     model: Annotated[
         str | None, typer.Option("--model", metavar="NAME", help="The model's name, for agents that need one.")
     ] = None,
-    tracker: Annotated[bool, typer.Option("--tracker", help="Also make TODO/, if there is none.")] = False,
+    tracker: Annotated[bool, typer.Option("--tracker", help="Also make the folder of the issues.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file and write nothing.")] = False,
     argv: Annotated[
         str | None, typer.Option("--argv", metavar="COMMAND", help="With --agent command: the program, as one word.")
@@ -86,7 +87,7 @@ def init(
     asks = _asks_for_trust(repository, text, environ)
     if not dry_run:
         _write_new(repository.worktree / OWN_FILE, text)
-    made = tracker and not dry_run and _make_tracker(repository.worktree / FOLDER)
+    made = tracker and not dry_run and _make_tracker(repository.worktree / TRACKER)
     following = _next(repository, start, asks=asks) if not dry_run else [_same(agent, model, argv, tracker=tracker)]
     document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
     if as_document:
@@ -262,9 +263,9 @@ def _next(repository: Repository, start: Start, *, asks: bool) -> list[str]:
 
 def _to_run(repository: Repository) -> list[str]:
     """Return what runs the first issue that is ready; where none is, what files one comes before."""
-    folder = repository.worktree / FOLDER
+    folder = repository.worktree / tracker_folder(repository.worktree)
     try:
-        with user_errors():
+        with user_errors(folder):
             tracker = Tracker(FolderSource(folder))
             ready = tracker.ready() if folder.exists() else []
             if folder.exists() and not tracker.issues() and tracker.unreadable():
@@ -276,7 +277,7 @@ def _to_run(repository: Repository) -> list[str]:
     except UserError:
         return ["redfirst issue lint"]
     return [
-        f"redfirst issue new --title TITLE --edit && git add {FOLDER} && git commit -m 'file {new}'",
+        f"redfirst issue new --title TITLE --edit && git add {shlex.quote(folder.name)} && git commit -m 'file {new}'",
         f"redfirst run {new} --worktree",
     ]
 
@@ -294,6 +295,6 @@ def _text(document: dict[str, Any]) -> str:
     others = [name for name in document["found"] if name not in {document["agent"], HUMAN}]
     also = f" (also here: {', '.join(others)})" if others else ""
     lines = [f"wrote {visible(document['path'])} for {document['agent']}{also}"]
-    lines += ["made TODO/"] if document["tracker"] else []
+    lines += [f"made {TRACKER}/"] if document["tracker"] else []
     lines += [f"write {each} there, without the #" for each in document["to_write"]]
     return "\n".join([*lines, "next:", *(f"  {step}" for step in document["next"])])

@@ -14,7 +14,7 @@ import typer
 from pipeline.cli import completion
 from pipeline.cli.issue_lists import claim_words, print_issues, print_ready, say_left_out
 from pipeline.cli.issue_new import edit_issue, new
-from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, say_written, user_errors
+from pipeline.cli.issue_place import IssueId, Root, folder_of, say_written, user_errors
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -36,7 +36,7 @@ from todo import (
 
 app = typer.Typer(
     name="issue",
-    help="File, read and change the issues in TODO/.",
+    help="File, read and change the issues of the repository.",
     no_args_is_help=True,
 )
 
@@ -66,13 +66,14 @@ def list_issues(
       redfirst issue list --status todo --label bug
     """
     wanted = None if status is None else _status(status)
-    with user_errors():
-        tracker = Tracker(FolderSource(folder_of(root)))
+    folder = folder_of(root)
+    with user_errors(folder):
+        tracker = Tracker(FolderSource(folder))
         issues, left_out = tracker.issues(), tracker.unreadable()
     labels = set(label or ())
     found = [issue for issue in issues if wanted in {None, issue.status} and labels.issubset(issue.labels)]
-    print_issues(found, claims_of(folder_of(root).parent), as_json=as_json)
-    say_left_out(left_out)
+    print_issues(folder.name, found, claims_of(folder.parent), as_json=as_json)
+    say_left_out(folder.name, left_out)
 
 
 @app.command()
@@ -86,11 +87,12 @@ def ready(as_json: AsJson = False, root: Root = None) -> None:
 
       redfirst issue ready --json
     """
-    with user_errors():
-        tracker = Tracker(FolderSource(folder_of(root)))
+    folder = folder_of(root)
+    with user_errors(folder):
+        tracker = Tracker(FolderSource(folder))
         issues, left_out = tracker.ready(), tracker.unreadable()
-    print_ready(issues, claims_of(folder_of(root).parent), as_json=as_json)
-    say_left_out(left_out)
+    print_ready(folder.name, issues, claims_of(folder.parent), as_json=as_json)
+    say_left_out(folder.name, left_out)
 
 
 @app.command()
@@ -102,16 +104,17 @@ def show(issue_id: IssueId, as_json: AsJson = False, root: Root = None) -> None:
 
       redfirst issue show GAL-39 --json
     """
-    with user_errors():
-        tracker = Tracker(FolderSource(folder_of(root)))
+    folder = folder_of(root)
+    with user_errors(folder):
+        tracker = Tracker(FolderSource(folder))
         issue_id = tracker.named(issue_id)
         issue = tracker.read(issue_id)
         text = (tracker.raw(file_name(issue_id)) or b"").decode()
     if as_json:
-        _print_json(IssueDocument(issue=detail_of(issue, claims_of(folder_of(root).parent))))
+        _print_json(IssueDocument(issue=detail_of(issue, folder.name, claims_of(folder.parent))))
     else:
         typer.echo(visible_lines(text.replace("\r\n", "\n")), nl=not text.endswith("\n"))
-        if (claim := claims_of(folder_of(root).parent).get(issue_id)) is not None:
+        if (claim := claims_of(folder.parent).get(issue_id)) is not None:
             print_text(visible(f"{issue_id} is {claim_words(issue_id, claim)}"), err=True)
 
 
@@ -135,12 +138,12 @@ def set_status(
       redfirst issue status GAL-39 done
     """
     wanted = _status(status)
-    with user_errors():
-        folder = folder_of(root)
+    folder = folder_of(root)
+    with user_errors(folder):
         tracker = Tracker(FolderSource(folder))
         issue_id = tracker.named(issue_id)
         write_edits(folder, tracker.set_status(issue_id, wanted))
-    say_written(issue_id)
+    say_written(folder, issue_id)
 
 
 @app.command()
@@ -157,17 +160,17 @@ def comment(
       redfirst issue comment GAL-39 "The name is checked now." --dir ../shop
     """
     day = _today()
-    with user_errors():
-        folder = folder_of(root)
+    folder = folder_of(root)
+    with user_errors(folder):
         tracker = Tracker(FolderSource(folder))
         issue_id = tracker.named(issue_id)
         write_edits(folder, tracker.comment(issue_id, day, text))
-    say_written(issue_id)
+    say_written(folder, issue_id)
 
 
 @app.command("lint")
 def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
-    """Say what is wrong in TODO/.
+    """Say what is wrong in the issues.
 
     The exit code is 2 when there is something.
 
@@ -176,9 +179,10 @@ def lint_issues(as_json: AsJson = False, root: Root = None) -> None:
 
       redfirst issue lint --json
     """
-    with user_errors():
-        problems = lint(Tracker(FolderSource(folder_of(root))))
-    found = tuple(replace(problem, path=f"{FOLDER}/{problem.path}") for problem in problems)
+    folder = folder_of(root)
+    with user_errors(folder):
+        problems = lint(Tracker(FolderSource(folder)))
+    found = tuple(replace(problem, path=f"{folder.name}/{problem.path}") for problem in problems)
     if as_json:
         _print_json(IssueLintDocument(ok=not found, problems=found))
     else:

@@ -17,7 +17,7 @@ import typer
 from pipeline.cli import completion
 from pipeline.cli.editor import edit as open_editor
 from pipeline.cli.editor import require_editor
-from pipeline.cli.issue_place import FOLDER, IssueId, Root, folder_of, say_written, user_errors
+from pipeline.cli.issue_place import IssueId, Root, folder_of, say_written, user_errors
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -82,7 +82,7 @@ def new(
         require_editor(", or give the text without --edit: --body FILE, or --body - for standard input")
     from pipeline.runs.tracker import first_prefix  # noqa: PLC0415  (heavy; not on the path of --help)
 
-    with user_errors():
+    with user_errors(folder):
         wanted = NewIssue(
             title=title,
             id=issue_id,
@@ -94,9 +94,11 @@ def new(
         )
         filed, files = _edited(folder, wanted) if edit else _filed(folder, wanted)
     typer.echo(filed)
-    said = f"{FOLDER}/{file_name(filed)} is filed: commit it, since a run reads what is committed"
+    said = f"{folder.name}/{file_name(filed)} is filed: commit it, since a run reads what is committed"
     if body is None and not edit:
-        said = f"{FOLDER}/{file_name(filed)} has a template: fill it in (redfirst issue edit {filed}), then commit it"
+        said = (
+            f"{folder.name}/{file_name(filed)} has a template: fill it in (redfirst issue edit {filed}), then commit it"
+        )
     print_text(visible(said), err=True)
     paths = shlex.join(os.path.relpath(folder / name) for name in files)
     print_text(visible(f"  git add -- {paths} && git commit -m {shlex.quote(f'File {filed}')} -- {paths}"), err=True)
@@ -112,8 +114,8 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
 
       redfirst issue edit GAL-39 --dir ../shop
     """
-    with user_errors():
-        folder = folder_of(root)
+    folder = folder_of(root)
+    with user_errors(folder):
         tracker = Tracker(FolderSource(folder))
         issue_id = checked_id(tracker.named(issue_id))
         former = None
@@ -123,15 +125,15 @@ def edit_issue(issue_id: IssueId, root: Root = None) -> None:
             if tracker.raw(file_name(issue_id)) is None:
                 raise  # one that is there, but broken, is to be mended
     open_editor(folder / file_name(issue_id))
-    with user_errors():
+    with user_errors(folder):
         tracker = Tracker(FolderSource(folder))
         found = [problem for problem in lint(tracker) if problem.path == file_name(issue_id)]
         if not found:  # the line that lists it shows its status and title
             write_edits(folder, tracker.set_status(issue_id, tracker.read(issue_id).status, former))
-            say_written(issue_id)
+            say_written(folder, issue_id)
             return
     for problem in found:
-        place = f"{FOLDER}/{problem.path}" + ("" if problem.line is None else f":{problem.line}")
+        place = f"{folder.name}/{problem.path}" + ("" if problem.line is None else f":{problem.line}")
         print_text(visible(f"{place}: {problem.rule}: {problem.message}"), err=True)
     raise typer.Exit(2)
 
@@ -193,7 +195,7 @@ def next_id(folder: Path) -> str:
     """
     from pipeline.runs.tracker import first_prefix  # noqa: PLC0415  (heavy; not on the path of --help)
 
-    with user_errors():
+    with user_errors(folder):
         return _tracker(folder).draft(NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name)))[0]
 
 

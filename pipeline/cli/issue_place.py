@@ -10,10 +10,10 @@ import typer
 
 from pipeline.cli import completion
 from pipeline.cli.text import print_text
+from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.service.issue_records import FOLDER
 from todo import ErrorKind, TrackerError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _NEXT: Final = {
 
 Root = Annotated[
     Path | None,
-    typer.Option("--dir", metavar="PATH", help="The repository whose TODO/ is meant. Default: the one you stand in."),
+    typer.Option("--dir", metavar="PATH", help="The repository whose issues are meant. Default: the one you stand in."),
 ]
 IssueId = Annotated[
     str, typer.Argument(metavar="ID", help="Upper and lower case are the same.", autocompletion=completion.issues)
@@ -35,30 +35,31 @@ IssueId = Annotated[
 
 
 @contextmanager
-def user_errors() -> Generator[None]:
-    """Turn what the tracker refuses into the error that `main` renders."""
+def user_errors(folder: Path) -> Generator[None]:
+    """Turn what the tracker in *folder* refuses into the error that `main` renders."""
     try:
         yield
     except TrackerError as error:
-        path = FOLDER if error.path is None else f"{FOLDER}/{error.path}"
+        path = folder.name if error.path is None else f"{folder.name}/{error.path}"
         details: dict[str, object] = {} if error.line is None else {"line": error.line}
         actions = _NEXT.get(error.kind, ())
         message = f"{path}: {error.message}" if error.kind is ErrorKind.TRACKER_INVALID else error.message
         raise UserError(message, Reason(error.kind.value), path=path, details=details, actions=actions) from error
 
 
-def say_written(issue_id: str) -> None:
+def say_written(folder: Path, issue_id: str) -> None:
     """Say on stderr where an issue was changed, and that the change counts once it is committed."""
-    print_text(visible(f"{FOLDER}/{issue_id}.md is changed: commit it, since a run reads what is committed"), err=True)
+    path = f"{folder.name}/{issue_id}.md"
+    print_text(visible(f"{path} is changed: commit it, since a run reads what is committed"), err=True)
 
 
 def folder_of(root: Path | None) -> Path:
     """Return the tracker folder of the repository given, else of the one around the working directory."""
     if root is not None:
-        return root / FOLDER
+        return root / tracker_folder(root)
     here = Path.cwd()
     for folder in (here, *here.parents):
         # A linked worktree has a file named .git.
         if (folder / ".git").exists():
-            return folder / FOLDER
+            return folder / tracker_folder(folder)
     raise UserError("This is not inside a git repository. Go to one, or name it with --dir.", Reason.USAGE)

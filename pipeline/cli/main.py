@@ -80,7 +80,7 @@ def run_command(
         str,
         typer.Argument(
             metavar="ISSUE",
-            help="The issue's id, as its file in TODO/ is called, or a recipe.",
+            help="The issue's id, as its file is called, or a recipe.",
             autocompletion=completion.issues,
         ),
     ],

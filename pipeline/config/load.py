@@ -42,6 +42,8 @@ _DEFAULT: Final = Origin(Layer.DEFAULT)
 _IN_YOUR_NAME: Final = (("mcp",), "it says what agents of other programs may run in your name")
 _OF_THE_MACHINE: Final = ((("limits", "work"), "it says what your machine does for all its repositories"),)
 """Keys that a repository may not set, but flags and variables may."""
+_OF_THE_REPOSITORY: Final = ("tracker",)
+"""A table that its file alone may set: whoever reads a commit finds the issues in it."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,11 @@ def load(
     if repository:
         merged.update(_without_user_keys(layers.from_document(repository, home), *_OF_THE_MACHINE))
     if user:
-        merged.update(layers.from_document(user, home))
-    merged.update(_without_user_keys(layers.from_environment(environ, home)))
+        merged.update(_without_repository_keys(layers.from_document(user, home)))
+    merged.update(_without_repository_keys(_without_user_keys(layers.from_environment(environ, home))))
     backends = {role: merged.get(("agents", role, "backend")) for role in Role}
     off = [role for role, found in backends.items() if found is not None and found[0] == Backend.OFF]
-    merged.update(_without_user_keys(layers.from_flags(flags or Flags(), home, off)))
+    merged.update(_without_repository_keys(_without_user_keys(layers.from_flags(flags or Flags(), home, off))))
 
     values = {path: value for path, (value, _) in merged.items()}
     origins = {keys.dotted(path): origin for path, (_, origin) in merged.items()}
@@ -212,13 +214,25 @@ def _without_user_keys(layer: layers.FlatLayer, *more: tuple[KeyPath, str]) -> l
     for path, (_, origin) in layer.items():
         why = next((why for above, why in (_IN_YOUR_NAME, *more) if path[: len(above)] == above), None)
         if why is not None:
-            raise UserError(
-                f"{origin}: {keys.dotted(path)} counts in your own configuration alone: {why}.",
-                Reason.CONFIG,
-                path=origin.source,
-                pointer=pointer(path),
-            )
+            raise _misplaced(path, origin, f"your own configuration alone: {why}")
     return layer
+
+
+def _without_repository_keys(layer: layers.FlatLayer) -> layers.FlatLayer:
+    """Return a layer unchanged, after a check that it sets no key which only the repository's file may set.
+
+    Raises:
+        UserError: it does.
+    """
+    for path, (_, origin) in layer.items():
+        if path[:1] == _OF_THE_REPOSITORY:
+            raise _misplaced(path, origin, "the repository's own file alone: its issues are where a commit has them")
+    return layer
+
+
+def _misplaced(path: KeyPath, origin: Origin, where: str) -> UserError:
+    message = f"{origin}: {keys.dotted(path)} counts in {where}."
+    return UserError(message, Reason.CONFIG, path=origin.source, pointer=pointer(path))
 
 
 def _refuse_unknown_spares(loaded: Loaded, role: Role) -> None:

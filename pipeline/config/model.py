@@ -21,6 +21,7 @@ from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.evidence.quarantine import Quarantined
 from pipeline.languages.table import LANGUAGES, SEVERAL
+from pipeline.policy.paths import TRACKER, tracker_fault
 from pipeline.reports.fields import RelPath
 from pipeline.scheduling.patterns import EVERYTHING, fault
 
@@ -103,6 +104,19 @@ class Recipes(Table):
         Mapping[str, str],
         Field(description="The recipe by a label of the issue, before the default; the first label counts"),
     ] = {}
+
+
+class Tracker(Table):
+    """`[tracker]`: where the issues are. Only the repository's own file may set it."""
+
+    folder: Annotated[str, Field(description="The folder of the issues, at the top of the repository")] = TRACKER
+
+    @field_validator("folder")
+    @classmethod
+    def _sound(cls, folder: str) -> str:
+        if (why := tracker_fault(folder)) is not None:
+            raise ValueError(why)
+        return folder
 
 
 class Failure(Table):
@@ -262,6 +276,7 @@ class Config(Table):
     base: Annotated[
         str | None, Field(description="The base branch; else main, else master, else what origin/HEAD names")
     ] = None
+    tracker: Tracker = Tracker()
     agents: Agents = Agents()
     providers: Annotated[
         Mapping[ProviderName, ProviderTable], Field(description="Model services beside the built-in ones")

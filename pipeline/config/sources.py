@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
+from pipeline.policy.paths import TRACKER, tracker_fault
 from pipeline.toml_text import toml_table
 from pipeline.trees import read_regular
 
@@ -118,6 +119,21 @@ def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> 
             details={"files": [OWN_FILE, SHARED_FILE]},
         )
     return found[0] if found else None
+
+
+def tracker_folder(worktree: Path, at_start: Callable[[str], bytes | None] = lambda _: None) -> str:
+    """Return the name of the folder of the issues; the usual one where a broken file cannot name another.
+
+    Args:
+        worktree: As `repository_file` takes it.
+        at_start: The same; by default the file counts as it is in the worktree.
+    """
+    try:
+        file = repository_file(worktree, at_start)
+        found = parse_repository(file, worktree).table["tracker"]["folder"] if file is not None else TRACKER
+    except (UserError, LookupError, TypeError):
+        return TRACKER
+    return found if isinstance(found, str) and tracker_fault(found) is None else TRACKER
 
 
 def _either(worktree: Path, name: str, at_start: Callable[[str], bytes | None]) -> RepositoryFile | None:

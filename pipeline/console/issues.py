@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import JSONResponse
 
+from pipeline.config.sources import tracker_folder
 from pipeline.console.frame import wants_json
 from pipeline.console.pages import Pages
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.service.issue_documents import IssueDocument, IssueListDocument
-from pipeline.service.issue_records import FOLDER, claims_of, detail_of, record_of
+from pipeline.service.issue_records import claims_of, detail_of, record_of
 from pipeline.service.run_list import list_runs
 from todo import FolderSource, Tracker, TrackerError
 
@@ -32,7 +33,8 @@ class Issues(Pages):
     async def issues(self, request: Request) -> Response:
         """Show the issues by their state, and which run has one."""
         issues, claims = await self.read(self._issues)
-        records = [record_of(issue, claims) for issue in issues]
+        folder = tracker_folder(self.repository.worktree)
+        records = [record_of(issue, folder, claims) for issue in issues]
         if wants_json(request):
             return JSONResponse(asdict(IssueListDocument(issues=tuple(records))))
         addresses = {name: address for (_, name), address in (await self.read(self.addresses)).items()}
@@ -44,16 +46,16 @@ class Issues(Pages):
 
     async def issue(self, request: Request) -> Response:
         """Show one issue with its runs."""
-        wanted = str(request.path_params["id"])
+        wanted, folder = str(request.path_params["id"]), tracker_folder(self.repository.worktree)
         issues, claims = await self.read(self._issues)
         found = next((one for one in issues if one.id.lower() == wanted.lower()), None)
         if found is None:
             raise UserError(
-                f"There is no issue {wanted} in {FOLDER}/ of {self.repository.worktree.name}.",
+                f"There is no issue {wanted} in {folder}/ of {self.repository.worktree.name}.",
                 Reason.ISSUE_NOT_FOUND,
                 actions=("redfirst issue list",),
             )
-        record = detail_of(found, claims)
+        record = detail_of(found, folder, claims)
         if wants_json(request):
             return JSONResponse(asdict(IssueDocument(issue=record)))
         addresses = await self.read(self.addresses)
@@ -67,9 +69,10 @@ class Issues(Pages):
 
     def _issues(self) -> tuple[list[Any], Mapping[str, Any]]:
         top = self.repository.worktree
-        if not (top / FOLDER).is_dir():
+        folder = top / tracker_folder(top)
+        if not folder.is_dir():
             return [], {}
         try:
-            return list(Tracker(FolderSource(top / FOLDER)).issues()), claims_of(top)
+            return list(Tracker(FolderSource(folder)).issues()), claims_of(top)
         except TrackerError as error:
             raise UserError(str(error), Reason.TRACKER_INVALID, actions=("redfirst issue lint",)) from error

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.git import Repository
 from pipeline.languages.readers import only_test_regions
+from pipeline.policy.paths import TRACKER
 from pipeline.policy.scope import Grant, TestScope, Writes
 from pipeline.process import Mount
 from pipeline.runs.ignored import ignored_names
@@ -61,6 +62,7 @@ class DeskRules(BaseModel):
     tests: TestScope | None
     test_regions: bool
     protected: tuple[str, ...]
+    tracker: str = TRACKER
     area: tuple[str, ...] | None = None
     worktree: str
     base: str
@@ -82,6 +84,7 @@ class DeskRules(BaseModel):
             self.tests,
             test_regions=only_test_regions if self.test_regions else None,
             protected=self.protected,
+            tracker=self.tracker,
             area=None if self.area is None else tuple(map(parsed, self.area)),
             filters=partial(repository.foreign_filters, checkout) if checkout.is_dir() else None,
             ignored=partial(repository.ignored_paths, checkout) if checkout.is_dir() else None,
@@ -97,6 +100,7 @@ def rules_of(policy: Policy, repository: Repository, base: str, checkout: Privat
         tests=policy.tests,
         test_regions=policy.test_regions is not None,
         protected=policy.protected,
+        tracker=policy.tracker,
         area=None if policy.area is None else tuple(one.text for one in policy.area),
         worktree=str(repository.worktree),
         base=base,

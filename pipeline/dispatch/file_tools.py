@@ -15,7 +15,7 @@ from pipeline.backends.protocol import Mishap, ToolAnswer
 from pipeline.languages.readers import region_fault
 from pipeline.policy.characters import visible
 from pipeline.policy.file_tools import judge_deletion, judge_path
-from pipeline.policy.paths import malformed
+from pipeline.policy.paths import TRACKER, malformed
 from pipeline.trees import NotRegularError, read_regular
 from pipeline.views.manifest import Limits
 from pipeline.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
@@ -48,6 +48,7 @@ class FileTools:
         tests: What counts as a test, and the task's test files.
         artifacts: Read-only mounts of what the prompt names by absolute path.
         area: The patterns that the dispatch is held to.
+        tracker: The folder of the issues.
     """
 
     spec: RoleSpec
@@ -57,6 +58,7 @@ class FileTools:
     tests: TestScope | None = None
     artifacts: tuple[Mount, ...] = ()
     area: tuple[Covering, ...] | None = None
+    tracker: str = TRACKER
 
     def read(self, path: str, first: int = 1, count: int | None = None) -> ToolAnswer:
         """Return the lines of a file from `first` on (counted from 1), or the names in a folder (`.` is the top)."""
@@ -105,7 +107,9 @@ class FileTools:
     def delete(self, path: str) -> ToolAnswer:
         """Remove a file that the task allows to be deleted or renamed."""
         path = self.relative(path)
-        ruling = judge_deletion(self.spec, path, grants=self.grants, tests=self.tests, area=self.area)
+        ruling = judge_deletion(
+            self.spec, path, grants=self.grants, tests=self.tests, area=self.area, tracker=self.tracker
+        )
         if not ruling.allowed:
             return ToolAnswer(ruling.why, ruling.rule)
         try:
@@ -152,6 +156,7 @@ class FileTools:
             grants=self.grants,
             tests=self.tests,
             area=self.area,
+            tracker=self.tracker,
             contents=contents,
             regions=region_fault,
         )

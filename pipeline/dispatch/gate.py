@@ -18,7 +18,7 @@ from pipeline.languages import readers
 from pipeline.languages.sources import compile_time
 from pipeline.languages.table import has_part
 from pipeline.policy.area import effective_writes
-from pipeline.policy.paths import LOCKS, folders_above, ignored_by, protected, scratch_pattern
+from pipeline.policy.paths import LOCKS, TRACKER, folders_above, ignored_by, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.views.manifest import EntryKind
 
@@ -50,6 +50,7 @@ class Policy:
         ignored: Returns, of some paths (a folder ends with `/`), those that a `.gitignore` of the project names, each
             with its pattern.
         protected: Folders and files of the tree that the user's git obeys: nobody changes them.
+        tracker: The folder of the issues.
         area: The patterns that the dispatch is held to.
     """
 
@@ -60,12 +61,15 @@ class Policy:
     filters: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     ignored: Callable[[Sequence[str]], Mapping[str, str]] | None = None
     protected: tuple[str, ...] = ()
+    tracker: str = TRACKER
     area: tuple[Covering, ...] | None = None
 
     def judged(self, change: Change) -> Ruling:
         """Return the ruling on one change."""
         writes = effective_writes(self.writes, self.area)
-        return judge(writes, change, self.grants, self.tests, area=self.area, places=self.protected)
+        return judge(
+            writes, change, self.grants, self.tests, area=self.area, places=self.protected, tracker=self.tracker
+        )
 
     def names(self, path: str) -> bool:
         """Return whether the task names `path` for anything."""

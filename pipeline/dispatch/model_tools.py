@@ -51,6 +51,7 @@ class Workbench(FileTools):
         tests: What counts as a test, and the task's test files.
         artifacts: Read-only mounts of what the prompt names by absolute path.
         area: The patterns that the dispatch is held to.
+        tracker: The folder of the issues.
         tools: What the project's own tools need in the box.
         search_path: Where programs are looked up on the host, behind those of the project; no agent can write there.
         checks: `[checks] commands`; `{files}` stands for the files of the task that are there.

@@ -83,11 +83,13 @@ def picked(repository: Repository, result: Result, tip: str, who: Signature, *, 
         parent = repository.commit_tree(put.tree, (parent,), message, author, committer=who, sign=key)
         tree = put.tree
         work.append(parent)
+    issues = tracker.in_tree(repository, tree)
     try:
-        with tracker.as_user_errors():
-            filed, tree = _closed(repository, result, tree, work)
+        with tracker.as_user_errors(issues):
+            filed, edits = _closed(repository, result, issues, work)
     except UserError as error:
         return Conflict((error.message,))
+    tree = tracker.tree_with(repository, tree, issues, edits)
     last = result.commits[-1]
     message = _message(repository, last, tip)
     commit = repository.commit_tree(tree, (parent,), message, repository.author(last), committer=who, sign=key)
@@ -108,11 +110,10 @@ def _met(repository: Repository, result: Result, tip: str, path: str) -> str:
     return f"{path} was changed by {', '.join(told) or 'others'} where {result.run_id} changes it, too"
 
 
-def _closed(repository: Repository, result: Result, tree: str, work: list[str]) -> tuple[tuple[str, ...], str]:
-    """Return the issues that the run files, and *tree* with the tracker as the run leaves it."""
+def _closed(repository: Repository, result: Result, issues: Tracker, work: list[str]) -> tuple[tuple[str, ...], Edits]:
+    """Return the issues that the run files, and the edits of the tracker, as the run leaves it."""
     last = result.commits[-1]
     before, after = (tracker.in_tree(repository, repository.tree_of(each)) for each in (f"{last}^", last))
-    issues = tracker.in_tree(repository, tree)
     edits = issues.set_status(result.issue, Status.DONE)
     day = datetime.fromtimestamp(int(repository.author(last).date.split()[0]), UTC).date()
     from pipeline.steps.publication.commits import closing_text  # noqa: PLC0415  (heavy; not for what only chooses runs)
@@ -125,7 +126,7 @@ def _closed(repository: Repository, result: Result, tree: str, work: list[str]) 
             name, more = _filed(issues.with_edits(edits), after, new)
             filed += [name] if name is not None else []
             edits = edits.then(more)
-    return tuple(filed), tracker.tree_with(repository, tree, edits)
+    return tuple(filed), edits
 
 
 def _filed(issues: Tracker, after: Tracker, issue_id: str) -> tuple[str | None, Edits]:

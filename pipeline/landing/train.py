@@ -128,7 +128,7 @@ def unmet(repository: Repository, issue: str, commit: str) -> tuple[str, ...]:
         UserError: the tracker there is broken.
     """
     issues = tracker.in_tree(repository, repository.tree_of(commit))
-    with tracker.as_user_errors():
+    with tracker.as_user_errors(issues):
         if issue not in issues.ids:
             return ()
         needed = [other for other in issues.read(issue).depends_on if other in issues.ids]

@@ -138,7 +138,7 @@ def refusal_of_test(ctx: MeasurementContext, test: ProvingTest, work: Work) -> s
     same = next((one for one in there if one != path and _canonical(one) == _canonical(path)), None)
     change = Change(path, ChangeKind.ADDED, collides_with=same)
     named = replace(work.scope, files=(Grant(path, Action.CREATE),))
-    ruling = judge(Writes.TESTS, change, tests=named)
+    ruling = judge(Writes.TESTS, change, tests=named, tracker=ctx.config.tracker.folder)
     if not ruling.allowed:
         return ruling.why
     if is_control(path):
@@ -231,7 +231,8 @@ def _with_edit(ctx: MeasurementContext, edit: Edit, work: Work) -> str:
     too_long = _too_long(edit.old + edit.new)
     if too_long is not None:
         return too_long
-    if work.layout.is_test_side(path) or is_control(path) or is_tracker(path) or protected(path) is not None:
+    ours = is_tracker(path, ctx.config.tracker.folder) or protected(path) is not None
+    if ours or work.layout.is_test_side(path) or is_control(path):
         return f"{path} is no production file: an edit that tests accept is one of the code that they test"
     entry = next((one for one in ctx.repository.entries(work.tree, path) if one.path == path), None)
     content = ctx.repository.blob(entry.oid) if entry is not None and entry.mode in PLAIN else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.policy.area import effective_writes
-from pipeline.policy.paths import collision_key, malformed, protected
+from pipeline.policy.paths import TRACKER, collision_key, malformed, protected
 from pipeline.policy.ruling import Ruling
 from pipeline.policy.scope import Change, ChangeKind, judge
 
@@ -29,6 +29,7 @@ def judge_path(
     grants: tuple[Grant, ...] = (),
     tests: TestScope | None = None,
     area: tuple[Covering, ...] | None = None,
+    tracker: str = TRACKER,
     contents: tuple[bytes, bytes] | None = None,
     regions: Callable[[str, bytes, bytes], str | None] | None = None,
 ) -> Ruling:
@@ -41,6 +42,7 @@ def judge_path(
         grants: The production files that the task names.
         tests: What counts as a test, and the task's test files.
         area: The patterns that the dispatch is held to.
+        tracker: The folder of the issues.
         contents: What is in the file and what is to be; decides on test regions, for a role that has them.
         regions: Says what else differs there; without it nothing is a test region.
     """
@@ -50,7 +52,7 @@ def judge_path(
         fault = regions(path, *contents)
         change = Change(path, kind, test_regions_only=fault is None, region_fault=fault)
     return _refuse_form(path, grants, tests) or judge(
-        effective_writes(spec.writes, area), change, grants, tests, area=area
+        effective_writes(spec.writes, area), change, grants, tests, area=area, tracker=tracker
     )
 
 
@@ -61,11 +63,12 @@ def judge_deletion(
     grants: tuple[Grant, ...] = (),
     tests: TestScope | None = None,
     area: tuple[Covering, ...] | None = None,
+    tracker: str = TRACKER,
 ) -> Ruling:
     """Return the ruling on a role's deleting `path`."""
     change = Change(path, ChangeKind.DELETED)
     return _refuse_form(path, grants, tests) or judge(
-        effective_writes(spec.writes, area), change, grants, tests, area=area
+        effective_writes(spec.writes, area), change, grants, tests, area=area, tracker=tracker
     )
 
 

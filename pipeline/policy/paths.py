@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _GIT_SHORT_NAMES: Final = frozenset({"git~1", ".git"})
 _OURS: Final = frozenset({".workflow"})
-_TRACKER: Final = "TODO"
+TRACKER: Final = "TODO"
+"""The tracker's folder where `[tracker] folder` names no other."""
 
 SCRATCH: Final[tuple[str, ...]] = (
     "__pycache__", "*.pyc", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis", "*.egg-info", ".coverage",
@@ -125,9 +126,17 @@ def ignored_by(path: str, patterns: bytes, folder: str = "") -> bool | None:
     return found
 
 
-def is_tracker(path: str) -> bool:
-    """Return whether `path` lies in the tracker folder, which only our library writes."""
-    return path.split("/", 1)[0] == _TRACKER
+def is_tracker(path: str, folder: str) -> bool:
+    """Return whether `path` lies in the tracker `folder`, which only our library writes."""
+    return path.split("/", 1)[0] == folder
+
+
+def tracker_fault(folder: str) -> str | None:
+    """Return why a tracker cannot lie in a `folder` of this name; None if it can."""
+    fault = protected(folder) or malformed(folder)
+    if fault is None and "/" in folder:
+        return f"{folder!r} is no name of a folder at the top of the repository"
+    return None if fault is None else fault.why
 
 
 def is_inside(path: str, folder: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, assert_never
 
 from pipeline.policy.area import judge_area
 from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import is_inside, is_tracker, malformed, parent, protected, used_by_git
+from pipeline.policy.paths import TRACKER, is_inside, is_tracker, malformed, parent, protected, used_by_git
 from pipeline.policy.roles import Writes
 from pipeline.policy.ruling import Ruling, refused
 
@@ -176,6 +176,7 @@ def judge(
     *,
     area: tuple[Covering, ...] | None = None,
     places: tuple[str, ...] = (),
+    tracker: str = TRACKER,
 ) -> Ruling:
     """Return the ruling on `change` by a role with write permission `writes`.
 
@@ -186,6 +187,7 @@ def judge(
         tests: What counts as a test; without it nothing does but what its name says.
         area: The patterns that the dispatch is held to.
         places: Folders and files of the tree that the user's git obeys as they are: its hooks, its configuration.
+        tracker: The folder of the issues.
     """
     scope = tests or TestScope()
     fault = protected(change.path) or used_by_git(change.path, places)
@@ -193,7 +195,7 @@ def judge(
         fault = malformed(change.path)
     if fault is not None:
         return Ruling(allowed=False, rule=fault.rule, why=fault.why)
-    if refusal := _refuse_by_role(writes, change) or _refuse_by_kind(change):
+    if refusal := _refuse_by_role(writes, change, tracker) or _refuse_by_kind(change):
         return refusal
     match writes:
         case Writes.TASK:
@@ -208,10 +210,10 @@ def judge(
             assert_never(writes)
 
 
-def _refuse_by_role(writes: Writes, change: Change) -> Ruling | None:
+def _refuse_by_role(writes: Writes, change: Change, tracker: str) -> Ruling | None:
     if writes is Writes.NOTHING:
         return refused("read-only-role", f"{change.path!r} is {change.kind}: this role changes no file; report instead")
-    if is_tracker(change.path):
+    if is_tracker(change.path, tracker):
         return refused("tracker-file", f"{change.path!r} is {change.kind}: the tracker is written by the program only")
     return None
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pipeline.policy.paths import TRACKER
 from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
 from pipeline.recipes.reading import Problem, misspelt
 from pipeline.recipes.rules import unreviewed
@@ -250,7 +251,7 @@ def _planned(
         who(step, own_split=own_split),
         _asks(step),
         step.depends_on,
-        area if step.kind is not Kind.FILE_ISSUES else ("TODO",),
+        area if step.kind is not Kind.FILE_ISSUES else (TRACKER,),
         plan.after[step.id],
         _times(step, by_id, values),
         _dispatches(step, by_id, values, _rounds(step, by_id, plan)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -19,7 +20,7 @@ from pipeline.runs.claimants import claimant
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, claim_on, runs_folder, worktree_key
-from pipeline.runs.tracker import FOLDER, as_user_errors, in_tree, in_worktree, shown_files
+from pipeline.runs.tracker import as_user_errors, in_tree, in_worktree, shown_files, shown_paths
 from pipeline.runs.uncommitted import listed, uncommitted
 from pipeline.runs.unfit import refuse_hidden, refuse_ignored, refuse_unusable
 from pipeline.safe_names import is_branch_name
@@ -67,7 +68,7 @@ def examine(repository: Repository, issue: str, base: str | None, *, ours: str |
         partial(_check_alone, repository, issue, f"redfirst run {issue} --worktree"),
         partial(_check_clean, repository),
         partial(refuse_hidden, repository),
-        partial(refuse_ignored, repository, f"{FOLDER}/{issue}.md"),
+        partial(refuse_ignored, repository, f"{in_worktree(repository.worktree).folder}/{issue}.md"),
     )
     refuse_claimed(repository, issue, ours=ours)
     return start
@@ -139,9 +140,10 @@ def _check_named(repository: Repository, issue: str) -> None:
     Raises:
         UserError: it is no id, or there is no such issue in the worktree.
     """
+    issues = in_worktree(repository.worktree)
     try:
-        with as_user_errors():
-            in_worktree(repository.worktree).read(issue)
+        with as_user_errors(issues):
+            issues.read(issue)
     except UserError as error:
         if error.reason in {Reason.ISSUE_NOT_FOUND, Reason.USAGE}:
             raise  # any other is said among what else is in the way
@@ -219,8 +221,8 @@ def _check_writable(worktree: Path) -> None:
 
 
 def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None:
-    with as_user_errors():
-        tracker = in_worktree(repository.worktree)
+    tracker = in_worktree(repository.worktree)
+    with as_user_errors(tracker):
         obstacle = tracker.prerequisites(issue)
         if obstacle is None:  # what publication writes at the end must be possible before any agent is paid
             tracker.set_status(issue, Status.DONE)
@@ -232,7 +234,7 @@ def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None
     raise UserError(
         obstacle.message,
         Reason(obstacle.kind.value),
-        path=f"{FOLDER}/{issue}.md",
+        path=f"{tracker.folder}/{issue}.md",
         details={"issues": list(obstacle.issues)},
         actions=("redfirst issue list", "redfirst issue ready"),
     )
@@ -240,19 +242,21 @@ def _check_tracker(repository: Repository, issue: str, ours: str | None) -> None
 
 def _check_filing(repository: Repository, tree: str) -> None:
     """Refuse a tracker that nothing can be filed in, before anybody is asked what to file."""
-    with as_user_errors():
-        for broken in in_tree(repository, tree).unreadable():
+    issues = in_tree(repository, tree)
+    with as_user_errors(issues):
+        for broken in issues.unreadable():
             raise broken
 
 
 def _check_clean_tracker(repository: Repository) -> None:
-    found = [line[3:] for line in repository.status(WORKFLOW) if line[3:].startswith(f"{FOLDER}/")]
+    folder = in_worktree(repository.worktree).folder
+    found = [line[3:] for line in repository.status(WORKFLOW) if line[3:].startswith(f"{folder}/")]
     if found:
         raise UserError(
-            f"{listed(found)} is not committed, and the run files issues in {FOLDER}. Commit it first.",
+            f"{listed(found)} is not committed, and the run files issues in {folder}. Commit it first.",
             Reason.DIRTY_TREE,
             details={"paths": found},
-            actions=(f"git add {FOLDER} && git commit",),
+            actions=(f"git add {shlex.quote(folder)} && git commit",),
         )
 
 
@@ -298,8 +302,10 @@ def shown_by_live_runs(repository: Repository) -> tuple[str, ...]:
         folder = repository.worktree / WORKFLOW / name
         if where != here or not (folder / "run.json").exists():
             continue
-        for file, (_, after) in shown_files(Run.load(folder, driving=False)).items():
-            path = repository.worktree / FOLDER / file
+        run = Run.load(folder, driving=False)
+        paths = shown_paths(run, repository.worktree)
+        for file, (_, after) in shown_files(run).items():
+            path = repository.worktree / paths[file]
             if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == after:
-                found.append(f"{FOLDER}/{file}")
+                found.append(paths[file])
     return tuple(found)

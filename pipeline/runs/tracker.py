@@ -12,6 +12,7 @@ import shlex
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from pipeline.config.sources import LARGEST, tracker_folder
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
 from pipeline.outcomes import Reason
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from pipeline.runs.spending import AnyRun
     from todo import Edits, Issue
 
-FOLDER = "TODO"
 _LONGEST_PREFIX = 10
 _NEXT = {
     Reason.TRACKER_MISSING: ("redfirst issue new --title TITLE",),
@@ -38,7 +38,7 @@ _NEXT = {
 
 
 @contextmanager
-def as_user_errors() -> Generator[None]:
+def as_user_errors(issues: Tracker) -> Generator[None]:
     """Turn what the tracker refuses into the error document's words."""
     try:
         yield
@@ -47,7 +47,7 @@ def as_user_errors() -> Generator[None]:
             reason = Reason(error.kind.value)
         except ValueError:
             reason = Reason.USAGE
-        where = f"{FOLDER}/{error.path}" if error.path else FOLDER
+        where = f"{issues.folder}/{error.path}" if error.path else issues.folder
         line = f" line {error.line}" if error.line else ""
         raise UserError(
             f"{where}{line}: {error.message}", reason, path=where, actions=_NEXT.get(reason, ("redfirst issue lint",))
@@ -70,14 +70,17 @@ def named_in(worktree: Path, text: str) -> str:
 
 def in_worktree(worktree: Path) -> Tracker:
     """Return the tracker of the user's worktree."""
-    return Tracker(FolderSource(worktree / FOLDER))
+    folder = tracker_folder(worktree)
+    return Tracker(FolderSource(worktree / folder), folder)
 
 
 def in_tree(repository: Repository, tree: str) -> Tracker:
-    """Return the tracker as it is in a git tree."""
-    entries = [e for e in repository.entries(tree, f"{FOLDER}/") if e.path.count("/") == 1]
+    """Return the tracker as it is in a git tree, in the folder that is named there."""
+    folder = tracker_folder(repository.worktree, lambda name: repository.blob(f"{tree}:{name}", LARGEST))
+    entries = [e for e in repository.entries(tree, f"{folder}/") if e.path.count("/") == 1]
     blobs = repository.blobs(entry.oid for entry in entries)
-    return Tracker(MappingSource({entry.path.removeprefix(f"{FOLDER}/"): blobs[entry.oid] for entry in entries}))
+    contents = {entry.path.removeprefix(f"{folder}/"): blobs[entry.oid] for entry in entries}
+    return Tracker(MappingSource(contents), folder)
 
 
 def read_committed(repository: Repository, commit: str, issue: str, where: str) -> tuple[Tracker, Issue]:
@@ -93,13 +96,13 @@ def read_committed(repository: Repository, commit: str, issue: str, where: str) 
         UserError: there is no such issue, or there is one in the worktree that this commit does not have.
     """
     found = in_tree(repository, repository.tree_of(commit))
-    with as_user_errors():
+    with as_user_errors(found):
         try:
             return found, found.read(issue)
         except TrackerError as error:
             if error.kind is not ErrorKind.ISSUE_NOT_FOUND or not _lies_in(repository.worktree, issue):
                 raise
-    path, branch, head = f"{FOLDER}/{issue}.md", repository.branch(), repository.resolve("HEAD")
+    path, branch, head = f"{found.folder}/{issue}.md", repository.branch(), repository.resolve("HEAD")
     if head is not None and in_tree(repository, repository.tree_of(head)).raw(f"{issue}.md") is not None:
         raise UserError(
             f"{path} is committed here, but not on {where}, where the work would begin. Merge it there first, or begin "
@@ -112,7 +115,7 @@ def read_committed(repository: Repository, commit: str, issue: str, where: str) 
         f"{path} is not committed, and the work would begin at the last commit of {where}. Commit it first.",
         Reason.ISSUE_NOT_FOUND,
         path=path,
-        actions=(f"git add {FOLDER} && git commit -m 'file {issue}'",),
+        actions=(f"git add {shlex.quote(found.folder)} && git commit -m 'file {issue}'",),
     )
 
 
@@ -122,10 +125,10 @@ def _lies_in(worktree: Path, issue: str) -> bool:
     return False
 
 
-def tree_with(repository: Repository, tree: str, edits: Edits) -> str:
-    """Return *tree* with the tracker edits; files keep their mode."""
-    modes = {entry.path: entry.mode for entry in repository.entries(tree, f"{FOLDER}/")}
-    blobs = repository.write_files((f"{FOLDER}/{name}", content) for name, content in edits.items())
+def tree_with(repository: Repository, tree: str, issues: Tracker, edits: Edits) -> str:
+    """Return *tree* with the edits of its tracker; files keep their mode."""
+    modes = {entry.path: entry.mode for entry in repository.entries(tree, f"{issues.folder}/")}
+    blobs = repository.write_files((f"{issues.folder}/{name}", content) for name, content in edits.items())
     changes = (TreeChange(path, Entry(path, modes.get(path, "100644"), oid)) for path, oid in blobs.items())
     return repository.build_tree(tree, changes)
 
@@ -148,21 +151,28 @@ def shown_files(run: AnyRun) -> Mapping[str, tuple[str, str]]:
     return {name: (file.before, file.after) for files in written for name, file in files.items()}
 
 
+def shown_paths(run: AnyRun, worktree: Path) -> Mapping[str, str]:
+    """Return the paths of these files in the worktree, by their names."""
+    folder = tracker_folder(worktree)
+    return {name: f"{folder}/{name}" for name in shown_files(run)}
+
+
 def put_back(run: AnyRun, worktree: Path, committed: Collection[str] = ()) -> tuple[str, ...]:
     """Undo `show_in_progress`, file by file, where the file is as we wrote it; return what the user changed since.
 
     Files that the user has *committed* as they are stay as they are.
     """
     changed: list[str] = []
+    issues = in_worktree(worktree)
     for name, (before, after) in shown_files(run).items():
         if name in committed:
             continue
-        with as_user_errors():
+        with as_user_errors(issues):
             now = _sha256(_content(worktree, name) or b"")
         if now == after:
             _write_keeping_mode(run, worktree, name, run.read(f"tracker/{name}"))
         elif now != before:
-            changed.append(f"{FOLDER}/{name}")
+            changed.append(f"{issues.folder}/{name}")
     return tuple(changed)
 
 
@@ -171,10 +181,10 @@ def set_todo(run: Run, worktree: Path) -> bool:
 
     A worktree that stands on a branch without the issue has none to set.
     """
-    with as_user_errors():
+    issues = in_worktree(worktree)
+    with as_user_errors(issues):
         if _content(worktree, f"{run.issue}.md") is None:
             return False
-        issues = in_worktree(worktree)
         if issues.read(run.issue).status is not Status.IN_PROGRESS:
             return False
         for name, content in issues.set_status(run.issue, Status.TODO).items():
@@ -184,12 +194,12 @@ def set_todo(run: Run, worktree: Path) -> bool:
 
 def _content(worktree: Path, name: str) -> bytes | None:
     """Return the content of a file of the tracker; None where the branch that is checked out has none."""
-    folder = worktree / FOLDER
+    folder = worktree / tracker_folder(worktree)
     return FolderSource(folder).read(name) if folder.is_dir() else None
 
 
 def _write_keeping_mode(run: AnyRun, worktree: Path, name: str, content: bytes) -> None:
-    path = worktree / FOLDER / name
+    path = worktree / tracker_folder(worktree) / name
     # Staged in the run folder: what a crash leaves beside the user's files would make their tree dirty.
     near = run.folder.stat().st_dev == path.parent.stat().st_dev
     mode = path.stat().st_mode & 0o7777 if path.exists() else 0o644
@@ -204,7 +214,8 @@ def show_again(run: AnyRun, worktree: Path) -> None:
     """Write In Progress again after a publication was refused: the run still holds the issue, if it is of one."""
     if run.info.issue is None:
         return
-    with as_user_errors():
-        edits = in_worktree(worktree).set_status(run.info.issue, Status.IN_PROGRESS)
+    issues = in_worktree(worktree)
+    with as_user_errors(issues):
+        edits = issues.set_status(run.info.issue, Status.IN_PROGRESS)
     if edits:
         show_in_progress(run, worktree, edits)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -112,7 +113,8 @@ def export_roles(target: Target, folder: Path | None, *, force: bool) -> ExportD
     Raises:
         UserError: a file is there and differs (and `force` was not given), or cannot be written.
     """
-    files = [agent_file(spec, target) for spec in load_roles().values()]
+    tracker = tracker_folder(Path.cwd())
+    files = [agent_file(spec, target, tracker) for spec in load_roles().values()]
     place = product_folder(target) if folder is None else folder.expanduser()
     states = write_files(place, files, force=force)
     roles = tuple(
@@ -124,12 +126,12 @@ def export_roles(target: Target, folder: Path | None, *, force: bool) -> ExportD
     return ExportDocument(to=target, folder=str(place), roles=roles)
 
 
-def agent_file(spec: RoleSpec, target: Target) -> AgentFile:
+def agent_file(spec: RoleSpec, target: Target, tracker: str) -> AgentFile:
     """Return the role as a file of the product."""
     name = f"{PREFIX}{spec.name}"
-    front = _opencode(spec) if target is Target.OPENCODE else _claude(spec, name)
+    front = _opencode(spec, tracker) if target is Target.OPENCODE else _claude(spec, name)
     text = "\n".join(["---", *front, "---", "", spec.prompt, "", _OUTSIDE, ""])
-    return AgentFile(spec.name.value, name, text, tuple(_ignored(spec, target)))
+    return AgentFile(spec.name.value, name, text, tuple(_ignored(spec, target, tracker)))
 
 
 def _edits(spec: RoleSpec) -> bool:
@@ -137,7 +139,7 @@ def _edits(spec: RoleSpec) -> bool:
     return spec.writes in {Writes.TASK, Writes.TESTS}
 
 
-def _opencode(spec: RoleSpec) -> Iterator[str]:
+def _opencode(spec: RoleSpec, tracker: str) -> Iterator[str]:
     """Yield front matter. Of the rules that match, the last one counts, so what is refused in general comes first."""
     yield f"description: {_scalar(spec.description)}"
     yield "mode: all"
@@ -146,7 +148,8 @@ def _opencode(spec: RoleSpec) -> Iterator[str]:
     yield '  read: {"*": allow, "*.env": deny, "*.env.*": deny, "*.env.example": allow}'
     yield from (f"  {tool}: allow" for tool in ("glob", "grep", "list"))
     if _edits(spec):
-        yield '  edit: {"*": allow, "TODO/*": deny, ".git/*": deny, ".workflow/*": deny}'
+        denied = "".join(f", {_scalar(f'{folder}/*')}: deny" for folder in (tracker, ".git", ".workflow"))
+        yield f'  edit: {{"*": allow{denied}}}'
     if spec.shell:
         # No pattern of commands: one that allows `pytest *` also allows `pytest > any/file`.
         yield "  bash: ask"
@@ -165,13 +168,13 @@ def _scalar(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)  # which is YAML too
 
 
-def _ignored(spec: RoleSpec, target: Target) -> Iterator[IgnoredKey]:
+def _ignored(spec: RoleSpec, target: Target, tracker: str) -> Iterator[IgnoredKey]:
     yield IgnoredKey(
         key="kinds",
         value=", ".join(spec.kinds),
         why="what it is asked for, and the schema of its report, stay in a run",
     )
-    yield from _ignored_writes(spec, target)
+    yield from _ignored_writes(spec, target, tracker)
     if spec.test_regions:
         yield IgnoredKey(
             key="test_regions", value="true", why="edits inside production files are not told apart from others"
@@ -190,12 +193,12 @@ _SHELL: Final[Mapping[Target, str]] = {
 }
 
 
-def _ignored_writes(spec: RoleSpec, target: Target) -> Iterator[IgnoredKey]:
+def _ignored_writes(spec: RoleSpec, target: Target, tracker: str) -> Iterator[IgnoredKey]:
     match spec.writes:
         case Writes.NOTHING:
             return
         case Writes.TASK | Writes.TESTS | Writes.AREA:
-            spared = " but TODO/, .git/ and .workflow/" if target is Target.OPENCODE else ""
+            spared = f" but {tracker}/, .git/ and .workflow/" if target is Target.OPENCODE else ""
             why = f"its edit tools reach every file{spared}; the files of a task are known to a run only"
         case _:
             assert_never(spec.writes)

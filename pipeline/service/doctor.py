@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,7 @@ from pipeline.config import trust
 from pipeline.config.folders import state_folder
 from pipeline.config.load import load
 from pipeline.config.model import BoxMode
+from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.progress import counted
@@ -210,28 +212,31 @@ def _clean(repository: Repository, told: Check) -> Check:
 
 
 def _tracker(repository: Repository) -> Check:
-    tracker = Tracker(FolderSource(repository.worktree / "TODO"))
+    folder = repository.worktree / tracker_folder(repository.worktree)
+    tracker = Tracker(FolderSource(folder))
     try:
         problems = lint(tracker)
         ready = len(tracker.ready())
     except TrackerError as error:
         if error.kind is ErrorKind.TRACKER_MISSING:
-            message = "there is no folder TODO/ yet: the first issue makes it"
+            message = f"there is no folder {folder.name}/ yet: the first issue makes it"
             return _warned("tracker", message, "redfirst issue new --title TITLE")
-        advice = "git mv TODO NAME" if (repository.worktree / "TODO").is_file() else "redfirst issue lint"
-        return Check(id="tracker", status="fail", message=f"TODO: {error.message}", advice=advice)
+        advice = f"git mv {shlex.quote(folder.name)} NAME" if folder.is_file() else "redfirst issue lint"
+        return Check(id="tracker", status="fail", message=f"{folder.name}: {error.message}", advice=advice)
     issues = tracker.issues()
     try:
         for issue in issues[:1]:
-            refuse_ignored(repository, f"TODO/{issue.id}.md")
+            refuse_ignored(repository, f"{folder.name}/{issue.id}.md")
     except UserError as error:
         return _failed("tracker", error)
     if problems and not issues:
-        return _failed_with("tracker", f"TODO: no issue can be read. {problems[0].message}", "redfirst issue lint")
+        message = f"{folder.name}: no issue can be read. {problems[0].message}"
+        return _failed_with("tracker", message, "redfirst issue lint")
     if problems:
-        message = f"TODO has {counted(len(problems), 'problem')}. The first: {problems[0].message}"
+        message = f"{folder.name} has {counted(len(problems), 'problem')}. The first: {problems[0].message}"
         return _warned("tracker", message, "redfirst issue lint")
-    return Check(id="tracker", status="ok", message=f"TODO is sound, and {counted(ready, 'issue')} can be worked on")
+    message = f"{folder.name} is sound, and {counted(ready, 'issue')} can be worked on"
+    return Check(id="tracker", status="ok", message=message)
 
 
 def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded | None, Check]:

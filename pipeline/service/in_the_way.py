@@ -51,7 +51,7 @@ def look(ctx: Context) -> None:
             details={"paths": met},
             actions=("git status", f"redfirst show {name}"),
         )
-    own = f"{tracker.FOLDER}/{ctx.issue}.md"
+    own = f"{ctx.config.tracker.folder}/{ctx.issue}.md"
     if own in dirty:
         ctx.say(
             f"    {own}: you changed it after the run began, and that does not count: {ctx.run.info.run_id} goes by"
@@ -124,10 +124,11 @@ def _written(ctx: Context) -> frozenset[str]:
 def _uncommitted(ctx: Context) -> list[str]:
     """Return what differs from HEAD in the worktree or is new there; tracker files only where the user changed them."""
     shown: set[str] = set()
+    paths = tracker.shown_paths(ctx.run, ctx.repository.worktree)
     for name, known in tracker.shown_files(ctx.run).items():
-        place = ctx.repository.worktree / tracker.FOLDER / name
+        place = ctx.repository.worktree / paths[name]
         if place.is_file() and hashlib.sha256(place.read_bytes()).hexdigest() in known:
-            shown.add(f"{tracker.FOLDER}/{name}")
+            shown.add(paths[name])
     return sorted(line[3:] for line in ctx.repository.status(WORKFLOW) if line[3:] not in shown)
 
 

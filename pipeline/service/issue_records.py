@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.policy.characters import as_utf8
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from pipeline.service.issue_documents import ClaimRecord, IssueDetail, IssueRecord
     from todo import Issue
-
-FOLDER: Final = "TODO"
 
 
 def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
@@ -41,7 +39,7 @@ def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
     return {issue: ClaimRecord(each.run, as_utf8(each.worktree), each.status) for issue, each in found.items()}
 
 
-def record_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
+def record_of(issue: Issue, folder: str, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
     """Return the issue as documents have it."""
     from pipeline.service.issue_documents import IssueRecord  # noqa: PLC0415  (the same)
 
@@ -52,14 +50,14 @@ def record_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
         parent=issue.parent,
         labels=issue.labels,
         depends_on=issue.depends_on,
-        path=f"{FOLDER}/{file_name(issue.id)}",
+        path=f"{folder}/{file_name(issue.id)}",
         claim=claims.get(issue.id),
     )
 
 
-def detail_of(issue: Issue, claims: Mapping[str, ClaimRecord]) -> IssueDetail:
+def detail_of(issue: Issue, folder: str, claims: Mapping[str, ClaimRecord]) -> IssueDetail:
     """Return the issue with its text as documents have it."""
     from pipeline.service.issue_documents import IssueDetail  # noqa: PLC0415  (the same)
 
-    record = record_of(issue, claims)
+    record = record_of(issue, folder, claims)
     return IssueDetail(**{each.name: getattr(record, each.name) for each in fields(record)}, body=issue.body)

@@ -104,7 +104,7 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
         case ArtifactWritten(path=path):
             return path
         case TrackerWritten(files=files):
-            return ", ".join(f"TODO/{name}" for name in files)
+            return ", ".join(files)
         case ChangeAdmitted() as said:
             return f"{said.dispatch}: {', '.join(said.paths) or 'no change'}{_dropped(said.dropped)}"
         case ChangeRejected() as said:

@@ -136,14 +136,15 @@ def _behind(each: Candidate, base: str, first: str | None) -> LandLine | None:
 
 
 def _statuses(here: Repository, tip: str) -> dict[str, Status]:
-    with tracker.as_user_errors():
-        return {issue.id: issue.status for issue in tracker.in_tree(here, here.tree_of(tip)).issues()}
+    issues = tracker.in_tree(here, here.tree_of(tip))
+    with tracker.as_user_errors(issues):
+        return {issue.id: issue.status for issue in issues.issues()}
 
 
 def _needed(here: Repository, found: Iterable[Candidate], tip: str) -> dict[str, frozenset[str]]:
     """Return what each issue depends on, as the base has it."""
     issues = tracker.in_tree(here, here.tree_of(tip))
-    with tracker.as_user_errors():
+    with tracker.as_user_errors(issues):
         there = [each.result.issue for each in found if each.result.issue in issues.ids]
         return {issue: frozenset(issues.read(issue).depends_on) for issue in there}
 

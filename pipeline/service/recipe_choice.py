@@ -20,7 +20,7 @@ from pipeline.recipes.plan import Preview, inputs_of, phases_of, preview, why_no
 from pipeline.recipes.rules import given_of
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RecipeFacts
-from pipeline.runs.tracker import FOLDER, in_tree, named_in
+from pipeline.runs.tracker import in_tree, in_worktree, named_in
 from pipeline.service.recipe_files import FOLDER as RECIPES
 from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
 from pipeline.service.run_config import issue_input, pairs
@@ -227,7 +227,7 @@ def named_by(repository: Repository, word: str, options: RunOptions) -> RunOptio
     """
     issue = named_in(repository.worktree, word)
     library = RecipeFiles(repository, repository.resolve("HEAD"), options.environ)
-    known = (repository.worktree / FOLDER / f"{issue}.md").exists()
+    known = (repository.worktree / in_worktree(repository.worktree).folder / f"{issue}.md").exists()
     if known or not (options.inputs or is_path(word) or library.find(word)):
         return replace(options, issue=issue)
     found = chosen(library, word, repository)

@@ -26,8 +26,8 @@ def with_issues(repository: Repository, recipe: Recipe, values: Mapping[str, str
     """
     found = dict(values)
     for name in (one.name for one in recipe.inputs if one.type == "issues"):
-        with as_user_errors():
-            tracker = in_tree(repository, repository.tree_of("HEAD"))
+        tracker = in_tree(repository, repository.tree_of("HEAD"))
+        with as_user_errors(tracker):
             if given := listed(values[name]):
                 ids = [tracker.read(tracker.named(each)).id for each in given]
             else:

@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.config import folders
-from pipeline.config.sources import repository_file
+from pipeline.config.sources import repository_file, tracker_folder
 from pipeline.errors import UserError
 from pipeline.service.ended_runs import has_ended
-from pipeline.service.issue_records import FOLDER, claims_of
+from pipeline.service.issue_records import claims_of
 from pipeline.service.run_list import newest_runs
 from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.git import Repository
     from pipeline.service.run_line import RunLine, RunsDocument
 
@@ -79,8 +81,8 @@ def standing(repository: Repository) -> Standing:
     open_ = [line for line in document.runs if not has_ended(line)]
     some_ended = rest.runs or len(open_) < len(document.runs)
     landable, onto = _landable(repository) if some_ended else ((), "")
-    folder = repository.worktree / FOLDER
-    ready, problem = _ready(repository) if folder.is_dir() else ((), "")
+    folder = repository.worktree / tracker_folder(repository.worktree)
+    ready, problem = _ready(repository, folder) if folder.is_dir() else ((), "")
     has_commit = repository.resolve("HEAD") is not None
     own, uncommitted, config_problem = _own_file(repository, has_commit=has_commit)
     return Standing(
@@ -99,14 +101,14 @@ def standing(repository: Repository) -> Standing:
     )
 
 
-def _ready(repository: Repository) -> tuple[tuple[str, ...] | None, str]:
+def _ready(repository: Repository, folder: Path) -> tuple[tuple[str, ...] | None, str]:
     """Return the issues that are ready; None, and why, where the tracker cannot be read."""
-    tracker = Tracker(FolderSource(repository.worktree / FOLDER))
+    tracker = Tracker(FolderSource(folder))
     try:
         claimed = claims_of(repository.worktree)
         return tuple(issue.id for issue in tracker.ready() if issue.id not in claimed), ""
     except TrackerError as error:
-        return None, f"{FOLDER}: {error.message}"
+        return None, f"{folder.name}: {error.message}"
 
 
 def _own_file(repository: Repository, *, has_commit: bool) -> tuple[bool, str, str]:

@@ -236,15 +236,17 @@ class RepositoryWork:
         claim = known.claims.get(order.what)
         if claim is not None:
             return f"{claim.name} in {Path(claim.worktree).name} has it"
-        with as_user_errors():
-            obstacle = self._tracker(order).prerequisites(order.what)
+        issues = self._tracker(order)
+        with as_user_errors(issues):
+            obstacle = issues.prerequisites(order.what)
         if obstacle is not None and obstacle.kind.value == Reason.DEPENDENCY_UNMET.value:
             return f"{', '.join(obstacle.issues)} has to land first"
         return ""  # what else is wrong with it the driver says, and the order is over
 
     def _place_in_list(self, order: Order) -> int | None:
-        with as_user_errors():
-            ids = [issue.id for issue in self._tracker(order).ready()]
+        issues = self._tracker(order)
+        with as_user_errors(issues):
+            ids = [issue.id for issue in issues.ready()]
         return ids.index(order.what) if order.what in ids else None
 
     def _tracker(self, order: Order) -> Tracker:

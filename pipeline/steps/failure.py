@@ -89,15 +89,15 @@ def _build(ctx: Context, work: str, base: Base) -> None:
             parent = repository.commit_tree(put.tree, (parent,), in_form(ctx, message, who), who, sign=key)
             tree = put.tree
             commits.append(parent)
-    with tracker.as_user_errors():
-        issues = tracker.in_tree(repository, tree)
+    issues = tracker.in_tree(repository, tree)
+    with tracker.as_user_errors(issues):
         why = ctx.state.failure.value if ctx.state.failure else "failed"
         text = f"{info.run_id} failed ({why}); branch `{info.branch}`. The work is kept; see its summary."
         began = issues.read(ctx.issue).status is Status.IN_PROGRESS  # the user has committed it so
         edits = issues.set_status(ctx.issue, Status.TODO) if began else NO_EDITS
         edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
         filed, more = file_items(issues.with_edits(edits), ctx.issue, items(ctx))
-    final = tracker.tree_with(repository, tree, edits.then(more))
+    final = tracker.tree_with(repository, tree, issues, edits.then(more))
     message = f"chore(todo): {ctx.issue} back to Todo\n\n{_lines(trailers(ctx))}"
     commits.append(repository.commit_tree(final, (parent,), in_form(ctx, message, who), who, sign=key))
     intend(ctx, commits, filed, None if base.commit == info.start_commit else base.commit)
@@ -119,7 +119,7 @@ def abandon(ctx: Context) -> tuple[str, ...]:
     left = (*take_back(ctx), *tracker.put_back(ctx.run, ctx.repository.worktree))
     if left and tracker.set_todo(ctx.run, ctx.repository.worktree):
         ctx.say(f"{ctx.issue} is Todo again; whatever else you changed in its file is as you left it")
-        left = tuple(path for path in left if path != f"{tracker.FOLDER}/{ctx.issue}.md")
+        left = tuple(path for path in left if path != f"{ctx.config.tracker.folder}/{ctx.issue}.md")
     give_back_claim(ctx.repository, ctx.run)
     drop_publication(ctx.repository, ctx.run)
     write_summary(ctx)

@@ -172,7 +172,9 @@ def apply_edit(ctx: Context, tree: str, edit: Edit) -> str | None:
 
 
 def _is_open_to_edits(ctx: Context, path: str) -> bool:
-    if not path.endswith(".py") or is_control(path) or is_tracker(path) or baseline_of(ctx).layout.is_test_side(path):
+    if not path.endswith(".py") or is_control(path) or is_tracker(path, ctx.config.tracker.folder):
+        return False
+    if baseline_of(ctx).layout.is_test_side(path):
         return False
     if protected(path) or used_by_git(path, paths_git_uses(ctx.repository)):
         return False

@@ -36,8 +36,8 @@ async def run(ctx: Context) -> Event:
         UserError: the tracker is broken, or the disk does not take the change.
     """
     info = ctx.run.info
-    with tracker.as_user_errors():
-        committed = tracker.in_tree(ctx.repository, info.start_tree)
+    committed = tracker.in_tree(ctx.repository, info.start_tree)
+    with tracker.as_user_errors(committed):
         obstacle = committed.prerequisites(ctx.issue)
     if obstacle is not None:
         return Event(signal=_SIGNALS[obstacle.kind], reason=Reason(obstacle.kind.value), note=obstacle.message)
@@ -48,11 +48,13 @@ async def run(ctx: Context) -> Event:
         ctx.run.journal.append(ClaimTaken(issue=ctx.issue))
     raw = committed.raw(f"{ctx.issue}.md")
     if raw is None:
-        raise UserError(f"TODO/{ctx.issue}.md is not in the start commit. Commit it.", Reason.ISSUE_NOT_FOUND)
+        path = f"{committed.folder}/{ctx.issue}.md"
+        raise UserError(f"{path} is not in the start commit. Commit it.", Reason.ISSUE_NOT_FOUND)
     evidence = ctx.write("issue.md", legible(raw.decode()))
-    with tracker.as_user_errors():
+    shown = tracker.in_worktree(ctx.repository.worktree)
+    with tracker.as_user_errors(shown):
         # from the user's own bytes, which may differ from the committed ones by line endings
-        edits = tracker.in_worktree(ctx.repository.worktree).set_status(ctx.issue, Status.IN_PROGRESS)
+        edits = shown.set_status(ctx.issue, Status.IN_PROGRESS)
     tracker.show_in_progress(ctx.run, ctx.repository.worktree, edits)
     tasks, names = _taken_as_task(ctx, committed.read(ctx.issue)) if ctx.state.one_writer else ((), ())
     note = f"{ctx.issue} is In Progress"

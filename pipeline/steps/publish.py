@@ -18,7 +18,6 @@ from pipeline.progress import counted
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
-from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.stopping import stopped
@@ -94,7 +93,7 @@ async def _make(ctx: Context, base: Base) -> Event | None:
     except UnmeasurableError as error:
         return error.event
     except UserError as error:
-        if not moved or not (error.path or "").startswith(tracker.FOLDER):
+        if not moved or not (error.path or "").startswith(ctx.config.tracker.folder):
             raise
         return await _parked(ctx, blocked(ctx, base, (error.message,)))
     if lost:

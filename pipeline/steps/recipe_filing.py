@@ -1,4 +1,4 @@
-"""Files issues for a step of a recipe: what other steps found becomes files in TODO/, in one commit on the branch."""
+"""Files issues for a step of a recipe: what other steps found becomes files of the tracker, in one commit."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ async def run(ctx: RecipeContext) -> StepEvent:
 async def _made(ctx: RecipeContext, items: Sequence[Item], base: Base) -> Made:
     """Return the commit that files what is not open on *base*."""
     tree = ctx.repository.tree_of(base.commit)
+    issues = tracker.in_tree(ctx.repository, tree)
     try:
-        with tracker.as_user_errors():
-            issues = tracker.in_tree(ctx.repository, tree)
+        with tracker.as_user_errors(issues):
             filed, edits = file_items(issues, None, items, prefix=tracker.first_prefix(ctx.repository.worktree.name))
             titles = [f"{id_}: {issues.with_edits(edits).read(id_).title}" for id_ in filed]
     except UserError as error:  # the start was looked at before anybody was asked
@@ -60,7 +60,7 @@ async def _made(ctx: RecipeContext, items: Sequence[Item], base: Base) -> Made:
     if not filed:
         return None
     title = f"chore(todo): file {filed[0] if len(filed) == 1 else counted(len(filed), 'issue')}"
-    return Wanted(tracker.tree_with(ctx.repository, tree, edits), title, bullets(titles), filed)
+    return Wanted(tracker.tree_with(ctx.repository, tree, issues, edits), title, bullets(titles), filed)
 
 
 def _told(ctx: RecipeContext, items: Sequence[Item], done: PublishIntended | None) -> StepEvent:

@@ -59,7 +59,11 @@ async def _without_task(ctx: MeasurementContext, found: CommitCheck) -> CommitCh
     """
     parents = [_tree_of(ctx, commit) for commit in ctx.repository.parents(found.commit)]
     tree = _tree_of(ctx, found.commit)
-    changed = [path for path in changed_paths(ctx, parents[0], tree) if not is_tracker(path)] if parents else []
+    changed = (
+        [path for path in changed_paths(ctx, parents[0], tree) if not is_tracker(path, ctx.config.tracker.folder)]
+        if parents
+        else []
+    )
     if not changed:
         return found
     runs = await measure_both(ctx, {"the parent": parents[0], "the commit": tree})

@@ -91,14 +91,14 @@ def test_a_file_that_differs_is_named_and_nothing_is_written(here: Path) -> None
     assert mine.read_text() == "mine\n"
     told = json.loads(export("--to", "claude", "--force", "--json"))
     assert {role["name"]: role["state"] for role in told["roles"]}["redfirst-check"] == "replaced"
-    assert mine.read_text() == agent_file(load_roles()[Role.CHECK], Target.CLAUDE).text
+    assert mine.read_text() == agent_file(load_roles()[Role.CHECK], Target.CLAUDE, "TODO").text
 
 
 def test_a_link_is_replaced_and_not_followed(here: Path) -> None:
     folder = here / FOLDERS[Target.OPENCODE]
     folder.mkdir(parents=True)
     aim = here / "aim"
-    aim.write_text(agent_file(load_roles()[Role.PM], Target.OPENCODE).text)
+    aim.write_text(agent_file(load_roles()[Role.PM], Target.OPENCODE, "TODO").text)
     (folder / "redfirst-pm.md").symlink_to(aim)
     assert refused("--to", "opencode").path == str(folder / "redfirst-pm.md")
     aim.write_text("somebody's")
@@ -129,9 +129,9 @@ def test_any_folder_can_be_named_and_needs_no_repository(tmp_path: Path, monkeyp
 @pytest.mark.parametrize("target", Target)
 def test_each_key_of_ours_is_kept_or_named_with_its_reason(target: Target) -> None:
     for role, spec in load_roles().items():
-        named = {key.key for key in agent_file(spec, target).ignored}
+        named = {key.key for key in agent_file(spec, target, "TODO").ignored}
         assert {"kinds", "timeout_s"} <= named
-        assert all(key.why for key in agent_file(spec, target).ignored)
+        assert all(key.why for key in agent_file(spec, target, "TODO").ignored)
         assert ("writes" in named) == (role in {Role.TEST, Role.MAKE}), "a reader's writes are kept exactly"
         assert ({"shell", "network"} <= named) == spec.shell
         assert ("test_regions" in named) == spec.test_regions

@@ -372,3 +372,13 @@ def test_an_issue_is_edited_in_place_and_its_line_follows(
 def test_a_file_that_cannot_be_read_is_named(repository: Repository) -> None:
     (repository.root / "TODO" / "GAL-40.md").write_text("---\nid: GAL-40\n<<<<<<< mine\n---\n", encoding="utf-8")
     assert "TODO/GAL-40.md is not listed: The front matter is not YAML" in repository.run("list").output
+
+
+def test_the_repository_names_the_folder_of_its_issues(repository: Repository) -> None:
+    (repository.root / "TODO").rename(repository.root / "issues")
+    (repository.root / "redfirst.toml").write_text('[tracker]\nfolder = "issues"\n')
+    assert repository.out("new", "--title", "Third") == "GAL-41\n"
+    assert (repository.root / "issues" / "GAL-41.md").is_file()
+    assert [issue["path"] for issue in repository.document("list", "--json")["issues"]][-1] == "issues/GAL-41.md"
+    assert repository.refused("show", "GAL-42").path == "issues/GAL-42.md"
+    assert not (repository.root / "TODO").exists()

@@ -10,7 +10,7 @@ from pipeline.config.agents import Backend
 from pipeline.config.layers import Flags
 from pipeline.config.load import Loaded, load, require_agents, without_effect
 from pipeline.config.model import BoxMode, Config, OnBlockers
-from pipeline.config.sources import Layer, Origin, RepositoryFile
+from pipeline.config.sources import Layer, Origin, RepositoryFile, tracker_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
@@ -438,3 +438,18 @@ def test_a_later_backend_for_all_roles_takes_the_place_of_earlier_ones(tmp_path:
 def test_a_later_backend_of_one_role_leaves_the_others_with_that_for_all(tmp_path: Path) -> None:
     config = read(tmp_path, flags=Flags.parse(agents=["make=claude"]).over(Flags.parse(agents=["human"]))).config
     assert [config.agent(role).backend for role in (Role.MAKE, Role.TEST)] == [Backend.CLAUDE, Backend.HUMAN]
+
+
+def test_where_the_issues_are_the_repository_says_alone(tmp_path: Path) -> None:
+    text = '[tracker]\nfolder = "issues"\n'
+    assert "counts in the repository's own file alone" in refused(tmp_path, user=text).message
+    (tmp_path / "another").mkdir()
+    assert read(tmp_path / "another", repository=text).config.tracker.folder == "issues"
+
+
+@pytest.mark.parametrize("folder", ["", "..", "a/b", "/etc", ".git", ".workflow"])
+def test_the_issues_lie_in_a_folder_at_the_top(tmp_path: Path, folder: str) -> None:
+    text = f'[tracker]\nfolder = "{folder}"\n'
+    assert refused(tmp_path, repository=text).pointer == "/tracker/folder"
+    (tmp_path / "redfirst.toml").write_text(text)
+    assert tracker_folder(tmp_path) == "TODO"

@@ -1,4 +1,7 @@
-"""What a run saw and did not do: filed as sub-issues, once, with where it comes from (ADR-11, contract 3)."""
+"""What a run saw and did not do: filed as sub-issues, once, with where it comes from (ADR-11, contract 3).
+
+The issues are in another folder than the usual one.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,14 @@ def child(number: int, title: str, status: str) -> str:
 
 
 TRACKER = {
-    **FILES,
-    "TODO/README.md": README,
-    "TODO/EPIC-1.md": EPIC,
-    "TODO/GAL-1.md": ISSUE.replace("parent: null", "parent: EPIC-1")
+    **{path: text for path, text in FILES.items() if not path.startswith("TODO/")},
+    "redfirst.toml": '[tracker]\nfolder = "issues"\n',
+    "issues/README.md": README,
+    "issues/EPIC-1.md": EPIC,
+    "issues/GAL-1.md": ISSUE.replace("parent: null", "parent: EPIC-1")
     + "\n## Sub-issues\n- [ ] [GAL-1.1](GAL-1.1.md) Greeting a list fails\n- [x] [GAL-1.2](GAL-1.2.md) No docs\n",
-    "TODO/GAL-1.1.md": child(1, "Greeting a list fails", "Todo"),
-    "TODO/GAL-1.2.md": child(2, "No docs", "Done"),
+    "issues/GAL-1.1.md": child(1, "Greeting a list fails", "Todo"),
+    "issues/GAL-1.2.md": child(2, "No docs", "Done"),
 }
 
 
@@ -74,7 +78,7 @@ def parked(tmp_path_factory: pytest.TempPathFactory) -> Played:
 @pytest.fixture(scope="module")
 def before(parked: Played) -> dict[str, str]:
     """Return the tracker files in the user's worktree while the run holds the issue."""
-    folder = parked.project.root / "TODO"
+    folder = parked.project.root / "issues"
     return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
 
 
@@ -85,7 +89,7 @@ def published(parked: Played, before: dict[str, str]) -> Played:
 
 
 def shown(played: Played, name: str) -> str:
-    return played.project.git("show", f"work:TODO/{name}")
+    return played.project.git("show", f"work:issues/{name}")
 
 
 @pytest.mark.broad
@@ -93,7 +97,7 @@ def test_an_issue_in_progress_shows_in_its_parent_at_once(before: dict[str, str]
     assert "status: In Progress" in before["GAL-1.md"]
     assert "- [~] [GAL-1](GAL-1.md) Reject empty names" in before["EPIC-1.md"]
     assert before["README.md"] == README, "a sub-issue is listed in its parent only"
-    assert set(before) == {name.removeprefix("TODO/") for name in TRACKER if name.startswith("TODO/")}
+    assert set(before) == {name.removeprefix("issues/") for name in TRACKER if name.startswith("issues/")}
 
 
 def test_what_any_role_saw_becomes_a_sub_issue_with_its_provenance(published: Played) -> None:
@@ -135,7 +139,7 @@ def test_the_done_issue_shows_in_its_parent_and_all_is_one_commit(published: Pla
     assert "status: Done" in shown(published, "GAL-1.md")
     assert "status: Todo" in shown(published, "EPIC-1.md")
     changed = published.project.git("show", "--name-only", "--format=", "work").splitlines()
-    assert changed == ["TODO/EPIC-1.md", *(f"TODO/GAL-1.{n}.md" for n in range(3, 8)), "TODO/GAL-1.md"]
+    assert changed == ["issues/EPIC-1.md", *(f"issues/GAL-1.{n}.md" for n in range(3, 8)), "issues/GAL-1.md"]
     lint = published.project.redfirst("issue", "lint")
     assert lint.returncode == 0, lint.stdout + lint.stderr
 

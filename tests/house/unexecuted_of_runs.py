@@ -178,7 +178,7 @@ UNEXECUTED_OF_RUNS: Final[dict[str, dict[str, str]]] = {
         "git add --all && git commit": DOCTOR,
         "git commit --all": DOCTOR,
         "git commits as {} <{}>": SENTENCE,
-        "git mv TODO NAME": OF_UNFIT,
+        "git mv {} NAME": OF_UNFIT,
         "git is not on PATH": SENTENCE,
         "git switch -c NAME, or redfirst run ISSUE --worktree": (
             'two commands: the situations "doctor: detached" and "configured" type them'

@@ -154,6 +154,8 @@ def test_a_role_that_writes_nothing_may_change_nothing(kind: ChangeKind) -> None
 
 def test_the_tracker_never_goes_through_the_gate() -> None:
     assert by_make(Change("TODO/GAL-1.md", MODIFIED), Grant("TODO/GAL-1.md", Action.MODIFY)).rule == "tracker-file"
+    elsewhere = judge(Writes.TESTS, Change("issues/test_a.py", ChangeKind.ADDED), tracker="issues")
+    assert elsewhere.rule == "tracker-file"
 
 
 @pytest.mark.parametrize(

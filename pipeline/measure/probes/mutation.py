@@ -141,7 +141,8 @@ class Source:
 def takes_faults(ctx: MeasurementContext, layout: Layout, path: str) -> bool:
     """Return whether a file is production code of a language that faults are known of."""
     known = has_part(path, "fault_sites") and path.endswith(ctx.toolchain.sources)
-    return known and not (layout.is_test_side(path) or is_tracker(path) or ctx.toolchain.is_control_path(path))
+    tracker = is_tracker(path, ctx.config.tracker.folder)
+    return known and not (layout.is_test_side(path) or tracker or ctx.toolchain.is_control_path(path))
 
 
 def changed_sources(ctx: MeasurementContext, base: str, tree: str, layout: Layout) -> dict[str, Source]:

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pipeline.config.sources import tracker_folder
 from pipeline.policy.paths import is_tracker
 from pipeline.runs.events import PublishOnto
 from pipeline.steps.publication.publisher import since
@@ -106,7 +107,8 @@ def meetings(ctx: Publisher, base: Base, work: Sequence[Planned]) -> tuple[Meeti
         return ()
     same = str.casefold if repository.config("core.ignorecase") == "true" else str
     changed = (change.path for change in repository.diff(began, base.commit))
-    theirs = {same(path): path for path in changed if not is_tracker(path)}
+    tracker = tracker_folder(repository.worktree)
+    theirs = {same(path): path for path in changed if not is_tracker(path, tracker)}
     folders = {folder for path in theirs for folder in above(path)}
     ours: dict[str, list[str]] = {}
     for each in work:

@@ -22,7 +22,7 @@ from pipeline.steps.evidence.stubs import stub_of, waiting_name
 from pipeline.steps.own_steps import request_name
 from pipeline.steps.publication.follow_ups import file_items
 from pipeline.steps.publication.trees import put_on
-from todo import Status
+from todo import Edits, Status, Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -132,8 +132,10 @@ def build_commits(ctx: Context, wanted: tuple[Item, ...], base: Base) -> tuple[t
         tree = put_on(ctx.repository, tree, each.before, each.after).tree
         parent = ctx.repository.commit_tree(tree, (parent,), in_form(ctx, each.message, who), who, sign=key)
         commits.append(parent)
-    with tracker.as_user_errors():
-        follow_ups, final = _tracker_tree(ctx, tree, commits, wanted)
+    issues = tracker.in_tree(ctx.repository, tree)
+    with tracker.as_user_errors(issues):
+        follow_ups, edits = _closing_edits(ctx, issues, commits, wanted)
+    final = tracker.tree_with(ctx.repository, tree, issues, edits)
     body = "".join(f"\nFiles {issue}." for issue in follow_ups)
     message = message_of(_closing(ctx), body.strip(), trailers(ctx))
     commits.append(ctx.repository.commit_tree(final, (parent,), in_form(ctx, message, who), who, sign=key))
@@ -177,15 +179,14 @@ def _accepted_tree(task: TaskState) -> str:
     return tree
 
 
-def _tracker_tree(
-    ctx: Context, tree: str, commits: Sequence[str], wanted: tuple[Item, ...]
-) -> tuple[tuple[str, ...], str]:
-    issues = tracker.in_tree(ctx.repository, tree)
+def _closing_edits(
+    ctx: Context, issues: Tracker, commits: Sequence[str], wanted: tuple[Item, ...]
+) -> tuple[tuple[str, ...], Edits]:
     edits = issues.set_status(ctx.issue, Status.DONE)
     text = closing_text(ctx.run.info.branch, ctx.run.info.run_id, commits)
     edits = edits.then(issues.with_edits(edits).comment(ctx.issue, run_time(ctx).date(), text))
     filed, more = file_items(issues.with_edits(edits), ctx.issue, wanted)
-    return filed, tracker.tree_with(ctx.repository, tree, edits.then(more))
+    return filed, edits.then(more)
 
 
 def closing_text(branch: str, run_id: str, commits: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ def by_hand(ctx: Context, tip: str, commits: Sequence[str]) -> str:
         stops = f"git cherry-pick {first}..{commits[-1][:12]} would stop: {why or 'it changes the tracker alone'}"
         again = f"redfirst abandon {name}, then redfirst run {ctx.issue} --previous {name}"
         return f"{stops}; to have it done again on {info.branch} as it is now, with this result to go by: {again}"
-    shown = {f"{tracker.FOLDER}/{name}" for name in tracker.shown_files(ctx.run)}
+    shown = {*tracker.shown_paths(ctx.run, repository.worktree).values()}
     if not shown.isdisjoint(change.path for change in repository.diff(info.start_commit, tip)):
         done = work  # abandoning leaves the tracker's files changed, so that git would not touch them
     # where the tracker's commit alone does not fit: that is a command of ours

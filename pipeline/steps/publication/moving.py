@@ -179,7 +179,7 @@ def _committed(ctx: Publisher, tip: str) -> frozenset[str]:
         return frozenset()
     changed = {change.path for change in repository.diff(start, tip)}
     dirty = {line[3:] for line in repository.status()}
-    shown = {name: f"{tracker.FOLDER}/{name}" for name in tracker.shown_files(ctx.run)}
+    shown = tracker.shown_paths(ctx.run, repository.worktree)
     return frozenset(name for name, path in shown.items() if path in changed and path not in dirty)
 
 

@@ -92,11 +92,12 @@ def _worded(ctx: Context) -> Worded:
 
 
 async def _ask(ctx: Context, wanted: tuple[Item, ...]) -> Answer | Event:
-    with tracker.as_user_errors():
-        every = tracker.in_tree(ctx.repository, ctx.state.head).issues()
+    known = tracker.in_tree(ctx.repository, ctx.state.head)
+    with tracker.as_user_errors(known):
+        every = known.issues()
     existing = [issue for issue in every if issue.id != ctx.issue]  # which is Done with this publication
     ctx.write_json(_ITEMS, [_shown_item(number, item) for number, item in enumerate(wanted, 1)])
-    ctx.write_json(_EXISTING, [_shown_issue(issue) for issue in existing])
+    ctx.write_json(_EXISTING, [_shown_issue(issue, known.folder) for issue in existing])
     request = Request(
         Role.PM,
         "follow-ups",
@@ -117,14 +118,14 @@ def _shown_item(number: int, item: Item) -> dict[str, object]:
     return {"item": number, "label": label, "title": item.title, "body": item.body, "from": item.provenance}
 
 
-def _shown_issue(issue: Issue) -> dict[str, object]:
+def _shown_issue(issue: Issue, folder: str) -> dict[str, object]:
     return {
         "id": issue.id,
         "title": issue.title,
         "status": issue.status.value,
         "parent": issue.parent,
         "labels": list(issue.labels),
-        "file": f"{tracker.FOLDER}/{issue.id}.md",
+        "file": f"{folder}/{issue.id}.md",
     }
 
 
