@@ -32,6 +32,14 @@ def in_wheel(name: str) -> str | None:
     return name if name.startswith(("pipeline/", "todo/")) or name == "redfirst.py" else None
 
 
+def test_no_two_names_are_one_where_case_is_ignored() -> None:
+    names = {str(path) for name in tracked_files() for path in (Path(name), *Path(name).parents)}
+    spelt: dict[str, set[str]] = {}
+    for name in names:
+        spelt.setdefault(name.casefold(), set()).add(name)
+    assert [found for found in spelt.values() if len(found) > 1] == []
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with the sdist and the wheel that was built from it."""
