@@ -2,7 +2,7 @@
 
 Instants are named before and after every durable write and every git process of the driver: `after journal decision`,
 `before replace plan.md`, `after git update-ref ...`. It dies at the NUMBER-th that PATTERN (a regular expression) is
-found in. Nothing of redfirst is changed: what is wrapped is the standard library below it.
+found in. Nothing of redfirst is changed: what is wrapped is the standard library and GitPython below it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from functools import wraps
 from itertools import pairwise
@@ -66,18 +65,17 @@ def _replaced(_source: str | Path, target: str | Path) -> str | None:
     return None if name.endswith(".pyc") else f"replace {name}"  # a cache is no durable write
 
 
-def _git(argv: list[str]) -> str | None:
-    if argv[0] != "git":
-        return None
-    words = [word for flag, word in pairwise(argv) if "-c" not in {flag, word}]
+def _git(_: object, argv: list[str]) -> str | None:
+    words = [word for flag, word in pairwise(argv) if not {"-c", "-C"} & {flag, word}]
     return " ".join(["git", *(word for word in words if word != "--no-optional-locks")])
 
 
 os.fdatasync = around(os.fdatasync, _journalled)
 os.replace = around(os.replace, _replaced)
-subprocess.run = around(subprocess.run, _git)
 sys.argv[:] = ["redfirst", *sys.argv[3:]]
 
 from pipeline.cli.main import run  # noqa: E402  (only now: everything below it is wrapped)
+from pipeline.git.library import Git  # noqa: E402  (the same)
 
+Git.execute = around(Git.execute, _git)
 run()
