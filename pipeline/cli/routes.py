@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003  (typer reads the annotations when the program runs)
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,7 +17,7 @@ from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.routing import diagrams, render, simulation, walk_words
+from pipeline.routing import diagrams, render, simulation
 from pipeline.routing.matrix import GATES
 from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.simulation import SignalsError
@@ -25,7 +26,7 @@ from pipeline.routing.state import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pipeline.routing.phases import Phases
+    from pipeline.routing.simulation import Walk
 
 
 class Format(StrEnum):
@@ -134,14 +135,8 @@ def simulate(
     name = "stdin" if str(signals) == "-" else str(signals)
     gates = _gates(approve)
     text = _read(signals)
-    found = _phases(recipe)
     try:
-        if found is None:
-            value, words = _walk_of_steps(recipe, text)
-        else:
-            run = Settings(gates=gates, parallel=parallel, phases=found)
-            walk = simulation.simulate(simulation.parse_signals(text), run)
-            value, words = walk_words.walk_value(walk), walk_words.walk_text(walk)
+        walk = _walk(recipe, text, gates, parallel)
     except SignalsError as error:
         raise UserError(
             f"{name}: {error}",
@@ -152,9 +147,9 @@ def simulate(
             actions=("redfirst routes", "redfirst simulate --help"),
         ) from error
     if as_document:
-        typer.echo(json.dumps(value, indent=2))
+        typer.echo(json.dumps(simulation.walk_value(walk), indent=2))
     else:
-        print_text(visible(words, keep="\n"))
+        print_text(visible(simulation.walk_text(walk), keep="\n"))
 
 
 def _gates(words: str) -> frozenset[str]:
@@ -170,36 +165,26 @@ def _gates(words: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _phases(word: str) -> Phases | None:
-    """Return what a recipe decides of an issue's way; None where it has steps of its own.
+def _walk(word: str, text: str, gates: frozenset[str], parallel: int) -> Walk:
+    """Return the walk of a recipe.
 
     Raises:
         UserError: there is no such recipe, or it is not sound.
-    """
-    if word == "issue":
-        return EVERYBODY
-    from pipeline.recipes.plan import phases_of  # noqa: PLC0415  (heavy, and hardly ever needed)
-    from pipeline.service.recipe_choice import chosen  # noqa: PLC0415  (the same)
-    from pipeline.service.recipe_files import library_here  # noqa: PLC0415  (the same)
-
-    return phases_of(chosen(library_here(), word).recipe)
-
-
-def _walk_of_steps(word: str, text: str) -> tuple[dict[str, Any], str]:
-    """Return the walk of a recipe of own steps, as a document and for a person.
-
-    Raises:
         SignalsError: an entry cannot be taken.
     """
+    settings = Settings(gates=gates, parallel=parallel, phases=EVERYBODY)
+    if word == "issue":
+        return simulation.simulate(text, settings)
     from pipeline.recipes import simulation as of_steps  # noqa: PLC0415  (heavy, and hardly ever needed)
     from pipeline.recipes.machine import RecipeMachine  # noqa: PLC0415  (the same)
-    from pipeline.recipes.plan import inputs_of  # noqa: PLC0415  (the same)
+    from pipeline.recipes.plan import inputs_of, phases_of  # noqa: PLC0415  (the same)
     from pipeline.service.recipe_choice import chosen  # noqa: PLC0415  (the same)
     from pipeline.service.recipe_files import library_here  # noqa: PLC0415  (the same)
 
     recipe = chosen(library_here(), word).recipe
-    walk = of_steps.simulate(text, RecipeMachine(recipe, inputs_of(recipe, {}, complete=False)[0]))
-    return of_steps.walk_value(walk), of_steps.walk_text(walk)
+    if phases := phases_of(recipe):
+        return simulation.simulate(text, replace(settings, phases=phases))
+    return of_steps.simulate(text, RecipeMachine(recipe, inputs_of(recipe, {}, complete=False)[0]))
 
 
 def _read(signals: Path) -> str:

@@ -1,38 +1,39 @@
 """Walks the matrix with signals from a file and no agent: what would be decided, and what it would cost.
 
-The file is strict: an entry that cannot be taken is an error with its place and the accepted words. Trees may be left
-out, since a walk without agents has none: each step that makes one then gets a name of its own. Nothing performs I/O.
+The file is strict: an entry that cannot be taken is an error with its place. Trees may be left out, since a walk
+without agents has none: each step that makes one then gets a name of its own. Nothing performs I/O.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from pipeline.engine.machine import TRUNK
-from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import Again, LeaveOut
+from pipeline.engine.machine import TRUNK, action_value
+from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.routing.actions import Again, Forward, LeaveOut, NextTask, Return
 from pipeline.routing.lookup import limit_of, signals_of
 from pipeline.routing.machine import MatrixMachine, advance
 from pipeline.routing.matrix import MATRIX
 from pipeline.routing.state import Event, MatrixLane, NewTask, RunState, Settings, Trees
 from pipeline.routing.state_changes import DRAFTS
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
-from pipeline.routing.words import step_words
+from pipeline.routing.words import action_words, step_words
 from pipeline.yaml_text import YamlError, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    from pipeline.engine.machine import Decision as AnyDecision
     from pipeline.routing.machine import Decision
 
 RESUMED: Final = "RESUMED"
 """The entry that stands for a person who resumes a parked or cancelled run."""
-
-START: Final = "start"
+_INTEGRATED: Final = frozenset(row.signal for row in MATRIX if row.step is Step.INTEGRATE)
+_Said = TypeVar("_Said")
 
 
 class SignalsError(ValueError):
@@ -60,54 +61,71 @@ class Entry(BaseModel):
     """Which of the tasks that are worked on side by side reports it; left out: the first that has something to do."""
 
 
-_INTEGRATED: Final = frozenset(row.signal for row in MATRIX if row.step is Step.INTEGRATE)
-_ENTRIES: Final = TypeAdapter(tuple[Entry, ...])
+_ENTRY: Final = TypeAdapter(Entry)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """One entry and what was decided on it; `decision` is None for RESUMED."""
+    """One entry and what was decided on it: as lines for a person, and as a document."""
 
-    number: int
-    entry: Entry
-    decision: Decision | None
-    before: RunState
-    after: RunState
-
-    @property
-    def counters(self) -> list[str]:
-        """Return the limits that were counted, or found reached: `plan_review 1/2`, `seam 1/1 used up`."""
-        if self.decision is None:
-            return []
-        paid = [(key.partition("@")[0], count) for key, count in self.decision.counters.items()]
-        empty = [f"{loop.value} used up" for loop in self.decision.exhausted]
-        return [*empty, *(f"{name} {count}{of_limit(limit_of(self.before, Loop(name)))}" for name, count in paid)]
+    lines: tuple[str, ...]
+    value: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A whole walk: what was taken, and how the run stands then."""
+    """A whole walk: what was taken, how the run stands then, and what can come next: nothing when it has ended."""
 
     taken: tuple[Taken, ...]
-    state: RunState
-
-    @property
-    def waits_for(self) -> tuple[str, ...]:
-        """Return the words that can come next; none when the run has ended."""
-        return words_of(self.state)
-
-    @property
-    def side_by_side(self) -> tuple[str, ...]:
-        """Return the tasks that can report something, if they are worked on side by side."""
-        state = self.state
-        return tuple(str(state.lanes[lane].task) for lane in state.due(())) if state.beside else ()
+    state: Any
+    waits_for: tuple[str, ...]
+    value: dict[str, Any]
+    """What its document has of its own."""
+    notes: tuple[str, ...]
+    """What a person is told at the end."""
+    schema: str = "redfirst.simulation/1"
 
 
-def parse_signals(text: str) -> tuple[Entry, ...]:
-    """Return the entries of a YAML or JSON list.
+def walk_text(walk: Walk) -> str:
+    """Return a walk for people: each decision with what it paid, then how the run stands."""
+    lines = [line for taken in walk.taken for line in taken.lines]
+    lines += [""] if lines else []
+    state = walk.state
+    if state.outcome is not None and state.reason is not None:
+        lines.append(f"Outcome: {state.outcome} ({state.reason}), exit {exit_code(state.outcome, state.reason)}.")
+    return "\n".join([*lines, *walk.notes])
+
+
+def walk_value(walk: Walk) -> dict[str, Any]:
+    """Return a walk as a document, for `--json`."""
+    outcome, reason = walk.state.outcome, walk.state.reason
+    return {
+        "schema": walk.schema,
+        "ok": True,
+        "decisions": [taken.value for taken in walk.taken],
+        **walk.value,
+        "outcome": outcome,
+        "reason": reason,
+        "exit_code": exit_code(outcome, reason) if outcome and reason else None,
+        "waits_for": list(walk.waits_for),
+    }
+
+
+def decision_value(decision: AnyDecision) -> dict[str, Any]:
+    """Return what the document of a walk has of each decision."""
+    return {
+        "row": decision.row,
+        "action": action_value(decision.action),
+        "counters": dict(decision.counters),
+        "effects": [{"kind": effect.kind, **effect.data} for effect in decision.effects],
+    }
+
+
+def entries_of(text: str) -> list[Any]:
+    """Return the entries of a YAML or JSON list; a word alone is a signal.
 
     Raises:
-        SignalsError: the text is no list of entries; names the place and the accepted words.
+        SignalsError: the text is no list.
     """
     try:
         found: Any = read(text, aliases=True).value
@@ -115,35 +133,116 @@ def parse_signals(text: str) -> tuple[Entry, ...]:
         raise SignalsError(f"This is neither YAML nor JSON: {error}") from error
     if not isinstance(found, list):
         raise SignalsError("Expected a list of signals, such as [OK, CLAIMED, DRAFTED].")
-    items: list[Any] = [{"signal": item} if isinstance(item, str) else item for item in found]  # pyright: ignore[reportUnknownVariableType]  YAML
+    return [{"signal": item} if isinstance(item, str) else item for item in found]  # pyright: ignore[reportUnknownVariableType]  YAML
+
+
+def checked(form: TypeAdapter[_Said], number: int, said: Any) -> _Said:
+    """Return an entry in its form.
+
+    Raises:
+        SignalsError: it has another one; names the place.
+    """
     try:
-        return _ENTRIES.validate_python(items)
+        return form.validate_python(said)
     except ValidationError as error:
-        raise _refusal(error) from error
+        fault = error.errors(include_url=False)[0]
+        place = [str(part) for part in fault["loc"]]
+        raise SignalsError(
+            f"Entry {number}{', ' if place else ''}{'.'.join(place)}: {fault['msg']}.",
+            "/".join(["", str(number - 1), *place]),
+        ) from error
 
 
-def simulate(entries: Iterable[Entry], settings: Settings | None = None) -> Walk:
-    """Return the walk that *entries* lead to.
+def simulate(text: str, settings: Settings | None = None) -> Walk:
+    """Return the walk that the entries of a YAML or JSON list lead to.
 
     Raises:
         SignalsError: an entry cannot be taken where it stands; names it and what the step may report.
     """
-    machine = MatrixMachine(START, settings or Settings())
+    machine = MatrixMachine("start", settings or Settings())
     state = machine.initial()
     taken: list[Taken] = []
-    for number, entry in enumerate(entries, 1):
-        before = state
+    for number, said in enumerate(entries_of(text), 1):
+        entry, before = checked(_ENTRY, number, said), state
         if entry.signal == RESUMED and RESUMED in words_of(state):
-            state, decision = machine.resume(state), None
-        else:
-            event = _event(state, number, entry)
-            try:
-                state, decision = advance(state, event)
-            except ValueError as error:
-                raise SignalsError(f"Entry {number}: {error}.", f"/{number - 1}") from error
-            state = replace(state, dispatches=state.dispatches + dispatches_due(decision, before, state))
-        taken.append(Taken(number, entry, decision, before, state))
-    return Walk(tuple(taken), state)
+            state = machine.resume(state)
+            step = state.trunk.step
+            value = {"number": number, "signal": RESUMED, "step": step.value, "phase": step.phase}
+            taken.append(Taken((f"{number:>3}  {step_words(step)}  {RESUMED}",), value))
+            continue
+        try:
+            state, decision = advance(state, _event(state, number, entry))
+        except SignalsError:
+            raise
+        except ValueError as error:
+            raise SignalsError(f"Entry {number}: {error}.", f"/{number - 1}") from error
+        state = replace(state, dispatches=state.dispatches + dispatches_due(decision, before, state))
+        taken.append(_taken(number, entry, decision, before, state))
+    beside = [str(state.lanes[lane].task) for lane in state.due(())] if state.beside else []
+    limit = limit_of(state, Loop.DISPATCHES)
+    value = {
+        "step": state.trunk.step.value,
+        "phase": state.trunk.step.phase,
+        "task": state.current,
+        "side_by_side": beside,
+        "gate": state.trunk.gate,
+        "dispatches": {"at_most": state.dispatches, "limit": limit},
+        "blockers": list(state.open_blockers),
+    }
+    over = " A run that needs them all is parked before that." if limit is not None and state.dispatches > limit else ""
+    used = f"Dispatches: at most {state.dispatches}{_of_limit(limit)}.{over}"
+    return Walk(tuple(taken), state, words_of(state), value, (*_waiting(state, beside), used))
+
+
+def _waiting(state: RunState, beside: list[str]) -> list[str]:
+    words = words_of(state)
+    if not words:
+        return []
+    of = ""
+    if beside and state.outcome is None:
+        of, state = f" of task {beside[0]}", state.seen_from(state.due(())[0])
+    waits = f"The run waits in {step_words(state.trunk.step)}{of} for one of: {', '.join(words)}."
+    return [f"{waits} Side by side: {', '.join(beside)}; an entry's task says which." if len(beside) > 1 else waits]
+
+
+def _taken(number: int, entry: Entry, decision: Decision, before: RunState, after: RunState) -> Taken:
+    step, task = decision.step, decision.task
+    words = does = action_words(decision.action, step)
+    if isinstance(decision.action, NextTask | Forward | Return) and after.outcome is None:
+        seen = after.seen_from(f"task-{task}") if f"task-{task}" in after.lanes else after
+        task_now = f" task {seen.current}" if seen.current else ""
+        words = f"{words}: {step_words(seen.trunk.step)}{task_now}"
+        if seen.beside:
+            tasks = ", ".join(f"{lane.task} in {step_words(lane.step)}" for lane in seen.beside.values())
+            words = f"side by side: {tasks}"
+    counts = [f"{loop.value} used up" for loop in decision.exhausted]
+    for key, count in decision.counters.items():
+        name = key.partition("@")[0]
+        counts.append(f"{name} {count}{_of_limit(limit_of(before, Loop(name)))}")
+    lines = (
+        f"{number:>3}  {step_words(step)}{f' task {task}' if task else ''}  {entry.signal}: {words}",
+        "; ".join([f"     row {decision.row}", *counts]),
+        *(
+            f"     {effect.kind} {' '.join(f'{key}={value}' for key, value in effect.data.items())}"
+            for effect in decision.effects
+        ),
+    )
+    value = {
+        "number": number,
+        "signal": entry.signal,
+        "step": step.value,
+        "phase": step.phase,
+        "task": task,
+        "words": does,
+        "exhausted": [loop.value for loop in decision.exhausted],
+        **decision_value(decision),
+    }
+    return Taken(lines, value)
+
+
+def _of_limit(limit: int | None) -> str:
+    """Return a limit behind what is counted, nothing where there is none: `/2`."""
+    return "" if limit is None else f"/{limit}"
 
 
 def words_of(state: RunState) -> tuple[str, ...]:
@@ -252,31 +351,3 @@ def _unrouted(state: RunState, word: str, accepted: Sequence[str]) -> str:
     close = get_close_matches(word.upper(), accepted, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     return f"{where} cannot take {word}, only: {', '.join(accepted)}.{hint}"
-
-
-def _refusal(error: ValidationError) -> SignalsError:
-    problem = error.errors(include_url=False)[0]
-    place = [str(part) for part in problem["loc"]]
-    where = f"Entry {int(place[0]) + 1}" + (f", {'.'.join(place[1:])}" if place[1:] else "")
-    accepted: list[str] = []
-    match problem["type"]:
-        case "extra_forbidden":
-            accepted = list((NewTask if "tasks" in place[:-1] else Entry).model_fields)
-            said = "this key is not known"
-        case "enum":
-            accepted = [word.value for word in (Role if place[-1] == "role" else Reason)]
-            said = f"{problem['input']!r} is not known"
-        case "model_type":
-            accepted = list(Entry.model_fields)
-            said = "expected a word, or keys and values"
-        case "string_type":
-            said = f"{problem['input']!r} must be a text: put it in quotes"
-        case _:
-            said = problem["msg"]
-    only = f"; accepted: {', '.join(accepted)}" if accepted else ""
-    return SignalsError(f"{where}: {said}{only}.", "/" + "/".join(place), accepted)
-
-
-def of_limit(limit: int | None) -> str:
-    """Return a limit behind what is counted, nothing where there is none: `/2`."""
-    return "" if limit is None else f"/{limit}"

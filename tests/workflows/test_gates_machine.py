@@ -14,9 +14,9 @@ from workflows.test_machine import begun, recipe, told
 from pipeline.engine.machine import TRUNK
 from pipeline.outcomes import Outcome, Reason
 from pipeline.recipes.machine import RecipeMachine
-from pipeline.recipes.simulation import simulate, walk_text
+from pipeline.recipes.simulation import simulate
 from pipeline.recipes.step_table import BOUNDS, ROWS, Bound, Checkpoint, StepEvent, StepSignal
-from pipeline.routing.simulation import SignalsError
+from pipeline.routing.simulation import SignalsError, walk_text
 
 NO_ROLE: dict[str, Any] = {"agent": None, "prompt": None}
 GATE: dict[str, Any] = {**NO_ROLE, "gate": "approve"}
@@ -118,8 +118,8 @@ def test_a_step_may_be_called_begin() -> None:
     [
         ("[ANSWERED, {step: each.3, signal: ANSWERED}]", "each.3 reports nothing now; only: list", "/1/step"),
         ("[APPROVED]", "nothing follows APPROVED at ask", "/0/signal"),
-        ("[{signal: ANSWERD}]", "/signal: Input should be", "/0/signal"),
-        ("[{signal: ANSWERED, itms: {}}]", "/itms: Extra inputs", "/0/itms"),
+        ("[{signal: ANSWERD}]", ", signal: Input should be", "/0/signal"),
+        ("[{signal: ANSWERED, itms: {}}]", ", itms: Extra inputs", "/0/itms"),
         ("OK", "Expected a list", ""),
     ],
 )
