@@ -123,7 +123,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "demo": _of(DemoDocument),
     "run": _loaded("pipeline.service.run_result", "RunDocument"),
     "runs": _plain("pipeline.service.run_line", "RunsDocument"),
-    "standing": _plain("pipeline.service.standing", "StandingDocument"),
+    "standing": _plain("pipeline.cli.standing", "StandingDocument"),
     "show": _loaded("pipeline.service.run_status", "ShowDocument"),
     "log": _loaded("pipeline.service.run_status", "LogDocument"),
     "explain": _loaded("pipeline.service.explanation", "ExplainDocument"),

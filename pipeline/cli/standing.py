@@ -1,29 +1,65 @@
-"""`redfirst` without words: where you stand, and the command that comes next (contract 1)."""
+"""`redfirst` without words: where you stand, and the command that comes next (contract 1).
+
+It reads what `runs` and `issue ready` read, and writes nothing into the repository. What takes long to load is loaded
+only where a run has ended.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import os
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.cli.runs import age_words, where_words
 from pipeline.cli.text import print_text
+from pipeline.config import folders
+from pipeline.config.sources import repository_file, tracker_folder
+from pipeline.errors import UserError
 from pipeline.git import NoRepositoryError, Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import as_utf8, visible
 from pipeline.progress import counted
-from pipeline.service.standing import StandingDocument, StandingLine, standing
+from pipeline.service.ended_runs import has_ended
+from pipeline.service.issue_records import claims_of
+from pipeline.service.run_list import newest_runs
 from pipeline.terminal import echo
+from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pipeline.service.run_line import RunLine
-    from pipeline.service.standing import Standing
 
 _SHOWN: Final = 5
 _HELP: Final = "All commands: redfirst --help"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingLine:
+    """One thing to know, and the command that comes next of it."""
+
+    about: Literal["repository", "configuration", "run", "landing", "tracker", "issue"]
+    says: str
+    next: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingDocument:
+    """What `redfirst --json` prints: what waits, then what is next. `repository` is null outside of one."""
+
+    schema: Literal["redfirst.standing/1"] = "redfirst.standing/1"
+    ok: Literal[True] = True
+    repository: str | None
+    lines: tuple[StandingLine, ...]
+
+
+_NOWHERE: Final = StandingLine(
+    about="repository",
+    says="You are in no git repository. Go into one of yours. An example shows the whole way",
+    next="redfirst demo",
+)
 
 
 def print_standing(*, as_document: bool = False) -> None:
@@ -37,41 +73,27 @@ def print_standing(*, as_document: bool = False) -> None:
     except NoRepositoryError:
         document = StandingDocument(repository=None, lines=(_NOWHERE,))
     else:
-        document = standing_document(repository, standing(repository))
+        document = standing(repository)
     if as_document:
-        echo(standing_json(document))
+        echo(json.dumps(asdict(document), indent=2))
     else:
-        print_text(standing_text(document))
+        print_text("\n".join([*(f"{line.says}: {line.next}" for line in document.lines), _HELP]))
 
 
-_NOWHERE: Final = StandingLine(
-    about="repository",
-    says="You are in no git repository. Go into one of yours. An example shows the whole way",
-    next="redfirst demo",
-)
-
-
-def standing_document(repository: Repository, found: Standing) -> StandingDocument:
+def standing(repository: Repository) -> StandingDocument:
     """Return what there is to do: what waits for a person, then what is next."""
+    document, rest = newest_runs(repository, 0)
+    open_ = [line for line in document.runs if not has_ended(line)]
+    waiting = [line for line in open_ if not line.live]
     lines = (
-        *_runs([line for line in found.waiting if not _only_goes_on(line)], "waits for you", "redfirst show"),
-        *_runs([line for line in found.waiting if _only_goes_on(line)], "is to go on", "redfirst resume"),
-        *_runs(found.driven, "goes on", "redfirst watch"),
-        *_landing(found),
-        *_begin(found),
-        *_issues(found),
+        *_runs([line for line in waiting if not _only_goes_on(line)], "waits for you", "redfirst show"),
+        *_runs([line for line in waiting if _only_goes_on(line)], "is to go on", "redfirst resume"),
+        *_runs([line for line in open_ if line.live], "goes on", "redfirst watch"),
+        *(_landing(repository) if rest.runs or len(open_) < len(document.runs) else ()),
+        *_begin(repository),
+        *_issues(repository),
     )
     return StandingDocument(repository=as_utf8(str(repository.worktree)), lines=lines)
-
-
-def standing_text(document: StandingDocument) -> str:
-    """Return the document in lines."""
-    return "\n".join([*(f"{line.says}: {line.next}" for line in document.lines), _HELP])
-
-
-def standing_json(document: StandingDocument) -> str:
-    """Return the document as it is printed."""
-    return json.dumps(asdict(document), indent=2)
 
 
 def _only_goes_on(line: RunLine) -> bool:
@@ -87,39 +109,55 @@ def _runs(lines: Sequence[RunLine], what: str, command: str) -> Iterator[Standin
         yield StandingLine(about="run", says=counted(more, "more run"), next="redfirst runs")
 
 
-def _landing(found: Standing) -> Iterator[StandingLine]:
-    if found.landable:
-        runs = counted(len(found.landable), "finished run")
-        said = f"{runs} may land on {found.onto}. See what would change"
+def _landing(repository: Repository) -> Iterator[StandingLine]:
+    from pipeline.service.land_choice import chosen_runs  # noqa: PLC0415  (heavy; only where a run has ended)
+
+    try:
+        choice = chosen_runs(repository, (), None)
+    except UserError:  # several bases, or a base that is gone: `land` says which
+        return
+    if choice.candidates:
+        said = f"{counted(len(choice.candidates), 'finished run')} may land on {choice.onto}. See what would change"
         yield StandingLine(about="landing", says=visible(said), next="redfirst land --dry-run")
 
 
-def _begin(found: Standing) -> Iterator[StandingLine]:
+def _begin(repository: Repository) -> Iterator[StandingLine]:
     """Yield what a run lacks before it can begin."""
-    if not found.has_commit:
+    has_commit = repository.resolve("HEAD") is not None
+    if not has_commit:
         said = "There is no commit here yet, and a run starts from one"
         yield StandingLine(about="repository", says=said, next="git commit --allow-empty -m 'first commit'")
-    if found.config_problem:
-        said = f"The configuration cannot be read. {found.config_problem} Then look at it"
+    try:
+        own = repository_file(repository.worktree, lambda _: None)
+    except UserError as error:
+        said = f"The configuration cannot be read. {error.message} Then look at it"
         yield StandingLine(about="configuration", says=visible(said), next="redfirst config show")
-    elif not found.configured:
-        said = "No configuration says yet which agents play the roles"
-        yield StandingLine(about="configuration", says=said, next="redfirst init")
-    elif found.uncommitted:
-        said = f"{found.uncommitted} is not committed, so a worktree of a run would lack it"
-        action = f"git add {found.uncommitted} && git commit -m 'configure redfirst'"
+        return
+    if own is None:
+        if not (folders.config_folder(os.environ) / "config.toml").is_file():
+            said = "No configuration says yet which agents play the roles"
+            yield StandingLine(about="configuration", says=said, next="redfirst init")
+    elif not has_commit or repository.resolve(f"HEAD:{own.name}") is None:
+        said = f"{own.name} is not committed, so a worktree of a run would lack it"
+        action = f"git add {own.name} && git commit -m 'configure redfirst'"
         yield StandingLine(about="configuration", says=said, next=action)
 
 
-def _issues(found: Standing) -> Iterator[StandingLine]:
-    if not found.has_issues:
+def _issues(repository: Repository) -> Iterator[StandingLine]:
+    folder = repository.worktree / tracker_folder(repository.worktree)
+    if not folder.is_dir():
         said = "There are no issues here yet. File the first"
         yield StandingLine(about="tracker", says=said, next="redfirst issue new --title TEXT")
-    elif found.ready is None:
-        yield StandingLine(about="tracker", says=visible(f"{found.problem}. See"), next="redfirst issue lint")
-    elif not found.ready:
+        return
+    try:
+        claimed = claims_of(repository.worktree)
+        ready = [issue.id for issue in Tracker(FolderSource(folder)).ready() if issue.id not in claimed]
+    except TrackerError as error:
+        said = f"{folder.name}: {error.message}. See"
+        yield StandingLine(about="tracker", says=visible(said), next="redfirst issue lint")
+        return
+    if not ready:
         yield StandingLine(about="issue", says="No issue is ready. See all", next="redfirst issue list")
     else:
-        are = "issue is" if len(found.ready) == 1 else "issues are"
-        said = f"{len(found.ready)} {are} ready. Take the first"
-        yield StandingLine(about="issue", says=said, next=visible(f"redfirst run {found.ready[0]} --worktree"))
+        said = f"{counted(len(ready), 'issue')} {'is' if len(ready) == 1 else 'are'} ready. Take the first"
+        yield StandingLine(about="issue", says=said, next=visible(f"redfirst run {ready[0]} --worktree"))
