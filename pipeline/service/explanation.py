@@ -54,6 +54,12 @@ _ROWS: Final = {row.id: row for row in MATRIX}
 _REVIEW: Final = re.compile(r"reviews/(?P<stage>plan|split|final)-(?P<number>\d+)\.md")
 _QUOTABLE: Final = re.compile(r"(evidence|judgements)/.+\.md|reviews/hygiene-.+\.md|feedback-\d+\.md")
 _MOST_QUOTED: Final = 12
+_WAYS: Final[Mapping[type[Action], str]] = {
+    Return: "back to who asked: ",
+    Again: "the same agent is asked again, told why: ",
+    LeaveOut: "on without this agent: ",
+    Forward: "on, as approved: ",
+}
 
 
 class Exhausted(Document):
@@ -435,25 +441,13 @@ def action_words(action: Action, origin: Step | None = None) -> str:
 def then_words(action: Action, after: RunState) -> str:
     """Return what followed a decision: where the run went, and in which way when that is not plain."""
     where = standing_words(after)
-    match action:
-        case NextTask():
-            if after.beside:
-                return f"side by side: {where}"
-            if after.trunk.step is Step.INTEGRATE:
-                return f"it waits for its turn: {where}"
-            return f"the next task: {where}" if after.current else f"no task is left: {where}"
-        case Return():
-            return f"back to who asked: {where}"
-        case Again():
-            return f"the same agent is asked again, told why: {where}"
-        case LeaveOut():
-            return f"on without this agent: {where}"
-        case Forward():
-            return f"on, as approved: {where}"
-        case Goto() | Retry() | Stop() | AskPerson():
-            return where
-        case _:
-            assert_never(action)
+    if not isinstance(action, NextTask):
+        return _WAYS.get(type(action), "") + where
+    if after.beside:
+        return f"side by side: {where}"
+    if after.trunk.step is Step.INTEGRATE:
+        return f"it waits for its turn: {where}"
+    return f"the next task: {where}" if after.current else f"no task is left: {where}"
 
 
 def standing_words(state: RunState) -> str:

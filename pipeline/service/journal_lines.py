@@ -5,51 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engine.events import (
-    ArtifactWritten,
-    ConfigChanged,
-    DecisionMade,
-    GateAnswered,
-    GateExpired,
-    GateOpened,
-    InputGiven,
-    InputRequested,
-    PointPassed,
-    RunFinished,
-    RunParked,
-    RunQueued,
-    RunResumed,
-    RunStarted,
-)
+from pipeline.engine import events as engine
 from pipeline.outcomes import PAUSED, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
 from pipeline.routing.vocabulary import Loop
+from pipeline.runs import events as runs
 from pipeline.runs.drafts import edit_words
-from pipeline.runs.events import (
-    ChangeAdmitted,
-    ChangeRejected,
-    ClaimTaken,
-    DispatchFinished,
-    DispatchStarted,
-    DispatchWaits,
-    GatesAsked,
-    Landed,
-    LandingIntended,
-    LandingRefused,
-    MeasuredTests,
-    Published,
-    PublishIntended,
-    PublishMoving,
-    PublishOnto,
-    StepHeld,
-    StepSettled,
-    StepStarted,
-    StepUnsettled,
-    TaskDone,
-    TrackerWritten,
-)
 from pipeline.runs.tail import followed
 
 if TYPE_CHECKING:
@@ -83,88 +46,88 @@ def follow(folder: Path, emit: Callable[[str], None]) -> None:
 
 def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of event)
     match line.data:
-        case RunStarted() as said:
+        case engine.RunStarted() as said:
             of = f" of {said.issue}" if said.issue is not None else ""
             return f"{said.run_id}{of} from {said.start_commit[:12]}{_box(said.sandbox)}"
-        case RunResumed() as said:
+        case engine.RunResumed() as said:
             was = said.was or "its driver died"
             return f"driver {line.epoch} on {line.host}, at {said.step} (was: {was}){_again(said)}{_box(said.sandbox)}"
-        case ClaimTaken(issue=issue):
+        case runs.ClaimTaken(issue=issue):
             return issue
-        case DispatchStarted() as said:
+        case runs.DispatchStarted() as said:
             return _dispatch_started(said)
-        case DispatchFinished() as said:
+        case runs.DispatchFinished() as said:
             failed = f"{said.signal}: {said.complaint or ''}" if said.signal else "answered"
             cost = said.usage.cost_usd
             return f"{said.dispatch}: {failed}" + (f" ({cost:.2f} USD)" if cost is not None else "")
-        case DispatchWaits(dispatch=dispatch, not_before=not_before, why=why):
+        case runs.DispatchWaits(dispatch=dispatch, not_before=not_before, why=why):
             return f"{dispatch}: waits until {moment_words(not_before)}: {why}"
-        case MeasuredTests() as said:
+        case runs.MeasuredTests() as said:
             return _tests(said)
-        case ArtifactWritten(path=path):
+        case engine.ArtifactWritten(path=path):
             return path
-        case TrackerWritten(files=files):
+        case runs.TrackerWritten(files=files):
             return ", ".join(files)
-        case ChangeAdmitted() as said:
+        case runs.ChangeAdmitted() as said:
             return f"{said.dispatch}: {', '.join(said.paths) or 'no change'}{_dropped(said.dropped)}"
-        case ChangeRejected() as said:
+        case runs.ChangeRejected() as said:
             refused = (f"{refusal.path} ({refusal.rule}): {refusal.why}" for refusal in said.violations)
             return f"{said.dispatch}: {'; '.join(refused)}{_dropped(said.dropped)}"
-        case DecisionMade() as said:
+        case engine.DecisionMade() as said:
             return _decision(said)
-        case StepStarted(step=step):
+        case runs.StepStarted(step=step):
             return f"step {step}: begins"
-        case StepSettled(step=step, checkpoint=checkpoint):
+        case runs.StepSettled(step=step, checkpoint=checkpoint):
             return f"step {step}: {checkpoint}"
-        case StepHeld(step=step):
+        case runs.StepHeld(step=step):
             return f"step {step}: held"
-        case StepUnsettled(step=step):
+        case runs.StepUnsettled(step=step):
             return f"step {step}: is done again"
-        case TaskDone(task=task, status=status):
+        case runs.TaskDone(task=task, status=status):
             return f"task {task}: {status}"
-        case GateOpened(gate=gate):
+        case engine.GateOpened(gate=gate):
             return f"approval point {gate}: waits for a person"
-        case GateAnswered(gate=gate, answer=answer, actor=actor, via=via) as said:
+        case engine.GateAnswered(gate=gate, answer=answer, actor=actor, via=via) as said:
             edits = (f"; {edit_words(name, kept, actor or 'a person')}" for name, kept in said.edited.items())
             return (
                 f"approval point {gate}: {answer}"
                 + (f" by {actor} ({via})" if actor is not None else "")
                 + "".join(edits)
             )
-        case PointPassed(point=point):
+        case engine.PointPassed(point=point):
             return f"point {point}: passed"
-        case InputRequested(question=question, note=note):
+        case engine.InputRequested(question=question, note=note):
             return f"{question}: {note}"
-        case InputGiven(question=question, answer=answer, actor=actor, via=via):
+        case engine.InputGiven(question=question, answer=answer, actor=actor, via=via):
             return f"{question}: {answer} by {actor} ({via})"
-        case GateExpired(gate=gate, then=then):
+        case engine.GateExpired(gate=gate, then=then):
             return f"approval point {gate}: nobody answered in time: {then}"
-        case RunQueued(step=step):
+        case engine.RunQueued(step=step):
             return f"waits to be driven on, at {step}"
-        case ConfigChanged() as said:
+        case engine.ConfigChanged() as said:
             limits = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(said.limits.items()))
             return "; ".join(said.changes) or limits or said.config_hash[:12]
-        case RunParked(outcome=outcome, reason=reason) | RunFinished(outcome=outcome, reason=reason):
+        case engine.RunParked(outcome=outcome, reason=reason) | engine.RunFinished(outcome=outcome, reason=reason):
             return PAUSED if reason == Reason.INTERRUPTED else f"{outcome}: {reason}"
-        case GatesAsked(gates=gates):
+        case runs.GatesAsked(gates=gates):
             return ", ".join(gates)
-        case PublishOnto(commit=commit):
+        case runs.PublishOnto(commit=commit):
             return commit[:12]
-        case PublishIntended(commits=commits, base=base):
+        case runs.PublishIntended(commits=commits, base=base):
             return _commits(commits) + (f" on {base[:12]}" if base is not None else "")
-        case PublishMoving(commit=commit):
+        case runs.PublishMoving(commit=commit):
             return f"files to {commit[:12]}" if commit is not None else "files as they were"
-        case Published() as said:
+        case runs.Published() as said:
             return f"{said.branch}: {_commits(said.commits)}"
-        case LandingIntended(onto=onto, commits=commits) | Landed(onto=onto, commits=commits):
+        case runs.LandingIntended(onto=onto, commits=commits) | runs.Landed(onto=onto, commits=commits):
             return f"{onto}: {_commits(commits)}"
-        case LandingRefused() as said:
+        case runs.LandingRefused() as said:
             return f"{said.onto}: {said.found.replace('_', ' ')}: {'; '.join(said.why)} -> {said.then}"
         case _:
             raise LookupError(line.kind)
 
 
-def _again(said: RunResumed) -> str:
+def _again(said: engine.RunResumed) -> str:
     again = said.reopened
     if again is None:
         return ""
@@ -172,14 +135,14 @@ def _again(said: RunResumed) -> str:
     return f"{recipe}; done again: {', '.join(again.steps) or 'nothing'}"
 
 
-def _dispatch_started(said: DispatchStarted) -> str:
+def _dispatch_started(said: runs.DispatchStarted) -> str:
     task = f", task {said.task}" if said.task else ""
     question = f" ({said.question})" if said.question else ""
     again = "; asked again" if said.reask else ""
     return f"{said.dispatch}: @{said.role} to {said.kind}{question}{task}, attempt {said.attempt}{again}"
 
 
-def _decision(made: DecisionMade) -> str:
+def _decision(made: engine.DecisionMade) -> str:
     task = f" task {made.task}" if made.task else ""
     action = {key: value for key, value in made.action.items() if value and key != "loop"}
     do = _CAPITAL.sub(" ", str(action.pop("do", "?"))).lower()
@@ -193,7 +156,7 @@ def _decision(made: DecisionMade) -> str:
     return f"{made.step}{task}: {made.signal} -> {words}{paid}{empty}{note}"
 
 
-def _tests(ran: MeasuredTests) -> str:
+def _tests(ran: runs.MeasuredTests) -> str:
     missed = f" ({', '.join(ran.collection_errors)})" if ran.collection_errors else ""
     took = f" ({duration(ran.seconds)})" if ran.seconds is not None else ""
     which = "all" if ran.selected is None else f"{len(ran.selected)} selected"
