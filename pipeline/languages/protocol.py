@@ -351,7 +351,7 @@ class Checkouts(Protocol):
         """Return the interpreters of the environments in checkouts, in the order in which they are tried."""
         ...
 
-    def has_runner(self, interpreter: Path, folder: Path, search_path: str) -> bool:
+    def has_runner(self, interpreter: Path, search_path: str) -> bool:
         """Return whether an environment has the test runner; nothing of the project is run."""
         ...
 

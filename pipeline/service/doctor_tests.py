@@ -77,7 +77,7 @@ async def _one(
     folders = next(locks, None)
     if known is not None and folders is not None:
         there = known.interpreters(folders, locked=True)
-        found = [one for one in there if known.has_runner(one, folders[0], search_path)]
+        found = [one for one in there if known.has_runner(one, search_path)]
         if not found:
             lacks = f"with a {known.PLACES[0]} that lacks {project.name}" if there else f"without {known.PLACES[0]}"
             message = f"{known.LOCK} {lacks}: the first run makes an environment from it"

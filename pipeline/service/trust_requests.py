@@ -86,16 +86,16 @@ class _Files:
         for folders in levels if not prepared else ():
             locked = known.is_locked(folders[0], self._search_path)
             there = [one for one in known.interpreters(folders, locked=locked) if one.parent.parent not in theirs]
-            if (locked or len(levels) > 1) and any(self._has_runner(known, one, folders[0]) for one in there):
+            if (locked or len(levels) > 1) and any(self._has_runner(known, one) for one in there):
                 return
             if locked:
                 key = self._shown(folders[0] / known.LOCK)
                 yield Widening(key, known.MADE_BY, known.BUILT, is_file=True, instead=known.INSTEAD)
                 return
 
-    def _has_runner(self, known: Checkouts, interpreter: Path, folder: Path) -> bool:
+    def _has_runner(self, known: Checkouts, interpreter: Path) -> bool:
         if interpreter not in self._having:
-            self._having[interpreter] = known.has_runner(interpreter, folder, self._search_path)
+            self._having[interpreter] = known.has_runner(interpreter, self._search_path)
         return self._having[interpreter]
 
     def _is_theirs(self, place: Path) -> bool:

@@ -191,16 +191,12 @@ def test_every_set_of_runners_is_found() -> None:
         assert (installed_set(name) / "node_modules").is_dir()
 
 
-def test_node_is_asked_in_the_root_and_told_the_version_that_the_project_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_node_is_asked_in_the_root_where_no_file_of_the_project_chooses(tmp_path: Path) -> None:
     real = shutil.which("node", path=search_path("node"))
     assert real is not None
-    for name in ("NODENV_VERSION", "ASDF_NODEJS_VERSION"):
-        monkeypatch.delenv(name, raising=False)
-    project = write(tmp_path / "project", {"package.json": NODE, ".git/HEAD": "", ".tool-versions": "nodejs 22.1.0\n"})
-    text = f'echo "$PWD $NODENV_DIR $NODENV_VERSION $ASDF_NODEJS_VERSION" > {tmp_path}/said\nexec {real} "$@"\n'
+    project = write(tmp_path / "project", {"package.json": NODE, ".tool-versions": "nodejs 22.1.0\n"})
+    text = f'echo "$PWD $NODENV_DIR" > {tmp_path}/said\nexec {real} "$@"\n'
     node = write(tmp_path / "shims", {"node": f"#!/bin/sh\n{text}"}) / "node"
     node.chmod(0o755)
     assert isinstance(find(project, path=f"{node.parent}:/usr/bin:/bin"), Environment)
-    assert (tmp_path / "said").read_text() == "/ / 22.1.0 22.1.0\n"
+    assert (tmp_path / "said").read_text() == "/ /\n"

@@ -15,7 +15,6 @@ import pytest
 from languages.direct import TOOLCHAIN, measure, write
 
 from pipeline.languages.environments.installed import editable_mounts
-from pipeline.languages.environments.pins import chosen_versions
 from pipeline.languages.protocol import EditableRoot, Environment, Lookup, Missing, View
 from pipeline.languages.python.environment import ask, interpreter_of
 from pipeline.process import Mount
@@ -293,7 +292,7 @@ def test_an_environment_that_shows_what_is_installed_around_it(tmp_path: Path) -
     assert isinstance(find(tree), Missing)
     marker = tree / ".venv" / "pyvenv.cfg"
     marker.write_text(marker.read_text().replace("= false", "= true"))
-    facts = ask(tree / ".venv/bin/python", tree, {})
+    facts = ask(tree / ".venv/bin/python", {})
     assert facts is not None
     assert sysconfig.get_path("purelib", vars={"base": sys.base_prefix}) in facts.path
 
@@ -303,40 +302,25 @@ OTHERS = [path for name in ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14") if (pa
 
 @pytest.mark.broad
 @pytest.mark.parametrize("python", [*OTHERS, "/usr/bin/python3"])
-def test_interpreters_of_other_versions_answer(tmp_path: Path, python: str) -> None:
-    facts = ask(Path(python), tmp_path, {"PATH": os.environ["PATH"]})
+def test_interpreters_of_other_versions_answer(python: str) -> None:
+    facts = ask(Path(python), {"PATH": os.environ["PATH"]})
     if facts is None:
         pytest.skip(f"{python} does not run")
     assert facts.prefix == facts.base_prefix
     assert any(folder.endswith("-packages") for folder in facts.path)
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a repository with a folder in it; the user's environment chooses no version."""
-    for name in ("PYENV_VERSION", "ASDF_PYTHON_VERSION", "MISE_PYTHON_VERSION"):
-        monkeypatch.delenv(name, raising=False)
-    return write(tmp_path / "tree", {".git/HEAD": "", "inner/x": ""})
-
-
-@pytest.mark.parametrize("name", ["../../evil", "..", "/evil", "path:x", "-x", "a/c", "", "# 3.11"])
-@pytest.mark.parametrize(("file", "before"), [(".python-version", ""), (".tool-versions", "python ")])
-def test_a_version_that_is_no_plain_name_is_not_passed_on(project: Path, name: str, file: str, before: str) -> None:
-    (project / file).write_text(f"{before}{name}\n")
-    assert "PYENV_VERSION" not in chosen_versions("python", project / "inner")
-
-
 @pytest.mark.broad
-def test_the_script_of_a_version_manager_is_told_the_version_and_not_where_the_project_is(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_script_of_a_version_manager_is_not_told_where_the_project_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(project, {".python-version": "3.11.7\n"})
+    project = write(tmp_path / "tree", {".python-version": "3.11.7\n", "x.py": ""})
     monkeypatch.setenv("PYENV_DIR", str(project))
-    text = f'echo "$PWD $PYENV_DIR $PYENV_VERSION" > {tmp_path}/said\nexec {sys.executable} "$@"\n'
+    text = f'echo "$PWD $PYENV_DIR" > {tmp_path}/said\nexec {sys.executable} "$@"\n'
     shims = write(tmp_path / "shims", {"python3": f"#!/bin/sh\n{text}"})
     (shims / "python3").chmod(0o755)
-    found(find(project / "inner", search_path=f"{shims}:/usr/bin:/bin"))
-    assert (tmp_path / "said").read_text() == "/ / 3.11.7\n"
+    found(find(project, search_path=f"{shims}:/usr/bin:/bin"))
+    assert (tmp_path / "said").read_text() == "/ /\n"
 
 
 def test_a_folder_src_is_imported_from_where_nothing_is_installed_from_it(tmp_path: Path) -> None:

@@ -180,6 +180,8 @@ LIMIT_S: Final = 900.0
 """The seconds that a wrapper may take: the first `nix develop` builds the shell."""
 
 _ROOT: Final = Path("/")
+UNSEARCHED: Final = {"PYENV_DIR": "/", "NODENV_DIR": "/"}
+"""Variables that reset where version managers search for a project's files, in case one of them started redfirst."""
 _NIX_STORE: Final = Path("/nix/store")
 _PRINT: Final = ("/usr/bin/env", "-0")
 _CARRIED: Final = (

@@ -1,8 +1,7 @@
 """Finds the Go that runs a project's tests, on the host, before any agent ran.
 
-A `go.mod` may ask for a newer toolchain, which `go` would fetch: the question which one runs is answered here, once,
-with fetching off, and the box is shown that toolchain's own folder. Nothing of the project is run: what its `go.mod`
-asks for is read by us, and `go` is started in the root.
+It is the `go` on PATH, which is asked once, in the root, where no file of a project chooses another one. The box is
+shown that toolchain's own folder. Where a `go.mod` asks for a newer one, `go test` says so.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.languages.environments import devshell
 from pipeline.languages.go.command import parse
-from pipeline.languages.go.pins import is_newer, wanted_toolchain
 from pipeline.languages.protocol import Environment, Missing
 from pipeline.process import Mount
 from pipeline.programs import locate
@@ -33,7 +31,7 @@ _ASK_TIMEOUT_S: Final = 60.0
 _OLDEST: Final = (1, 19)
 _VERSION: Final = re.compile(r"go(\d+)\.(\d+)")
 _ASKED: Final = (
-    "GOROOT", "GOVERSION", "GOMODCACHE", "GOFLAGS", "GOEXPERIMENT", "GOWORK", "GOTOOLCHAIN", "CGO_ENABLED", "CC",
+    "GOROOT", "GOVERSION", "GOMODCACHE", "GOFLAGS", "GOEXPERIMENT", "GOWORK", "CGO_ENABLED", "CC",
 )  # fmt: skip
 _UNWANTED: Final = ("-exec", "-toolexec", "-json", "-n", "-o", "-c")
 """Flags that GOFLAGS may not contain: they change the output that is read, or start programs that the box does not
@@ -69,10 +67,10 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     program = shutil.which("go", path=shell.search_path)
     if program is None:
         return Missing(f"No go was found on PATH: {HINT}.{devshell.advice(worktree, 'go', 'test')}")
-    told = await _told(program, worktree, shell)
+    told = await _told(program, shell)
     version = _VERSION.match(told.get("GOVERSION", ""))
     if version is None:
-        return Missing(f"{program} cannot be started, or the toolchain that go.mod asks for is not there: {HINT}.")
+        return Missing(f"{program} cannot be started, or is no Go: {HINT}.")
     if (int(version[1]), int(version[2])) < _OLDEST:
         return Missing(f"{program} is {told['GOVERSION']}; go{_OLDEST[0]}.{_OLDEST[1]} or newer is needed: {HINT}.")
     return _environment(program, arguments, told, shell)
@@ -118,19 +116,11 @@ def _modules(told: Mapping[str, str]) -> tuple[Mount, ...]:
     return (Mount(place.resolve(), place),) if place.is_dir() else ()
 
 
-async def _told(program: str, worktree: Path, shell: devshell.Shell) -> Mapping[str, str]:
-    """Return the settings of go: of the toolchain that go.mod asks for if it was fetched before, else of this one."""
-    offline = {**shell.variables, "GOPROXY": "off", "GOSUMDB": "off"}
-    own = await _said(program, shell.search_path, offline)
-    wanted = wanted_toolchain(worktree)
-    may_switch = own.get("GOTOOLCHAIN", "auto").endswith(("auto", "path"))
-    if wanted is not None and may_switch and is_newer(wanted, own.get("GOVERSION", "")):
-        return await _said(program, shell.search_path, {**offline, "GOTOOLCHAIN": wanted}) or own
-    return own
-
-
-async def _said(program: str, search_path: str, environ: Mapping[str, str]) -> Mapping[str, str]:
-    said = await devshell.ask((program, "env", "-json", *_ASKED), search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)
+async def _told(program: str, shell: devshell.Shell) -> Mapping[str, str]:
+    """Return the settings of go; nothing is fetched."""
+    words = (program, "env", "-json", *_ASKED)
+    environ = {**shell.variables, "GOPROXY": "off", "GOSUMDB": "off"}
+    said = await devshell.ask(words, shell.search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)
     try:
         return _TOLD.validate_json(said or "")
     except ValidationError:

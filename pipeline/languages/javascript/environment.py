@@ -1,7 +1,7 @@
 """Finds node, the runner and the installed packages of a project, on the host, before any agent ran.
 
-Version managers put programs on PATH that choose a node by the project's files: the question which one runs is answered
-here, once, in the root, where none of these files lies (`pins`). Nothing of the project is run: package.json is read,
+Version managers put programs on PATH that choose a node by the files around them: the question which one runs is
+answered here, once, in the root, where no file of a project lies. Nothing of the project is run: package.json is read,
 and the runner that is installed is looked at.
 """
 
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.git.tracked_paths import TrackedFiles
 from pipeline.languages.environments import devshell
-from pipeline.languages.environments.pins import chosen_versions
 from pipeline.languages.javascript.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
 from pipeline.languages.javascript.project import Project, read_project
 from pipeline.languages.protocol import Environment, InstalledFolder, Missing
@@ -90,7 +89,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     shell = await devshell.entered(wrapper, worktree, lookup.search_path, "node")
     if isinstance(shell, Missing):
         return shell
-    node = await _node(worktree, shell.search_path)
+    node = await _node(shell.search_path)
     if isinstance(node, Missing):
         return node
     program, version = node
@@ -129,8 +128,8 @@ def _test_variables(invocation: Invocation) -> dict[str, str]:
     return {**_IN_CI, **theirs, **_UNSHARED, "NODE_OPTIONS": options}
 
 
-async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
-    """Return the project's node, found behind version managers, and its version."""
+async def _node(search_path: str) -> tuple[Path, str] | Missing:
+    """Return the node behind the one on PATH, and its version."""
     named = shutil.which("node", path=search_path) or shutil.which("nodejs", path=search_path)
     if named is None:
         return Missing(f"No node was found on PATH: {HINT}.")
@@ -139,7 +138,7 @@ async def _node(worktree: Path, search_path: str) -> tuple[Path, str] | Missing:
         (named, "-p", "process.execPath + '\\n' + process.version"),
         search_path,
         limit_s=_ASK_TIMEOUT_S,
-        environ={**without_settings, **chosen_versions("node", worktree)},
+        environ={**without_settings, **devshell.UNSEARCHED},
     )
     path, _, version = (said or "").partition("\n")
     number = re.fullmatch(r"v(\d+)\.\d+\.\d+\S*", version)

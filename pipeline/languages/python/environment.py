@@ -24,7 +24,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.devshell import answer_of
-from pipeline.languages.environments.pins import chosen_versions
 from pipeline.languages.protocol import EditableRoot, Environment, Missing
 from pipeline.languages.python.workspaces import is_workspace
 from pipeline.process import Mount
@@ -72,12 +71,12 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
         uv = lock_tool(folders[0], search_path)
         for python in pythons(folders, locked=uv is not None):
             tried.append(str(python.parent.parent))
-            facts = await _ask(python, worktree, path)
+            facts = await _ask(python, path)
             if facts is not None and facts.pytest:
                 return environment(facts, ("-m", "pytest"), checkouts)
         if uv is not None:
             problem = await _sync(uv, folders[0], private, search_path)
-            facts = None if problem else await _ask(private / "bin" / "python", worktree, path)
+            facts = None if problem else await _ask(private / "bin" / "python", path)
             if facts is not None and facts.pytest:
                 return environment(facts, ("-m", "pytest"), checkouts)
             why = problem or "pytest is not in uv.lock"
@@ -86,7 +85,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
         found = shutil.which(name, path=search_path)
         if found is not None:
             tried.append(found)
-            facts = await _ask(Path(found), worktree, path)
+            facts = await _ask(Path(found), path)
             if facts is not None and facts.pytest:
                 return environment(facts, ("-m", "pytest"), checkouts)
     looked = ", ".join(tried) or "no interpreter on PATH, no .venv"
@@ -153,7 +152,7 @@ async def _from_command(
         python = interpreter_of(Path(found), shell.search_path)
     if (python is None and wrapper) or Path(first).name in _STARTERS:
         python = await _started((found, *more), worktree, inside)
-    facts = await _ask(python, worktree, inside) if python is not None else None
+    facts = await _ask(python, inside) if python is not None else None
     if facts is None or not facts.pytest:
         return Missing(
             f"[toolchains.pytest] command does not start pytest: {shown}"
@@ -254,8 +253,8 @@ def _under(path: Path, folders: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-async def _ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | None:
-    return await anyio.to_thread.run_sync(ask, python, worktree, environ)
+async def _ask(python: Path, environ: Mapping[str, str]) -> Facts | None:
+    return await anyio.to_thread.run_sync(ask, python, environ)
 
 
 async def _started(argv: tuple[str, ...], worktree: Path, environ: Mapping[str, str]) -> Path | None:
@@ -319,19 +318,18 @@ class Facts(BaseModel):
     editable: tuple[str, ...]
 
 
-def ask(python: Path, worktree: Path, environ: Mapping[str, str]) -> Facts | None:
+def ask(python: Path, environ: Mapping[str, str]) -> Facts | None:
     """Return an interpreter's facts, None if it does not run.
 
     Args:
         python: The interpreter, or a version manager's script in its place.
-        worktree: Whose version files choose between versions, where such a script asks for them.
         environ: Variables for it, PATH among them.
     """
     try:
         done = subprocess.run(
             [python, "-I", "-S", "-c", _FACTS.read_text(encoding="utf-8")],  # pyenv looks for versions beside a file
             cwd="/",
-            env=cleaned({**chosen_versions("python", worktree), **environ}),
+            env=cleaned({**devshell.UNSEARCHED, **environ}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -408,9 +406,9 @@ def interpreters(folders: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
     return pythons(folders, locked=locked)
 
 
-def has_runner(interpreter: Path, folder: Path, search_path: str) -> bool:
+def has_runner(interpreter: Path, search_path: str) -> bool:
     """Return whether an environment has pytest; no code of the project is run."""
-    facts = ask(interpreter, folder, {"PATH": search_path})
+    facts = ask(interpreter, {"PATH": search_path})
     return facts is not None and bool(facts.pytest)
 
 

@@ -1,8 +1,8 @@
 """Finds the Rust toolchain that runs a project's tests, on the host, before any agent ran.
 
 rustup puts programs on PATH that ask its settings which toolchain is meant, and may fetch one: the question is answered
-here, once, with fetching off, and the box is shown the toolchain's own folder. Nothing of the project is run: what its
-`rust-toolchain.toml` names is read by us (`pins`), and the programs are started in the root.
+here, once, with fetching off, in the root, where no file of a project chooses. The box is shown the toolchain's own
+folder.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.environments import devshell
 from pipeline.languages.protocol import Environment, Missing
-from pipeline.languages.rust.pins import pinned_toolchain
 from pipeline.process import Mount
 from pipeline.programs import locate
 
@@ -36,9 +35,6 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     `test` is given to it.
     """
     worktree, configured = lookup.worktree, lookup.configured
-    pinned = pinned_toolchain(worktree)
-    if isinstance(pinned, Missing):
-        return pinned
     words = devshell.split(configured or ("cargo", "test"), _is_cargo_test)
     if words is None:
         return Missing(f"[toolchains.cargo] command does not name `cargo test`: {' '.join(configured or ())}")
@@ -51,14 +47,14 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     if rustc is None or cargo is None:
         which, shown = "rustc" if rustc is None else "cargo", devshell.advice(worktree, "cargo", "test")
         return Missing(f"No {which} was found on PATH: {HINT}.{shown}")
-    sysroot = await _ask((rustc, "--print", "sysroot"), pinned, shell.search_path)
+    sysroot = await _ask((rustc, "--print", "sysroot"), shell.search_path)
     if sysroot is None:
-        return Missing(f"{rustc} does not say where its toolchain is: {HINT}; or rustup cannot find the one asked for.")
+        return Missing(f"{rustc} does not say where its toolchain is: {HINT}.")
     prefix = Path(sysroot)
     own = prefix / "bin" / "cargo"
     program = locate(str(own) if os.access(own, os.X_OK) else cargo)
-    version = await _ask((str(program.path), "--version"), pinned, shell.search_path)
-    compiler = await _ask((rustc, "--version"), pinned, shell.search_path)
+    version = await _ask((str(program.path), "--version"), shell.search_path)
+    compiler = await _ask((rustc, "--version"), shell.search_path)
     if version is None or compiler is None:
         return Missing(f"{program.path} cannot be started: {HINT}.")
     return Environment(
@@ -85,7 +81,7 @@ def _registry() -> tuple[Mount, ...]:
     return tuple(Mount(place.resolve(), place) for place in places if place.is_dir())
 
 
-async def _ask(argv: tuple[str, ...], pinned: str | None, search_path: str) -> str | None:
+async def _ask(argv: tuple[str, ...], search_path: str) -> str | None:
     """Return a program's output, None if it does not run; a missing toolchain is not fetched."""
-    environ = {"RUSTUP_AUTO_INSTALL": "0", **_FIXED, **({} if pinned is None else {"RUSTUP_TOOLCHAIN": pinned})}
+    environ = {"RUSTUP_AUTO_INSTALL": "0", **_FIXED}
     return await devshell.ask(argv, search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)
