@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.git import Repository
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Order issues that `redfirst work` is to run.")
 

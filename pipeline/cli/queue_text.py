@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.queue.lines import OrderLine
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order
     from pipeline.service.queue_document import OrderRecord
 
 _CLOSED: Final = 10
@@ -22,7 +22,7 @@ _CLOSED: Final = 10
 
 
 def line_text(line: OrderLine, order: Order) -> str:
-    """Return what a line of the journal of orders says, for who watches a worker; empty where it is not for them."""
+    """Return what a line about orders says, for who watches a worker; empty where it is not for them."""
     what = f"{order.what} ({order.id})"
     match line.data:
         case lines.OrderPlaced(do=do, via=via):

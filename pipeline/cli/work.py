@@ -12,7 +12,7 @@ from pipeline.cli.arguments import AsDocument
 if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.queue.lines import OrderLine
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
 
 _SOME_FAILED: Final = 8

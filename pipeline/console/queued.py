@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order
     from pipeline.service.run_line import RunLine
 
 _CHANGES: Final[tuple[Literal["drop", "hold", "release"], ...]] = ("drop", "hold", "release")

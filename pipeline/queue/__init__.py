@@ -1,6 +1,6 @@
 """What is to be run, in which order, and how many drivers at once (ADR-R210).
 
-Start reading at `worker.py`, the loop; `lines.py` has what the journal of orders says, `orders.py` keeps it, `pick.py`
-decides who begins, `slots.py` counts the drivers of the machine. What an order needs to know of runs and issues is
-handed in by `pipeline/service/work.py`.
+Start reading at `worker.py`, the loop; `lines.py` has what is said of orders, `orders.py` keeps it, `pick.py` decides
+who begins, `slots.py` counts the drivers of the machine. What an order needs to know of runs and issues is handed in by
+`pipeline/service/work.py`.
 """

@@ -1,14 +1,14 @@
-"""Defines what the journal of orders says: a type for each kind of line. No I/O."""
+"""Defines what is said of orders: a type for each kind of line. No I/O."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_serializer, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.safe_names import BareName, BranchName, ObjectName, Timestamp
 
-SCHEMA: Final = "redfirst.orders/1"
 KINDS: Final[dict[str, type[OrderFact]]] = {}
 """Every kind of line by its word."""
 
@@ -138,54 +138,10 @@ class OrderReleased(OrderFact):
     KIND = "order_released"
 
 
-class Forgotten(BaseModel):
-    """What is kept of an order that was removed: what makes it unique, and what it was to do."""
+@dataclass(frozen=True)
+class OrderLine:
+    """What happened to an order, with its number among all lines, and when that was."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    order: OrderId
-    key: str
-    what: str
-    """The issue, or the run by worktree and name."""
-
-
-class Shortened(BaseModel):
-    """The first line of a journal of orders from which some were removed: of which, and up to which line."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    schema_: Literal["redfirst.orders-shortened/1"] = Field(default="redfirst.orders-shortened/1", alias="schema")
-    at: Timestamp
-    until: int
-    """The number of the last line that there was; only up to it numbers are missing."""
-    forgotten: tuple[Forgotten, ...]
-
-
-class OrderLine(BaseModel):
-    """One line of the journal of orders, of the form that journals of runs have."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    schema_: Literal["redfirst.orders/1"] = Field(default=SCHEMA, alias="schema")
     seq: int
-    at: Timestamp
-    host: str
-    kind: str
-    data: Annotated[OrderFact, WithJsonSchema({"type": "object", "additionalProperties": True, "title": "Data"})]
-
-    @field_validator("kind")
-    @classmethod
-    def _is_known(cls, kind: str) -> str:
-        if kind not in KINDS:
-            raise ValueError(f"no line of orders is called {kind!r}")
-        return kind
-
-    @field_validator("data", mode="before")
-    @classmethod
-    def _of_its_kind(cls, data: object, said: ValidationInfo) -> object:
-        kind: str | None = said.data.get("kind")
-        return data if kind is None or isinstance(data, OrderFact) else KINDS[kind].model_validate(data)
-
-    @field_serializer("data")
-    def _as_it_was_said(self, data: OrderFact) -> dict[str, object]:
-        return data.model_dump(mode="json", exclude_unset=True)
+    at: str
+    data: OrderFact

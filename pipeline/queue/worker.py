@@ -17,7 +17,7 @@ from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import lines
 from pipeline.queue.drivers import Driver, End, await_any
-from pipeline.queue.order import MOST_DEATHS
+from pipeline.queue.orders import MOST_DEATHS
 from pipeline.queue.pick import pick
 from pipeline.queue.slots import give_back
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from pipeline.queue.log import OrderLog
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order, OrderLog
     from pipeline.queue.pick import Candidate, Room, Verdict
     from pipeline.queue.slots import Slots
 
@@ -81,7 +80,7 @@ class Worker:
         slots: Of the machine.
         work: What knows runs and issues.
         place: Where drivers are started.
-        told: Is told of each line of the journal of orders that is written from now on, and of its order.
+        told: Is told of each line about orders that is written from now on, and of its order.
         waits: Is told of each order that does not begin, once for each reason.
         say: Takes what is said of the worker itself.
     """
@@ -212,8 +211,8 @@ class Worker:
             if end is not None:
                 self._drivers.remove(driver)
                 with self._log.locked() as log:
-                    order = log.orders[driver.order]
-                    if order.is_open:
+                    order = log.orders.get(driver.order)  # None where the database was made anew
+                    if order is not None and order.is_open:
                         log.add(*self._facts(order, end))
 
     def _facts(self, order: Order, end: End) -> list[lines.OrderFact]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.events.model import Event
     from pipeline.git import Repository
     from pipeline.queue.lines import OrderLine
-    from pipeline.queue.log import OrderLog
+    from pipeline.queue.orders import OrderLog
     from pipeline.runs.roster import RunPlace
 
 _LOOK_S: Final = 1.0
@@ -84,7 +84,7 @@ def events_of_orders(repository: Repository, what: Wanted, *, follow: bool) -> I
     """Yield the events of the orders of a repository; with *follow* also what comes, until it is stopped.
 
     Raises:
-        UserError: the journal of orders is damaged, or has no event of the id that they are wanted since.
+        UserError: the orders are damaged, or has no event of the id that they are wanted since.
     """
     log, origin = log_of(repository, os.environ), orders_origin(repository)
     after = _seq_of(what.since, origin)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.queue.log import OrderLog
+    from pipeline.queue.orders import OrderLog
     from pipeline.service.gc_document import GcLine, Kind
 
 

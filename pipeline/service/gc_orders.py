@@ -13,8 +13,7 @@ from pipeline.service.gc_things import Thing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pipeline.queue.log import OrderLog
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order, OrderLog
     from pipeline.service.gc_runs import Known
 
 _CLOSED_FOR: Final = timedelta(days=90)
@@ -26,7 +25,7 @@ def orders_left(log: OrderLog, runs: Mapping[str, Known], now: datetime) -> Iter
     A journal that cannot be read stays, as one thing.
 
     Args:
-        log: The journal of orders.
+        log: The orders.
         runs: The runs that are there, by worktree and name.
         now: The time.
     """

@@ -19,8 +19,7 @@ from pipeline.landing.train import Landing, Train, now_signed, unmet
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.queue.lines import RunWords
-from pipeline.queue.order import Wanted
-from pipeline.queue.orders import place
+from pipeline.queue.orders import Wanted, place
 from pipeline.runs.events import Landed, LandingIntended, LandingRefused
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run

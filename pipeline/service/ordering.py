@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.queue.order import Wanted
-from pipeline.queue.orders import log_of
+from pipeline.queue.orders import Wanted, log_of
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import key_of_run
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.queue.lines import RunWords
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order
 
 
 def order(

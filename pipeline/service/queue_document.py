@@ -13,7 +13,7 @@ from pipeline.runs.store import key_of_worktree
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
     from pipeline.service.run_line import RunLine
 

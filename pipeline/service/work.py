@@ -15,7 +15,7 @@ from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.lines import OrderEnded
-from pipeline.queue.order import Wanted, is_due
+from pipeline.queue.orders import Wanted
 from pipeline.queue.pick import Candidate, Room
 from pipeline.queue.slots import Slots
 from pipeline.routing.vocabulary import ISSUE_ROLES
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from pipeline.config.work import Work
     from pipeline.engine.journal import Clock
     from pipeline.git import Repository
-    from pipeline.queue.log import OrderLog
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order, OrderLog
     from pipeline.service.run_line import RunLine
     from todo import Tracker
 
@@ -224,7 +223,7 @@ class RepositoryWork:
         """Return why an order cannot begin, whatever else is free."""
         if order.state == "held":
             return f"it is held: redfirst queue release {order.id}"
-        if not is_due(order, self._clock()):
+        if not order.is_due(self._clock()):
             line = None if folder is None else _line(folder)
             limited = line is not None and limit_of(line) is not None
             return limit_words(line) if line is not None and limited else f"not before {order.placed.not_before}"

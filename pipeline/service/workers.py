@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.queue.lines import OrderLine
-    from pipeline.queue.order import Order
+    from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
 
 
@@ -33,7 +33,7 @@ def worker_of(
         repository: Seen from where somebody stands.
         environ: Their environment.
         jobs: How many drivers there may be; None: as the configuration says.
-        told: Is told of each line of the journal of orders that is written from now on, and of its order.
+        told: Is told of each line about orders that is written from now on, and of its order.
         waits: Is told of each order that does not begin, once for each reason.
         say: Takes what is said of the worker itself.
 
@@ -42,7 +42,10 @@ def worker_of(
     """
     refuse_recursion(environ)
     work, log = RepositoryWork(repository, environ, jobs), log_of(repository, environ)
-    if not log.path.exists():  # somebody may have ordered with other variables than a timer has
+    if log.is_there:
+        with log.locked():  # one that is damaged is made anew
+            pass
+    else:  # somebody may have ordered with other variables than a timer has
         say(f"no order was ever placed in {log.path}: HOME and XDG_STATE_HOME of who orders have to be the worker's")
     return Worker(log, work.machine, work, Place(repository.worktree, environ), told, waits, say)
 

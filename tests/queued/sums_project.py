@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import languages
 from kit import AFTER_MAKE, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT_ACCEPTED, Entry, Project, make_project
 
-from pipeline.queue.log import OrderLog
+from pipeline.queue.orders import OrderLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from crashes import await_end_of, problems, processes_of, repeated_dispatches, s
 from kit import Project
 from queued.sums_project import Queued, make
 
-from pipeline.queue.order import MOST_DEATHS
+from pipeline.queue.orders import MOST_DEATHS
 
 if TYPE_CHECKING:
     import subprocess

@@ -64,6 +64,23 @@ def test_check_17_a_killed_worker_leaves_no_process_and_the_next_one_resumes_eve
     assert len(queued.branches()) == 3
 
 
+@pytest.mark.broad
+def test_a_damaged_database_of_orders_is_made_anew_from_claims_and_runs(tmp_path: Path) -> None:
+    queued = make(tmp_path, 2, sleep_s=2)
+    queued.add()
+    with spawn(queued.project, "work", "--jobs", "2") as worker:
+        wait_until(lambda: len(queued.project.git("for-each-ref", "refs/redfirst/claims").splitlines()) == 2)
+        there = processes_of(queued.project)
+        worker.kill()
+        worker.communicate()
+        await_end_of(there)
+    queued.log().path.write_bytes(b"no database\n" * 900)
+    done = queued.project.redfirst("work", "--once", "--jobs", "2")
+    assert (done.returncode, "is damaged (file is not a database)" in done.stderr) == (0, True), done.stderr
+    assert {(order["via"], order["outcome"]) for order in queued.orders()} == {("sweep", "completed")}
+    assert len(queued.branches()) == 2
+
+
 def test_check_18_nothing_begins_while_the_disk_is_low_and_it_is_said(tmp_path: Path) -> None:
     queued = make(tmp_path, 1)
     queued.add()
