@@ -50,7 +50,7 @@ def work(
     from pipeline.cli.text import print_text, say  # noqa: PLC0415  (the same)
     from pipeline.policy.characters import visible  # noqa: PLC0415  (the same)
     from pipeline.service.event_stream import told_event  # noqa: PLC0415  (the same)
-    from pipeline.service.workers import worker_of  # noqa: PLC0415  (the same)
+    from pipeline.service.work import worker_of  # noqa: PLC0415  (the same)
 
     def told(line: OrderLine, order: Order) -> None:
         said = told_event(repository, line) if as_document else visible(line_text(line, order))
@@ -74,7 +74,7 @@ def _print_verdicts(repository: Repository, jobs: int | None, *, as_document: bo
     from pipeline.cli.text import print_text, say  # noqa: PLC0415  (the same)
     from pipeline.policy.characters import visible  # noqa: PLC0415  (the same)
     from pipeline.service.queue_document import QueueDocument, record_of  # noqa: PLC0415  (the same)
-    from pipeline.service.workers import resting, verdicts  # noqa: PLC0415  (the same)
+    from pipeline.service.work import resting, verdicts  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 
     found = verdicts(repository, os.environ, jobs)

@@ -10,7 +10,6 @@ import contextlib
 import os
 import signal
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.interrupts import NUMBERS, leave_terminal
@@ -64,14 +63,6 @@ class Work(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where drivers are started, and with what."""
-
-    folder: Path
-    environ: Mapping[str, str]
-
-
 class Worker:
     """Starts drivers until there is nothing to do, or it is stopped.
 
@@ -90,7 +81,8 @@ class Worker:
         log: OrderLog,
         slots: Slots,
         work: Work,
-        place: Place,
+        folder: Path,
+        environ: Mapping[str, str],
         told: Callable[[lines.OrderLine, Order], None],
         waits: Callable[[Verdict], None],
         say: Callable[[str], None],
@@ -98,7 +90,8 @@ class Worker:
         self._log = log
         self._slots = slots
         self._work = work
-        self._place = place
+        self._folder = folder
+        self._environ = environ
         self._told = told
         self._waits = waits
         self._say = say
@@ -180,8 +173,8 @@ class Worker:
                 driver = Driver.begun(
                     name,
                     self._work.argv(order),
-                    cwd=self._place.folder,
-                    environ=self._place.environ,
+                    cwd=self._folder,
+                    environ=self._environ,
                     log=said,
                     slots=handles,
                 )

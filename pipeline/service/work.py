@@ -1,4 +1,4 @@
-"""Tells a worker what it has to know: which orders could begin, what room there is, what is over (ADR-R210)."""
+"""Tells a worker what it has to know: which orders could begin, what room there is, what is over. Starts one, too."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.lines import OrderEnded
-from pipeline.queue.orders import Wanted
-from pipeline.queue.pick import Candidate, Room
+from pipeline.queue.orders import Wanted, log_of
+from pipeline.queue.pick import Candidate, Room, pick
 from pipeline.queue.slots import Slots
+from pipeline.queue.worker import Worker
 from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
@@ -26,17 +27,19 @@ from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended
 from pipeline.service.live_runs import live_runs, planned_paths, spent_today
 from pipeline.service.resting_runs import folder_of, limit_of, limit_words, rests
-from pipeline.service.run_config import read_config
+from pipeline.service.run_config import read_config, refuse_recursion
 from pipeline.service.run_list import lines_of, list_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.config.model import Config
     from pipeline.config.work import Work
     from pipeline.engine.journal import Clock
     from pipeline.git import Repository
+    from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import Order, OrderLog
+    from pipeline.queue.pick import Verdict
     from pipeline.service.run_line import RunLine
     from todo import Tracker
 
@@ -317,3 +320,59 @@ def _swept(run: str, line: RunLine) -> str:
 
 def _line(folder: Path) -> RunLine:
     return lines_of([folder])[0]
+
+
+# --- a worker over it ----------------------------------------------------------------------------------------------
+
+
+def worker_of(
+    repository: Repository,
+    environ: Mapping[str, str],
+    jobs: int | None,
+    told: Callable[[OrderLine, Order], None],
+    waits: Callable[[Verdict], None],
+    say: Callable[[str], None],
+) -> Worker:
+    """Return a worker for a repository.
+
+    Args:
+        repository: Seen from where somebody stands.
+        environ: Their environment.
+        jobs: How many drivers there may be; None: as the configuration says.
+        told: Is told of each line about orders that is written from now on, and of its order.
+        waits: Is told of each order that does not begin, once for each reason.
+        say: Takes what is said of the worker itself.
+
+    Raises:
+        UserError: this is one of our own agents, or the orders are damaged.
+    """
+    refuse_recursion(environ)
+    work, log = RepositoryWork(repository, environ, jobs), log_of(repository, environ)
+    if log.is_there:
+        with log.locked():  # one that is damaged is made anew
+            pass
+    else:  # somebody may have ordered with other variables than a timer has
+        say(f"no order was ever placed in {log.path}: HOME and XDG_STATE_HOME of who orders have to be the worker's")
+    return Worker(log, work.machine, work, repository.worktree, environ, told, waits, say)
+
+
+def verdicts(repository: Repository, environ: Mapping[str, str], jobs: int | None) -> list[tuple[Order, Verdict]]:
+    """Return of each open order whether a worker would begin it now, and why not; nothing is written.
+
+    Raises:
+        UserError: orders, configuration, tracker or claims cannot be read.
+    """
+    log = log_of(repository, environ)
+    candidates, room = RepositoryWork(repository, environ, jobs).look(log, only=True)
+    return [(log.orders[one.order], one) for one in pick(candidates, room)]
+
+
+def resting(repository: Repository, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a sentence on each parked run that no open order is for.
+
+    Raises:
+        UserError: the orders are damaged.
+    """
+    log = log_of(repository, environ)
+    log.read_on()
+    return tuple(RepositoryWork(repository, environ).rests(log).values())
