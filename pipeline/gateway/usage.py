@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final, TypeAlias, cast
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import Final, TypeAlias, TypeGuard, cast
 
 from pipeline.gateway.prices import Tokens
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | None"
+Counts: TypeAlias = "dict[str, Counts | int]"
 
 CAP: Final = 4_000_000
 """The most bytes kept of a document: sixteen side by side (`limits.AT_ONCE`) stay below the driver's memory limit."""
 
 _MOST_TOKENS: Final = 10**12
+_MOST_NAMES: Final = 64
 _NAME: Final = re.compile(r"[!-~]{1,200}")
 _TELLING: Final = re.compile(rb'"(usage|usageMetadata|error)"')
 """The keys that make a stream's event worth reading; most events only carry a word of the answer."""
@@ -38,32 +40,13 @@ class _Word(IntEnum):
     LAST = 3
 
 
-@dataclass(frozen=True)
-class _Figures:
-    """The token figures in a document, None where it has none. `apart`: input excludes cached tokens."""
+class _Dialect(Enum):
+    """Where a dialect has its counts, and what `genai_prices` calls it."""
 
-    input: int | None = None
-    output: int | None = None
-    cache_read: int | None = None
-    cache_write: int | None = None
-    apart: bool = False
-
-    def then(self, following: _Figures) -> _Figures:
-        """Return these figures updated by *following* ones: every dialect counts from the answer's beginning."""
-        return _Figures(
-            _larger(self.input, following.input),
-            _larger(self.output, following.output),
-            _larger(self.cache_read, following.cache_read),
-            _larger(self.cache_write, following.cache_write),
-            apart=self.apart or following.apart,
-        )
-
-    def tokens(self) -> Tokens | None:
-        """Return the tokens consumed; None if they are unknown."""
-        if self.input is None or self.output is None:
-            return None
-        read, write = self.cache_read or 0, self.cache_write or 0
-        return Tokens(self.input + read + write if self.apart else self.input, self.output, read, write)
+    ANTHROPIC = "usage", "anthropic", "default"
+    RESPONSES = "usage", "openai", "responses"
+    CHAT = "usage", "openai", "chat"
+    GOOGLE = "usageMetadata", "google", "default"
 
 
 @dataclass(frozen=True)
@@ -88,7 +71,8 @@ class UsageReader:
     """Reads usage from an answer's body as it arrives, in pieces of any size."""
 
     _model: str | None = None
-    _figures: _Figures = _Figures()
+    _dialect: _Dialect = _Dialect.CHAT
+    _usage: Counts = field(default_factory=dict[str, "Counts | int"])
     _word: _Word = _Word.NONE
     _failed: bool = False
     _over: bool = False
@@ -113,7 +97,7 @@ class UsageReader:
         if self._form is not None:
             for text in self._form.rest():
                 self._read(text)
-        tokens = self._figures.tokens()
+        tokens = _tokens(self._dialect, self._usage)
         over = whole or self._over
         known = tokens is not None and (self._word is _Word.LAST or (over and self._word is _Word.SO_FAR))
         return Reading(self._model, tokens, complete=known, failed=self._failed)
@@ -129,8 +113,10 @@ class UsageReader:
             return
         for document in found if isinstance(found, list) else [found]:
             self._model = _model(document) or self._model
-            word, figures = _said(document)
-            self._word, self._figures = max(self._word, word), self._figures.then(figures)
+            word, dialect, usage = _said(document)
+            if word is not _Word.NONE:
+                self._word, self._dialect = max(self._word, word), dialect
+                _take(self._usage, usage)
             self._failed = self._failed or _is_failure(document)
 
 
@@ -200,63 +186,57 @@ def consumes(method: str, path: str) -> bool:
     return method == "POST" and not _FREE.search(path)
 
 
-def _said(document: Json) -> tuple[_Word, _Figures]:
+def _said(document: Json) -> tuple[_Word, _Dialect, dict[str, Json]]:
     match document:
         case {"type": "message_start", "message": {"usage": dict(usage)}}:
-            return _Word.BEGUN, _anthropic(usage)
+            return _Word.BEGUN, _Dialect.ANTHROPIC, usage
         case {"type": "message_delta", "usage": dict(usage)} | {"type": "message", "usage": dict(usage)}:
-            return _Word.LAST, _anthropic(usage)
+            return _Word.LAST, _Dialect.ANTHROPIC, usage
         case {"response": {"usage": dict(usage)}} | {"object": "response", "usage": dict(usage)}:
-            return _Word.LAST, _openai(usage, "input", "output")
+            return _Word.LAST, _Dialect.RESPONSES, usage
         case {"object": "response.compaction", "usage": dict(usage)}:
-            return _Word.LAST, _openai(usage, "input", "output")
+            return _Word.LAST, _Dialect.RESPONSES, usage
         case {"usageMetadata": dict(usage), "candidates": [{"finishReason": str()}, *_]}:
-            return _Word.LAST, _google(usage)
+            return _Word.LAST, _Dialect.GOOGLE, usage
         case {"usageMetadata": dict(usage)}:
-            return _Word.SO_FAR, _google(usage)
+            return _Word.SO_FAR, _Dialect.GOOGLE, usage
         case {"usage": dict(usage), "choices": []}:
-            return _Word.LAST, _openai(usage, "prompt", "completion")
+            return _Word.LAST, _Dialect.CHAT, usage
         case {"usage": dict(usage)}:
-            return _Word.SO_FAR, _openai(usage, "prompt", "completion")
+            return _Word.SO_FAR, _Dialect.CHAT, usage
         case _:
-            return _Word.NONE, _Figures()
+            return _Word.NONE, _Dialect.CHAT, {}
 
 
-def _anthropic(usage: dict[str, Json]) -> _Figures:
-    return _Figures(
-        _count(usage.get("input_tokens")),
-        _count(usage.get("output_tokens")),
-        _count(usage.get("cache_read_input_tokens")),
-        _count(usage.get("cache_creation_input_tokens")),
-        apart=True,
-    )
+def _take(usage: Counts, said: dict[str, Json], *, inside: bool = False) -> None:
+    """Update counts, and those in details, by what follows: every dialect counts from the answer's beginning."""
+    for name, value in said.items():
+        before = usage.get(name)
+        if before is None and len(usage) >= _MOST_NAMES:
+            continue
+        if isinstance(value, dict) and not inside and not isinstance(before, int):
+            _take(cast("Counts", usage.setdefault(name, {})), value, inside=True)
+        elif _is_count(value) and not isinstance(before, dict):
+            usage[name] = max(value, before or 0)
 
 
-def _openai(usage: dict[str, Json], read: str, written: str) -> _Figures:
-    match usage.get(f"{read}_tokens_details"):
-        case dict(details):
-            cached, kept = _count(details.get("cached_tokens")), _count(details.get("cache_write_tokens"))
-        case _:
-            cached = kept = None
-    return _Figures(_count(usage.get(f"{read}_tokens")), _count(usage.get(f"{written}_tokens")), cached, kept)
+def _tokens(dialect: _Dialect, usage: Counts) -> Tokens | None:
+    """Return the tokens consumed; None if they are unknown."""
+    if not usage:
+        return None
+    from genai_prices import extract_usage  # noqa: PLC0415  (a megabyte of prices, which most commands never need)
+
+    root, provider, flavor = dialect.value
+    try:
+        found = extract_usage({root: usage}, provider_id=provider, api_flavor=flavor).usage
+    except ValueError:
+        return None
+    counts = (found.input_tokens, found.output_tokens, found.cache_read_tokens, found.cache_write_tokens)
+    return Tokens(*(int(count or 0) for count in counts))
 
 
-def _google(usage: dict[str, Json]) -> _Figures:
-    # Counts that are 0 are left out there.
-    counts = {name: _count(value) or 0 for name, value in usage.items()}
-    return _Figures(
-        counts.get("promptTokenCount", 0) + counts.get("toolUsePromptTokenCount", 0),
-        counts.get("candidatesTokenCount", 0) + counts.get("thoughtsTokenCount", 0),
-        counts.get("cachedContentTokenCount", 0),
-    )
-
-
-def _larger(one: int | None, other: int | None) -> int | None:
-    return max((each for each in (one, other) if each is not None), default=None)
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
+def _is_count(value: Json) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
 
 
 def _model(document: Json) -> str | None:

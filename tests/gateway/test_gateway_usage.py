@@ -143,6 +143,7 @@ def test_a_service_that_fails_in_the_middle_of_its_answer_says_so(failure: dict[
         b'{"usage": {"prompt_tokens": 99999999999999, "completion_tokens": 2}}',
         b'{"usage": {"prompt_tokens": ' + b"9" * 9000 + b', "completion_tokens": 2}}',
         b'{"usage": ' + b"[" * 200_000,
+        b'{"usage": ' + b'{"a": ' * 400 + b"1" + b"}" * 401,
         b'{"usage": NaN}',
         b'{"object": "list", "data": [{"id": "m"}]}',
         b"data: {\xff\n\n",
