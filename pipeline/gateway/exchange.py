@@ -1,10 +1,16 @@
-"""Forwards one request to the model service and its answer back, piece by piece and both ways at once."""
+"""Forwards one request to the model service and its answer back, piece by piece and both ways at once.
+
+Each request is logged as one line of JSON: never a header, a body or a query.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -13,23 +19,23 @@ import h11
 
 from pipeline.config.providers import CredentialHeader
 from pipeline.gateway.halting import Ending
-from pipeline.gateway.masking import Mask, MaskedStream
-from pipeline.gateway.retry_after import seconds_of
 from pipeline.gateway.route import Proxy, Route
-from pipeline.gateway.rules import Admitted, Refusal, answer_headers
+from pipeline.gateway.rules import Admitted, Mask, MaskedStream, Refusal, answer_headers
 from pipeline.gateway.usage import UsageReader
 from pipeline.gateway.wire import Caller, End, Service
-from pipeline.reset_times import after
+from pipeline.reset_times import MOST, after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from pydantic import SecretStr
 
     from pipeline.config.providers import Provider
-    from pipeline.gateway.limits import Meter
-    from pipeline.gateway.log import Line
+    from pipeline.gateway.prices import Tokens
+    from pipeline.gateway.spending import Meter
     from pipeline.gateway.usage import Reading
+
 
 _BROKEN: Final = Refusal(502, "upstream", "The model service broke off or sent no proper answer.", again=True)
 
@@ -207,3 +213,81 @@ class Exchange:
         now = datetime.now(UTC)
         seconds = seconds_of(said.get(b"retry-after", ""), said.get(b"date", ""), now=now)
         self._retry_after_s, self._not_before = seconds, None if seconds is None else after(seconds, now)
+
+
+_LINES: Final = 20_000
+"""The most lines of a log: an agent that is refused endlessly must not fill the disk."""
+_PATH: Final = 300
+
+
+@dataclass
+class Line:
+    """The log entry of one request. `status` is None if nothing was answered; `method` and `path` if unreadable.
+
+    What a model has answered, and only that, has `model`, `tokens` and `cost_usd` as well: null where it is not known.
+    """
+
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    method: str | None = None
+    path: str | None = None
+    status: int | None = None
+    bytes_up: int = 0
+    bytes_down: int = 0
+    seconds: float = 0.0
+    refused: str | None = None
+    answered: bool = False
+    model: str | None = None
+    tokens: Tokens | None = None
+    cost_usd: float | None = None
+
+
+class RequestLog:
+    """The request log of a dispatch, a file that is appended to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left = _LINES
+
+    def write(self, line: Line) -> None:
+        """Append *line*; the agent's text in it is escaped and cut.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        if self._left <= 0:
+            return
+        self._left -= 1
+        record = asdict(line) | {"path": line.path[:_PATH] if line.path else line.path}
+        if not record.pop("answered"):
+            del record["model"], record["tokens"], record["cost_usd"]
+        if self._left == 0:
+            record["note"] = "this log is full"
+        with self._path.open("a", encoding="ascii") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+_SECONDS: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?")
+
+
+def seconds_of(header: str, sent: str, *, now: datetime) -> float | None:
+    """Return the seconds that a `Retry-After` header asks for, at most a month; None where it cannot be read.
+
+    Args:
+        header: Its value.
+        sent: The `Date` header beside it: a date is counted by the clock of who wrote it.
+        now: The time, where there is none.
+    """
+    if _SECONDS.fullmatch(header.strip()):
+        return min(float(header), MOST.total_seconds())
+    moment = _date(header)
+    if moment is None:
+        return None
+    return min(max((moment - (_date(sent) or now)).total_seconds(), 0.0), MOST.total_seconds())
+
+
+def _date(value: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(value)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import h11
 
-from pipeline.gateway.exchange import Exchange, Upstream
+from pipeline.gateway.exchange import Exchange, Line, RequestLog, Upstream
 from pipeline.gateway.halting import PATIENCE, Halt, Patience, Trouble, Watch
-from pipeline.gateway.limits import GatewayUse, Meter
-from pipeline.gateway.log import Line, RequestLog
 from pipeline.gateway.prices import cost_of
 from pipeline.gateway.rules import Refusal, is_greeting, judge_request
-from pipeline.gateway.spending import Account, Allowance
+from pipeline.gateway.spending import Account, Allowance, GatewayUse, Meter
 from pipeline.gateway.usage import consumes
 from pipeline.gateway.wire import Caller, accept, stream_of
 

@@ -18,9 +18,8 @@ from pydantic import SecretStr
 from waiting import longer_limits
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.proxy import ModelGateway
-from pipeline.gateway.spending import Spent
+from pipeline.gateway.spending import GatewayUse, Spent
 from pipeline.process import Command
 from pipeline.programs import locate
 

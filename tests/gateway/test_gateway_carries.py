@@ -10,8 +10,7 @@ from gateway.box import SECRET, box, provider, read_reply
 from gateway.upstream import Answer, certificate, upstream
 
 from pipeline.config.providers import CredentialHeader
-from pipeline.gateway.limits import GatewayUse
-from pipeline.gateway.spending import Spent
+from pipeline.gateway.spending import GatewayUse, Spent
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,8 @@ from gateway.box import Box, box, provider, read_reply
 from gateway.upstream import Answer, upstream
 from pydantic import SecretStr
 
-from pipeline.gateway.limits import AT_ONCE, GatewayUse
 from pipeline.gateway.proxy import ModelGateway
-from pipeline.gateway.spending import Spent
+from pipeline.gateway.spending import AT_ONCE, GatewayUse, Spent
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from gateway.upstream import Answer, upstream
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.gateway.retry_after import seconds_of
+from pipeline.gateway.exchange import seconds_of
 from pipeline.reset_times import MOST, after, as_moment, as_text, moment_words
 
 if TYPE_CHECKING:
