@@ -56,12 +56,12 @@ class ApiBackend:
             raise UserError('backend = "api" needs a model: the name that the provider has for it.', Reason.CONFIG)
         if job.bench is None:
             raise RuntimeError("the dispatcher gave no tools")
-        from pipeline.backends import api_loop, api_models, api_record, api_settings  # noqa: PLC0415  (an extra, and heavy)
+        from pipeline.backends import api_loop, api_models  # noqa: PLC0415  (an extra, and heavy)
 
         began = anyio.current_time()
-        history = api_record.kept_conversation(job.session) if job.session else None
+        history = api_loop.kept_conversation(job.session) if job.session else None
         conversation = api_loop.Conversation(
-            job, job.bench, api_settings.common(job.service), api_record.Transcript(), history or []
+            job, job.bench, api_models.common_settings(job.service), api_loop.Transcript(), history or []
         )
         prompt = job.session.prompt if job.session and history else job.prompt
         ending: Ending | None = None
@@ -69,7 +69,7 @@ class ApiBackend:
             async with api_models.opened_model(job, job.service, job.gateway, job.model) as model:
                 ending = await conversation.go_on(model, prompt)
         lasting = conversation.steps > 0 and not (ending and ending.failure and ending.failure.fault is None)
-        kept = api_record.keep_conversation(job.session, conversation.messages) if job.session and lasting else None
+        kept = api_loop.keep_conversation(job.session, conversation.messages) if job.session and lasting else None
         how, fault, complaint = _judged(ending, conversation, job.timeout_s)
         return AgentResult(
             ended=how,

@@ -9,10 +9,11 @@ import os
 import socket
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import httpx2
+from pydantic_ai.settings import ModelSettings
 
-from pipeline.backends.api_settings import GATEWAY_FIRST_S
 from pipeline.config.agents import Effort
 from pipeline.config.providers import Api
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, Service
     from pipeline.process import Gateway
 
+GATEWAY_FIRST_S: Final = 10
+"""The seconds by which our time-out exceeds the gateway's, which explains what happened."""
 ADDRESS: Final = "http://redfirst"
 """A host that is never looked up: every connection goes to the socket, and the gateway adds the real path."""
 
@@ -61,22 +64,57 @@ def dialect_of(service: Service) -> Api:
     return service.provider.api[0]
 
 
+def common_settings(service: Service) -> ModelSettings:
+    """Return the time-out and cache settings of every request; retries are off, as the loop retries itself."""
+    return ModelSettings(max_retries=0, timeout=service.provider.timeout_s + GATEWAY_FIRST_S, cache=True)
+
+
+# Each SDK costs about as much as all of redfirst: only the one that is spoken is imported.
+
+
 def _model(service: Service, name: str, client: httpx2.AsyncClient, effort: Effort | None) -> Model:
-    # Each SDK costs about as much as all of redfirst: only the one that is spoken is imported.
+    thinking = ModelSettings(thinking=effort.value) if effort is not None else ModelSettings()
     match dialect_of(service):
         case Api.ANTHROPIC:
-            from pipeline.backends import api_anthropic  # noqa: PLC0415
+            from anthropic import AsyncAnthropic  # noqa: PLC0415
+            from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
+            from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
 
-            return api_anthropic.messages(name, ADDRESS, client, effort)
+            sdk = AsyncAnthropic(api_key="placeholder", base_url=ADDRESS, http_client=client)
+            return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=sdk), settings=thinking)
         case Api.GOOGLE:
-            from pipeline.backends import api_google  # noqa: PLC0415
+            from google.genai.types import HttpRetryOptions  # noqa: PLC0415
+            from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415
+            from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415
 
-            return api_google.gemini(name, ADDRESS, client, effort)
-        case Api.RESPONSES:
-            from pipeline.backends import api_openai  # noqa: PLC0415
+            retries = HttpRetryOptions(attempts=1)
+            provider = GoogleProvider(
+                api_key="placeholder", base_url=ADDRESS, http_client=client, retry_options=retries
+            )
+            return GoogleModel(name, provider=provider, settings=thinking)
+        case Api.RESPONSES | Api.CHAT as dialect:
+            return _openai(service, dialect, name, client, effort)
 
-            return api_openai.responses(name, ADDRESS, client, service, effort)
-        case Api.CHAT:
-            from pipeline.backends import api_openai  # noqa: PLC0415
 
-            return api_openai.chat(name, ADDRESS, client, service, effort)
+def _openai(service: Service, dialect: Api, name: str, client: httpx2.AsyncClient, effort: Effort | None) -> Model:
+    """Return a model of OpenAI itself or of a compatible service, which refuses some settings."""
+    from openai import AsyncOpenAI  # noqa: PLC0415
+    from pydantic_ai.models import openai  # noqa: PLC0415
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
+
+    sdk = AsyncOpenAI(api_key="placeholder", base_url=f"{ADDRESS}/v1", http_client=client)
+    is_openai = urlsplit(service.provider.url).hostname == "api.openai.com"
+    provider = (
+        OpenAIProvider(openai_client=sdk) if is_openai else OpenAICompatibleProvider(service.name, openai_client=sdk)
+    )
+    # Effort is said in OpenAI's own word: the SDK's general one reaches only the models that it knows by name.
+    if dialect is Api.CHAT:
+        chat = openai.OpenAIChatModelSettings()
+        if effort is not None:
+            chat["openai_reasoning_effort"] = effort.value
+        return openai.OpenAIChatModel(name, provider=provider, settings=chat)
+    settings = openai.OpenAIResponsesModelSettings(openai_store=False)
+    if effort is not None:
+        settings["openai_reasoning_effort"] = effort.value
+    return openai.OpenAIResponsesModel(name, provider=provider, settings=settings)

@@ -34,8 +34,8 @@ from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
 from pipeline.dispatch.script_entries import used_entries
 from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
-from pipeline.gateway.limits import GatewayUse
 from pipeline.gateway.providers import gateway_of
+from pipeline.gateway.spending import GatewayUse
 from pipeline.git.settings import paths_git_uses
 from pipeline.languages.readers import only_test_regions
 from pipeline.policy.scope import Writes

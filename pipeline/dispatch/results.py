@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.gate import AdmittedChange, GateResult
     from pipeline.dispatch.request import Request
     from pipeline.dispatch.sandbox_escape import Escape
-    from pipeline.gateway.limits import GatewayUse
+    from pipeline.gateway.spending import GatewayUse
     from pipeline.git import Repository
     from pipeline.reports.decode import JsonObject
     from pipeline.runs.checkout import PrivateCheckout
