@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.protocol import Ended, Fault
 from pipeline.reports.decode import Malformed, Missing
-from pipeline.reports.parse import extract_report, is_report, parse_report, without_nulls
+from pipeline.reports.parse import extract_report, read_report
 from pipeline.routing.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ def judge(
     if answer.fault is not None and answer.fault in _NO_WORK:
         return _NO_WORK[answer.fault], answer.complaint, None
     asked = (request.kind, request.role, request.question)
-    found = extract_report(answer.report_file, answer.stdout, lambda value: is_report(*asked, value))
-    report = without_nulls(*asked, found) if not isinstance(found, Malformed | Missing) else None
+    found = extract_report(
+        answer.report_file, answer.stdout, lambda value: read_report(*asked, value).report is not None
+    )
+    read = read_report(*asked, found) if not isinstance(found, Malformed | Missing) else None
+    report = read.document if read is not None else None
     if gate.violations:
         told = "; ".join(f"{violation.path}: {violation.why}" for violation in gate.violations[:_TOLD])
         more = f"; and {len(gate.violations) - _TOLD} more" if len(gate.violations) > _TOLD else ""
@@ -52,10 +55,7 @@ def judge(
         return Signal.MALFORMED, "There was no report: write it as JSON to $REDFIRST_REPORT, or as the last line.", None
     if isinstance(found, Malformed):
         return Signal.MALFORMED, found.sentence, None
-    parsed = parse_report(*asked, found)
-    if isinstance(parsed, Malformed):
-        return Signal.MALFORMED, parsed.sentence, report
-    refused = request.accept(parsed) if request.accept is not None else None
-    if refused is not None:
-        return Signal.MALFORMED, refused.sentence, report
-    return None, None, report
+    if read is None or read.report is None:
+        return Signal.MALFORMED, read.malformed.sentence if read is not None else None, report
+    refused = request.accept(read.report) if request.accept is not None else None
+    return (None, None, report) if refused is None else (Signal.MALFORMED, refused.sentence, report)

@@ -6,7 +6,9 @@ import codecs
 import contextlib
 import json
 import re
-from typing import TYPE_CHECKING, Final, cast
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import ValidationError
 
@@ -128,17 +130,14 @@ def parse_report(
     Raises:
         LookupError: nobody may be asked this.
     """
-    adapter = report_type(kind, role, question)
     try:
         document = decode_object(raw if isinstance(raw, bytes | str) else json.dumps(dict(raw)))
     except (TypeError, ValueError, RecursionError):  # an object that never was JSON, or holds itself
         return Malformed("The report is not made of JSON values.")
     if isinstance(document, Malformed):
         return document
-    found = _typed(adapter, document)
-    if isinstance(found, ValidationError):
-        return _malformed(explain(found.errors(), document, report_schema(kind, role, question)))
-    return found
+    found = read_report(kind, role, question, document)
+    return found.report or found.malformed
 
 
 def report_faults(kind: str, role: Role, question: Question | None, document: JsonObject) -> list[Fault]:
@@ -147,49 +146,54 @@ def report_faults(kind: str, role: Role, question: Question | None, document: Js
     Raises:
         LookupError: nobody may be asked this.
     """
-    copy: JsonObject = json.loads(json.dumps(document))
-    found = _typed(report_type(kind, role, question), copy)
-    if not isinstance(found, ValidationError):
-        return []
-    return explain(found.errors(), copy, report_schema(kind, role, question))
+    return read_report(kind, role, question, document).faults
 
 
-def is_report(kind: str, role: Role, question: Question | None, document: JsonObject) -> bool:
-    """Return whether `document` is a valid report; quicker than `report_faults`.
+@dataclass(frozen=True)
+class ReadReport:
+    """A document as the report that was asked for.
+
+    Args:
+        document: It, without nulls that stand for omitted keys.
+        report: The report in it; None if it is none.
+        errors: Why it is none, as pydantic says it.
+        schema: Returns the schema that it was held to.
+    """
+
+    document: JsonObject
+    report: Report | None
+    errors: ValidationError | None
+    schema: Callable[[], dict[str, Any]]
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Return why it is none, each with its place; empty if it is one."""
+        return explain(self.errors.errors(), self.document, self.schema()) if self.errors is not None else []
+
+    @property
+    def malformed(self) -> Malformed:
+        """Return why it is none in one sentence."""
+        faults = self.faults
+        texts = [f"at {fault.pointer or '/'}: {fault.text}" for fault in faults[:_MOST_FAULTS]]
+        more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
+        return Malformed(f"The report breaks its schema {'; '.join(texts)}{more}.", faults[0].pointer)
+
+
+def read_report(kind: str, role: Role, question: Question | None, document: JsonObject) -> ReadReport:
+    """Validate a document, which stays as it is.
 
     Raises:
         LookupError: nobody may be asked this.
     """
-    copy: JsonObject = json.loads(json.dumps(document))
-    return not isinstance(_typed(report_type(kind, role, question), copy), ValidationError)
-
-
-def without_nulls(kind: str, role: Role, question: Question | None, document: JsonObject) -> JsonObject:
-    """Return a copy of `document` without nulls that stand for omitted keys.
-
-    Raises:
-        LookupError: nobody may be asked this.
-    """
-    copy: JsonObject = json.loads(json.dumps(document))
-    _typed(report_type(kind, role, question), copy)
-    return copy
-
-
-def _typed(adapter: TypeAdapter[Report], document: JsonObject) -> Report | ValidationError:
-    """Return the report in `document`, from which nulls that stand for omitted keys are removed."""
-    found = _validate(adapter, document)
-    if not isinstance(found, ValidationError):
-        return found
-    nulls = [place_of(fault, document) for fault in found.errors() if _is_null(fault)]
-    for place in nulls:
-        _drop(document, place)
-    return _validate(adapter, document) if nulls else found
-
-
-def _malformed(faults: list[Fault]) -> Malformed:
-    texts = [f"at {fault.pointer or '/'}: {fault.text}" for fault in faults[:_MOST_FAULTS]]
-    more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
-    return Malformed(f"The report breaks its schema {'; '.join(texts)}{more}.", faults[0].pointer)
+    adapter, copy = report_type(kind, role, question), cast("JsonObject", json.loads(json.dumps(document)))
+    found = _validate(adapter, copy)
+    if isinstance(found, ValidationError):
+        nulls = [place_of(fault, copy) for fault in found.errors() if _is_null(fault)]
+        for place in nulls:
+            _drop(copy, place)
+        found = _validate(adapter, copy) if nulls else found
+    report, errors = (None, found) if isinstance(found, ValidationError) else (found, None)
+    return ReadReport(copy, report, errors, partial(report_schema, kind, role, question))
 
 
 def _validate(adapter: TypeAdapter[Report], document: JsonObject) -> Report | ValidationError:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.reports.decode import MAX_BYTES, JsonObject, Malformed, Missing, decode_object
 from pipeline.reports.drafts import PlanReport, SplitReport
 from pipeline.reports.kinds import KINDS, report_schema, report_type
-from pipeline.reports.parse import extract_report, is_report, parse_report, report_of_person
+from pipeline.reports.parse import extract_report, parse_report, read_report, report_of_person
 from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitReview
 from pipeline.reports.work import NotTestable, ReadyTests
 from pipeline.routing.vocabulary import Question, Role
@@ -354,7 +354,7 @@ def anything(_value: JsonObject) -> bool:
 
 
 def review(value: JsonObject) -> bool:
-    return is_report("review-plan", Role.CHECK, None, value)
+    return read_report("review-plan", Role.CHECK, None, value).report is not None
 
 
 def test_the_report_file_comes_before_stdout() -> None:
