@@ -8,7 +8,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.recipes.saving import Marker, document_text, unclear
 from pipeline.reports.drafts import PlanAndTasks, SplitReport, SplitTask
-from pipeline.reports.rereading import plan_reread, task_reread
+from pipeline.reports.edited import plan_reread, task_reread
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.routing.state import TaskStatus

@@ -9,8 +9,7 @@ from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
-from pipeline.reports.payloads import form_of, read_payload
-from pipeline.reports.quotes import with_checked_quotes
+from pipeline.reports.payloads import form_of, read_payload, with_checked_quotes
 from pipeline.routing.vocabulary import Role
 from pipeline.steps import recipe_change
 from pipeline.steps.recipe_dispatch import asked, came_back, evidence_of, handed, not_counting

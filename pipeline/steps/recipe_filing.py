@@ -13,8 +13,7 @@ from pipeline.progress import counted
 from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.recipes.templates import only_reference
 from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.payloads import Findings, ProposedIssues
-from pipeline.reports.quotes import spaced_once
+from pipeline.reports.payloads import Findings, ProposedIssues, spaced_once
 from pipeline.reports.untrusted_text import block, fenced, one_line
 from pipeline.runs import tracker
 from pipeline.steps.publication.follow_ups import Item, file_items, title_of

@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 from pipeline.recipes.model import SCHEMAS
 from pipeline.reports.answers import Answered, Questions, Unsure
 from pipeline.reports.decode import Malformed
-from pipeline.reports.json_schema import MOST, schema_faults, unknown_words
 from pipeline.reports.parse import parse_report
-from pipeline.reports.payloads import NAMED, form_of, read_payload
-from pipeline.reports.quotes import with_checked_quotes
+from pipeline.reports.payloads import (
+    MOST,
+    NAMED,
+    form_of,
+    read_payload,
+    schema_faults,
+    unknown_words,
+    with_checked_quotes,
+)
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:

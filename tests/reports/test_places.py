@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pipeline.reports.fields import FileChange
-from pipeline.reports.places import misplaced
+from pipeline.reports.problems import misplaced
 
 LINKS = {
     "app/core": "../shared",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from pipeline.reports.places import misplaced
-from pipeline.reports.problems import Problem
+from pipeline.reports.problems import Problem, misplaced
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
