@@ -11,8 +11,8 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from pipeline.config.base_table import Seconds, Table
 from pipeline.config.providers import ProviderName
+from pipeline.config.tables import Seconds, Table
 from pipeline.policy.roles import Network
 from pipeline.routing.vocabulary import Role
 

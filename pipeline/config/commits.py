@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from pipeline.config.base_table import Table
+from pipeline.config.tables import Table
 
 TYPES: Final = ("feat", "fix", "test", "docs", "refactor", "chore", "style", "chore(todo)")
 """The types of our commits."""

@@ -12,13 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, create_model, field_validator
 
 from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, SpareName, inherited_by, overridden
-from pipeline.config.base_table import Seconds, Table
-from pipeline.config.budget import Budget
 from pipeline.config.commits import Commits
-from pipeline.config.gates import Gates
-from pipeline.config.limits import Limits
-from pipeline.config.probes import Probes
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
+from pipeline.config.tables import Budget, Gates, Limits, Probes, Seconds, Table
 from pipeline.evidence.quarantine import Quarantined
 from pipeline.languages.table import LANGUAGES, SEVERAL
 from pipeline.policy.paths import TRACKER, tracker_fault

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from pipeline.config.budget import Budget, BudgetPart
+    from pipeline.config.tables import Budget, BudgetPart
     from pipeline.runs.info import DispatchRecord, DispatchResult
     from pipeline.runs.run import KeptRun
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from pipeline.config.gates import OnTimeout
+from pipeline.config.tables import OnTimeout
 from pipeline.engine.events import Answerer, GateAnswered, GateExpired
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason

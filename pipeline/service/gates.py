@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.boxes.orphans import end_lost
-from pipeline.config.gates import Gates
 from pipeline.config.model import Config
+from pipeline.config.tables import Gates
 from pipeline.engine.events import ConfigChanged, GateAnswered
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskStatus
 
-    from pipeline.config.budget import Budget
+    from pipeline.config.tables import Budget
     from pipeline.progress import Progress
     from pipeline.runs.spending import AnyRun, Spent
     from pipeline.service.live_view import PhaseShown

@@ -31,9 +31,9 @@ from pipeline.service.installed import hinted
 from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:
-    from pipeline.config.budget import BudgetPart
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
+    from pipeline.config.tables import BudgetPart
     from pipeline.git import Repository
     from pipeline.recipes.model import Recipe
     from pipeline.runs.info import Trigger

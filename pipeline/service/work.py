@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.folders import state_folder
 from pipeline.config.layers import Flags
-from pipeline.config.work import Overlap
+from pipeline.config.tables import Overlap
 from pipeline.engine.journal import utc_now
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.config.model import Config
-    from pipeline.config.work import Work
+    from pipeline.config.tables import Work
     from pipeline.engine.journal import Clock
     from pipeline.git import Repository
     from pipeline.queue.lines import OrderLine

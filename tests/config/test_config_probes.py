@@ -9,7 +9,7 @@ import pytest
 from config.reading import read, refused
 
 from pipeline.config.layers import Flags
-from pipeline.config.probes import Probes
+from pipeline.config.tables import Probes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from house.documents import ROOT
 from pydantic import BaseModel
 
 from pipeline.config.agents import AgentOverride, PmOverride
-from pipeline.config.budget import BudgetPart
 from pipeline.config.model import Config, Toolchain
+from pipeline.config.tables import BudgetPart
 from pipeline.routing.render import refresh
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs.real import info_of, make_repository
 
-from pipeline.config.budget import Budget
+from pipeline.config.tables import Budget
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, ModelTraffic, Reserved, Usage

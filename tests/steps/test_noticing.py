@@ -8,7 +8,7 @@ import anyio
 import pytest
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
-from pipeline.config.probes import Probes
+from pipeline.config.tables import Probes
 from pipeline.measure.probes.noticing import Passing, faults_noticed, noticing_probe
 
 if TYPE_CHECKING:

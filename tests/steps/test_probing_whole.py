@@ -13,7 +13,7 @@ from steps.probed import PYPROJECT, seen, tree_of, without_run
 
 from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
-from pipeline.config.probes import Probes
+from pipeline.config.tables import Probes
 from pipeline.evidence.red import judge_red
 from pipeline.evidence.red_classes import Context
 from pipeline.languages import names

@@ -19,7 +19,7 @@ from pipeline.measure.probes.revert import revert_check
 from pipeline.measure.side_by_side import usable_cores
 
 if TYPE_CHECKING:
-    from pipeline.config.probes import Probes
+    from pipeline.config.tables import Probes
     from pipeline.evidence.observation import Layout, Observation
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.task_evidence import TaskEvidence

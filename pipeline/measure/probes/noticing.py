@@ -31,7 +31,7 @@ from pipeline.progress import counted
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from pipeline.config.probes import Probes
+    from pipeline.config.tables import Probes
     from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.git import Entry
     from pipeline.languages.sources.faults import Mutant
