@@ -38,23 +38,19 @@ AGAIN = "redfirst run GAL-1"
 
 @dataclass(frozen=True)
 class Advice:
-    """The commands of a situation, and the modules that have them in their source."""
+    """The commands of a situation."""
 
-    sources: tuple[str, ...]
     lines: dict[str, Promise]
     stands: str | None = None
     """`outcome/reason` of the run, where it is a run's."""
 
 
-FACTS: Final = ("runs/next_actions.py",)
-
 TABLE: Final[dict[str, Advice]] = {
     "gate plan": Advice(
-        FACTS, {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED}, "parked/approval"
+        {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED}, "parked/approval"
     ),
-    "answers at gate plan": Advice(("runs/gates.py",), {APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED}),
+    "answers at gate plan": Advice({APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED}),
     "answers at gate commit": Advice(
-        ("runs/gates.py",),
         {
             DIFF: READS,
             APPROVE: COMPLETED,
@@ -64,29 +60,22 @@ TABLE: Final[dict[str, Advice]] = {
             ABANDON: ABANDONED,
         },
     ),
-    "resume at a gate": Advice(("service/gates.py",), {APPROVE: COMPLETED, REJECT: PARKED}),
-    "a draft is removed": Advice(("service/gate_edits.py",), {REJECT: PARKED, APPROVE: COMPLETED}),
-    "a draft that cannot be used": Advice(("service/gate_edits.py",), {APPROVE: Promise(2)}),
-    "in the way": Advice(("service/in_the_way.py",), {"git status": READS, SHOW: READS}),
-    "what puts it away": Advice(
-        ("service/in_the_way.py",), {"git stash push --include-untracked -- greet.sum": Promise(0, CLEAN_SOURCES)}
-    ),
-    "another gate is approved": Advice(("service/gates.py",), {SHOW: READS}),
+    "resume at a gate": Advice({APPROVE: COMPLETED, REJECT: PARKED}),
+    "a draft is removed": Advice({REJECT: PARKED, APPROVE: COMPLETED}),
+    "a draft that cannot be used": Advice({APPROVE: Promise(2)}),
+    "in the way": Advice({"git status": READS, SHOW: READS}),
+    "what puts it away": Advice({"git stash push --include-untracked -- greet.sum": Promise(0, CLEAN_SOURCES)}),
+    "another gate is approved": Advice({SHOW: READS}),
     "gate plan of a linked worktree": Advice(
-        ("runs/next_actions.py", "service/other_worktrees.py"),
         {SHOW: READS, DIFF: READS, APPROVE: COMPLETED, REJECT: PARKED, ABANDON: ABANDONED},
     ),
-    "a gate that waits in a linked worktree": Advice(("service/meant_run.py",), {APPROVE: COMPLETED}),
-    "a gate that waits there, rejected": Advice(
-        ("service/meant_run.py",), {"redfirst reject run-GAL-1 --feedback no": PARKED}
-    ),
+    "a gate that waits in a linked worktree": Advice({APPROVE: COMPLETED}),
+    "a gate that waits there, rejected": Advice({"redfirst reject run-GAL-1 --feedback no": PARKED}),
     "completed": Advice(
-        (*FACTS, "service/landing.py"),
         {"git log --stat COMMIT..work": READS, DIFF: READS, LAND: ON_MAIN, FETCH: ON_MAIN},
         "completed/done",
     ),
     "completed on an odd branch": Advice(
-        FACTS,
         {
             "git log --stat COMMIT..'a;$b&c'": READS,
             DIFF: READS,
@@ -95,17 +84,15 @@ TABLE: Final[dict[str, Advice]] = {
         },
     ),
     "landing where the base has moved and is checked out nowhere": Advice(
-        ("service/landing.py",), {LAND: LAND_ALONE, "git switch main && git merge --no-edit work": ON_MAIN}
+        {LAND: LAND_ALONE, "git switch main && git merge --no-edit work": ON_MAIN}
     ),
     "landing there, seen from elsewhere": Advice(
-        ("service/landing.py",),
         {
             LAND: LAND_ALONE,
             "git -C 'PLACE/project' switch main && git -C 'PLACE/project' merge --no-edit work": ON_MAIN,
         },
     ),
     "completed in a linked worktree": Advice(
-        ("runs/next_actions.py", "service/other_worktrees.py", "service/landing.py"),
         {
             "git -C 'PLACE/project-gal-1' log --stat COMMIT..gal-1-reject-empty-names": READS,
             DIFF: READS,
@@ -114,38 +101,29 @@ TABLE: Final[dict[str, Advice]] = {
         },
     ),
     "landing where the base is checked out": Advice(
-        ("service/landing.py", "service/other_worktrees.py"),
         {LAND: Promise(0, LANDED), "git merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED)},
     ),
     "landing where the base has moved": Advice(
-        ("service/landing.py",), {LAND: LAND_ALONE, "git merge --no-edit gal-1-reject-empty-names": Promise(0, LANDED)}
+        {LAND: LAND_ALONE, "git merge --no-edit gal-1-reject-empty-names": Promise(0, LANDED)}
     ),
     "landing that git would refuse": Advice(
-        ("service/landing.py",),
         {f"{LAND}; git alone: what it writes is not committed in PLACE/project": Promise(4, NOT_LANDED)},
     ),
-    "landing that git would not switch for": Advice(
-        ("service/landing.py",), {f"{LAND}; git alone: something is not committed": LAND_ALONE}
-    ),
+    "landing that git would not switch for": Advice({f"{LAND}; git alone: something is not committed": LAND_ALONE}),
     "landing that would conflict": Advice(
-        ("service/landing.py",),
         {f"{LAND}; git alone: conflicts with changes of main": Promise(7, NOT_LANDED)},
     ),
-    "land on the branch of another run": Advice(("service/land_choice.py",), {SHOW: READS}),
+    "land on the branch of another run": Advice({SHOW: READS}),
     "landing on the branch of another run": Advice(
-        ("service/landing.py",),
         {"redfirst show run-GAL-1   # finish it first: it is at work on work, and publishes there": READS},
     ),
-    "no such task": Advice(("service/patches.py",), {SHOW: READS}),
-    "the objects of a run are gone": Advice(
-        ("service/patches.py",), {SHOW: READS, "redfirst explain run-GAL-1": READS}
-    ),
-    "an ended run is approved": Advice(("service/composition.py",), {SHOW: READS}),
-    "an abandoned run is approved": Advice(("service/composition.py",), {AGAIN: Promise(0, TWO_COMMITS), SHOW: READS}),
-    "an ended run is abandoned": Advice(("service/gates.py",), {SHOW: READS}),
-    "no gate": Advice(("service/gates.py",), {RESUME: COMPLETED}),
+    "no such task": Advice({SHOW: READS}),
+    "the objects of a run are gone": Advice({SHOW: READS, "redfirst explain run-GAL-1": READS}),
+    "an ended run is approved": Advice({SHOW: READS}),
+    "an abandoned run is approved": Advice({AGAIN: Promise(0, TWO_COMMITS), SHOW: READS}),
+    "an ended run is abandoned": Advice({SHOW: READS}),
+    "no gate": Advice({RESUME: COMPLETED}),
     "budget": Advice(
-        FACTS,
         {
             SHOW: READS,
             WHY: READS,
@@ -155,10 +133,9 @@ TABLE: Final[dict[str, Advice]] = {
         "parked/budget",
     ),
     "abandoned": Advice(
-        FACTS, {"redfirst explain run-GAL-1": READS, DIFF: READS, AGAIN: Promise(0, TWO_COMMITS)}, "cancelled/abandoned"
+        {"redfirst explain run-GAL-1": READS, DIFF: READS, AGAIN: Promise(0, TWO_COMMITS)}, "cancelled/abandoned"
     ),
     "abandoned in a linked worktree": Advice(
-        (*FACTS, "service/other_worktrees.py", "service/removal.py"),
         {
             "redfirst explain run-GAL-1": READS,
             DIFF: READS,
@@ -170,23 +147,20 @@ TABLE: Final[dict[str, Advice]] = {
         "cancelled/abandoned",
     ),
     "abandoned, seen from the worktree that was made": Advice(
-        ("service/removal.py",),
         {
             "git -C 'PLACE/project' worktree remove 'PLACE/project-gal-1' && "
             f"git -C 'PLACE/project' branch -D gal-1-reject-empty-names{STAYS}": REMOVED
         },
     ),
     "loops exhausted": Advice(
-        FACTS, {"redfirst explain run-GAL-1": READS, DIFF: READS, AGAIN: Promise(7, ENDED)}, "failed/loops_exhausted"
+        {"redfirst explain run-GAL-1": READS, DIFF: READS, AGAIN: Promise(7, ENDED)}, "failed/loops_exhausted"
     ),
-    "driver died": Advice(FACTS, {RESUME: COMPLETED, ABANDON: ABANDONED}),
+    "driver died": Advice({RESUME: COMPLETED, ABANDON: ABANDONED}),
     "agent unusable": Advice(
-        FACTS,
         {WHY: READS, "redfirst doctor": READS, RESUME: Promise(4, "parked/agent_unusable"), ABANDON: ABANDONED},
         "parked/agent_unusable",
     ),
     "branch moved": Advice(
-        FACTS,
         {
             WHY: READS,
             "git log COMMIT..work": READS,
@@ -196,19 +170,16 @@ TABLE: Final[dict[str, Advice]] = {
         "parked/branch_moved",
     ),
     "worktree changed": Advice(
-        FACTS,
         {WHY: READS, "git status": READS, RESUME: Promise(4, "parked/worktree_changed"), ABANDON: ABANDONED},
         "parked/worktree_changed",
     ),
     "what puts away what publication would overwrite": Advice(
-        ("steps/publication/moving.py", "steps/publication/manual_ways.py"),
         {
             "git stash push --include-untracked -- greet.sum": Promise(0, CLEAN_SOURCES),
             "redfirst resume run-GAL-1": Promise(4, "parked/worktree_changed"),
         },
     ),
     "rejected in a worktree that was made for it": Advice(
-        (*FACTS, "service/removal.py"),
         {
             WHY: READS,
             "cd 'PLACE/project-gal-1' && redfirst doctor": Promise(2),
@@ -217,18 +188,14 @@ TABLE: Final[dict[str, Advice]] = {
         },
     ),
     "baseline impossible": Advice(
-        FACTS,
         {WHY: READS, "redfirst doctor": Promise(2), AGAIN: Promise(2, "rejected/baseline_impossible")},
         "rejected/baseline_impossible",
     ),
-    "no runs": Advice(
-        ("service/run_list.py", "cli/runs.py"), {"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}
-    ),
-    "no run waits": Advice(("service/meant_run.py",), {"redfirst runs": READS}),
-    "no such recipe": Advice(("service/recipe_files.py",), {"redfirst recipes list": READS}),
-    "a recipe of no issue": Advice(("service/recipe_choice.py",), {"redfirst recipes show research": READS}),
+    "no runs": Advice({"redfirst run ISSUE": COMPLETED, "redfirst runs": READS}),
+    "no run waits": Advice({"redfirst runs": READS}),
+    "no such recipe": Advice({"redfirst recipes list": READS}),
+    "a recipe of no issue": Advice({"redfirst recipes show research": READS}),
     "the ref of a run that is gone": Advice(
-        ("service/leftovers.py",),
         {
             "git update-ref -d refs/redfirst/runs/WORKTREE/run-GAL-1": Promise(
                 0, '$ test -z "$(git for-each-ref refs/redfirst/runs)"'
@@ -236,69 +203,50 @@ TABLE: Final[dict[str, Advice]] = {
         },
     ),
     "the claim of a run that is gone": Advice(
-        ("service/leftovers.py",),
         {"redfirst abandon GAL-1": Promise(0, '$ test -z "$(git for-each-ref refs/redfirst/claims)"')},
     ),
-    "an edit after its gate": Advice(
-        ("runs/drafts.py",), {'redfirst reject run-GAL-1 --to plan --feedback "..."': SENT_BACK}
-    ),
+    "an edit after its gate": Advice({'redfirst reject run-GAL-1 --to plan --feedback "..."': SENT_BACK}),
     "landing, seen from the worktree that was made": Advice(
-        ("service/landing.py",),
         {LAND: Promise(0, LANDED), f"git fetch . gal-1-reject-empty-names:main{FORWARD}": Promise(0, LANDED)},
     ),
     "landing where the base is elsewhere": Advice(
-        ("service/landing.py",),
         {
             LAND: Promise(0, LANDED),
             "git -C 'PLACE/project' merge --ff-only gal-1-reject-empty-names": Promise(0, LANDED),
         },
     ),
-    "unknown run": Advice(("runs/roster.py",), {"redfirst runs": READS}),
-    "claimed in a linked worktree": Advice(
-        ("runs/claimants.py",), {SHOW: READS, APPROVE: COMPLETED, ABANDON: ABANDONED}
-    ),
-    "claimed by a run whose driver died": Advice(
-        ("runs/claimants.py",), {SHOW: READS, RESUME: COMPLETED, ABANDON: ABANDONED}
-    ),
-    "a list of issues that are claimed": Advice(("cli/issue_lists.py",), {SHOW: READS}),
+    "unknown run": Advice({"redfirst runs": READS}),
+    "claimed in a linked worktree": Advice({SHOW: READS, APPROVE: COMPLETED, ABANDON: ABANDONED}),
+    "claimed by a run whose driver died": Advice({SHOW: READS, RESUME: COMPLETED, ABANDON: ABANDONED}),
+    "a list of issues that are claimed": Advice({SHOW: READS}),
     "the claim's worktree is gone": Advice(
-        ("runs/claimants.py", "runs/roster.py", "cli/issue_lists.py"),
         {"redfirst abandon GAL-1": Promise(0, '$ test -z "$(git for-each-ref refs/redfirst/claims)"')},
     ),
     "the claim's worktree is locked": Advice(
-        ("runs/claimants.py",),
         {
             "git worktree unlock 'PLACE/project-gal-1'": Promise(0, "$ true"),
             "redfirst abandon GAL-1": Promise(0, '$ test -z "$(git for-each-ref refs/redfirst/claims)"'),
         },
     ),
     "a second run in one worktree": Advice(
-        ("runs/preconditions.py",),
         {SHOW: READS, ABANDON: ABANDONED, "redfirst run GAL-2 --worktree": Promise(0, "$ test -d ../project-gal-2")},
     ),
-    "detached": Advice(("runs/preconditions.py",), {"git switch -c gal-1": Promise(0, ON_OWN)}),
-    "detached, with a branch of the issue": Advice(
-        ("runs/preconditions.py",), {"git switch gal-1": Promise(0, ON_OWN)}
-    ),
-    "a branch with a space": Advice(("runs/preconditions.py",), {"git branch -m NAME": Promise(0, ON_MINE)}),
-    "no commit": Advice(
-        ("runs/preconditions.py",), {"git add --all && git commit": Promise(0, "$ git rev-parse HEAD && " + CLEAN[2:])}
-    ),
+    "detached": Advice({"git switch -c gal-1": Promise(0, ON_OWN)}),
+    "detached, with a branch of the issue": Advice({"git switch gal-1": Promise(0, ON_OWN)}),
+    "a branch with a space": Advice({"git branch -m NAME": Promise(0, ON_MINE)}),
+    "no commit": Advice({"git add --all && git commit": Promise(0, "$ git rev-parse HEAD && " + CLEAN[2:])}),
     "on the base": Advice(
-        ("runs/preconditions.py",),
         {
             "git switch -c gal-1": Promise(0, ON_OWN),
             "redfirst run GAL-1 --worktree": Promise(0, "$ test -d ../project-gal-1"),
         },
     ),
-    "no base": Advice(("runs/preconditions.py",), {"redfirst run GAL-1 --base REF": COMPLETED}),
+    "no base": Advice({"redfirst run GAL-1 --base REF": COMPLETED}),
     "no base for a worktree": Advice(
-        ("service/worktrees.py",),
         {"redfirst run GAL-1 --worktree --base REF": Promise(0, "$ test -d ../project-gal-1")},
     ),
-    "no such base": Advice(("runs/preconditions.py",), {"git branch --all": READS}),
+    "no such base": Advice({"git branch --all": READS}),
     "dirty": Advice(
-        ("runs/preconditions.py",),
         {
             "git status": READS,
             "git stash --include-untracked": Promise(0, CLEAN),
@@ -306,7 +254,6 @@ TABLE: Final[dict[str, Advice]] = {
         },
     ),
     "dirty with what tools made": Advice(
-        ("runs/preconditions.py", "runs/uncommitted.py"),
         {
             "printf '%s\\n' .venv/ >> \"$(git rev-parse --git-path info/exclude)\"": Promise(
                 0, "$ ! git status --porcelain | grep -q venv"
@@ -316,76 +263,60 @@ TABLE: Final[dict[str, Advice]] = {
             "git add --all && git commit": Promise(0, CLEAN),
         },
     ),
-    "a blocked issue": Advice(
-        ("runs/preconditions.py",), {"redfirst issue list": READS, "redfirst issue ready": READS}
-    ),
-    "no tracker": Advice(
-        ("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}
-    ),
-    "a broken tracker": Advice(("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue lint": Promise(2)}),
-    "no such issue": Advice(("runs/preconditions.py", "runs/tracker.py"), {"redfirst issue list": READS}),
-    "an issue that is not there": Advice(("runs/tracker.py", "cli/issue_place.py"), {"redfirst issue list": READS}),
-    "no id": Advice(("runs/tracker.py",), {"redfirst issue list": READS}),
+    "a blocked issue": Advice({"redfirst issue list": READS, "redfirst issue ready": READS}),
+    "no tracker": Advice({"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}),
+    "a broken tracker": Advice({"redfirst issue lint": Promise(2)}),
+    "no such issue": Advice({"redfirst issue list": READS}),
+    "an issue that is not there": Advice({"redfirst issue list": READS}),
+    "no id": Advice({"redfirst issue list": READS}),
     "no identity": Advice(
-        ("git/settings.py",),
         {
             "git config user.name NAME": Promise(0, '$ test "$(git config user.name)" = mine'),
             "git config user.email ADDRESS": Promise(0, '$ test "$(git config user.email)" = ada@example.org'),
         },
     ),
-    "bare": Advice(
-        ("git/repository.py",), {"git worktree add ../work BRANCH": Promise(0, "$ cd ../work && test -f greet.sum")}
-    ),
+    "bare": Advice({"git worktree add ../work BRANCH": Promise(0, "$ cd ../work && test -f greet.sum")}),
     "done in a linked worktree": Advice(
-        ("service/worktrees.py",),
         {SHOW: READS, "git log --stat COMMIT..gal-1-reject-empty-names": READS},
     ),
     ".workflow is committed": Advice(
-        ("runs/store.py",),
         {"git rm -r --cached .workflow && git commit": Promise(0, '$ test -z "$(git ls-files .workflow)"')},
     ),
-    "a wrong word": Advice(("cli/errors.py",), {"redfirst run --help": READS}),
-    "no such diagram": Advice(("cli/routes.py",), {"redfirst routes --format mermaid --diagram phase7": READS}),
-    "no such schema": Advice(("cli/schema.py",), {"redfirst schema": READS}),
-    "no such type of event": Advice(("service/event_stream.py",), {"redfirst schema event": READS}),
-    "no such event": Advice(("service/event_stream.py",), {"redfirst events": READS}),
-    "wrong signals": Advice(("cli/routes.py",), {"redfirst routes": READS, "redfirst simulate --help": READS}),
-    "an unknown key": Advice(("cli/config.py",), {"redfirst config show": READS}),
+    "a wrong word": Advice({"redfirst run --help": READS}),
+    "no such diagram": Advice({"redfirst routes --format mermaid --diagram phase7": READS}),
+    "no such schema": Advice({"redfirst schema": READS}),
+    "no such type of event": Advice({"redfirst schema event": READS}),
+    "no such event": Advice({"redfirst events": READS}),
+    "wrong signals": Advice({"redfirst routes": READS, "redfirst simulate --help": READS}),
+    "an unknown key": Advice({"redfirst config show": READS}),
     "rejected: dirty": Advice(
-        FACTS,
         {"git status": READS, "git stash --include-untracked": Promise(0, CLEAN), AGAIN: Promise(2)},
         "rejected/dirty_tree",
     ),
-    "rejected: detached": Advice(
-        FACTS, {"git switch work": Promise(0, ON_WORK), AGAIN: Promise(2)}, "rejected/detached_head"
-    ),
+    "rejected: detached": Advice({"git switch work": Promise(0, ON_WORK), AGAIN: Promise(2)}, "rejected/detached_head"),
     "rejected: on the base": Advice(
-        FACTS,
         {
             "git switch -c gal-1": Promise(0, ON_OWN),
             "redfirst run GAL-1 --worktree": Promise(4, "$ test -d ../project-gal-1"),
         },
         "rejected/branch_is_base",
     ),
-    "rejected: branch moved": Advice(FACTS, {AGAIN: Promise(4, ENDED)}, "rejected/branch_moved"),
+    "rejected: branch moved": Advice({AGAIN: Promise(4, ENDED)}, "rejected/branch_moved"),
     "rejected: no tracker": Advice(
-        FACTS,
         {"redfirst issue new --title TITLE --id GAL-1": Promise(0, "$ test -f TODO/GAL-1.md")},
         "rejected/tracker_missing",
     ),
     "rejected: broken tracker": Advice(
-        FACTS, {"redfirst issue lint": Promise(2), AGAIN: Promise(2)}, "rejected/tracker_invalid"
+        {"redfirst issue lint": Promise(2), AGAIN: Promise(2)}, "rejected/tracker_invalid"
     ),
     "rejected: missing dependency": Advice(
-        FACTS,
         {"redfirst issue show GAL-1": READS, "redfirst issue lint": Promise(2)},
         "rejected/dependency_missing",
     ),
     "rejected: unmet dependency": Advice(
-        FACTS, {"redfirst issue show GAL-1": READS, "redfirst issue ready": READS}, "rejected/dependency_unmet"
+        {"redfirst issue show GAL-1": READS, "redfirst issue ready": READS}, "rejected/dependency_unmet"
     ),
     "a claim that cannot be read": Advice(
-        ("runs/store.py",),
         {
             "git cat-file -p refs/redfirst/claims/GAL-1": READS,
             "git update-ref -d refs/redfirst/claims/GAL-1": Promise(
@@ -393,8 +324,8 @@ TABLE: Final[dict[str, Advice]] = {
             ),
         },
     ),
-    "an unknown flag key": Advice(("config/layers.py",), {"redfirst config show": READS}),
-    "no role to explain": Advice(("cli/agents.py",), {"redfirst agents explain --help": READS}),
+    "an unknown flag key": Advice({"redfirst config show": READS}),
+    "no role to explain": Advice({"redfirst agents explain --help": READS}),
 }
 
 GO_ON: Final = {RESUME: Promise(4, "parked/agent_unusable"), ABANDON: ABANDONED}
@@ -407,7 +338,7 @@ DOCTOR: Final = "redfirst doctor"
 FEEDBACK: Final = "redfirst explain run-GAL-1"
 
 OUTCOMES: Final[dict[str, Advice]] = {
-    name: Advice(FACTS, lines, name if "/" in name else None)
+    name: Advice(lines, name if "/" in name else None)
     for name, lines in {
         "rejected/usage": {"redfirst --help": READS},
         "rejected/config": {"redfirst config show": READS, DOCTOR: READS, AGAIN: AGAIN_ANEW},
@@ -445,27 +376,21 @@ OUTCOMES: Final[dict[str, Advice]] = {
         },
     }.items()
 } | {
-    "a damaged journal": Advice(
-        ("engine/journal.py",), {ABANDON: ABANDONED, "git for-each-ref refs/redfirst/runs": READS}
-    ),
-    "rows of another version": Advice(("engine/run.py",), {ABANDON: ABANDONED}),
-    "a damaged result": Advice(("runs/run.py",), {ABANDON: ABANDONED}),
-    "a lost run.json": Advice(("runs/run.py",), {"git for-each-ref refs/redfirst/claims": READS}),
-    "onto what does not hold its start": Advice(("service/in_the_way.py",), {"git log COMMIT..COMMIT": READS}),
+    "a damaged journal": Advice({ABANDON: ABANDONED, "git for-each-ref refs/redfirst/runs": READS}),
+    "rows of another version": Advice({ABANDON: ABANDONED}),
+    "a damaged result": Advice({ABANDON: ABANDONED}),
+    "a lost run.json": Advice({"git for-each-ref refs/redfirst/claims": READS}),
+    "onto what does not hold its start": Advice({"git log COMMIT..COMMIT": READS}),
     "no desk waits": Advice(
-        ("service/human_answer.py",),
         {"redfirst runs": READS, "redfirst run ISSUE --agent ROLE=human": AGAIN_ANEW},
     ),
-    "live": Advice(FACTS, {"redfirst desk run-GAL-1 --role orchestrator": READS, WATCH: READS}),
-    "driven": Advice(
-        ("runs/lease.py",), {WATCH: READS, "redfirst stop run-GAL-1": Promise(0, "cancelled/interrupted")}
-    ),
-    "driven, and no run is named": Advice(("service/meant_run.py",), {WATCH: READS}),
-    "claimed by a live run": Advice(("runs/claimants.py",), {SHOW: READS, WATCH: READS}),
-    "the page of a run": Advice(("cli/show_text.py",), {"redfirst show run-GAL-1 -v": READS}),
-    "why in short": Advice(("cli/explain.py",), {"redfirst explain run-GAL-1 -v": READS}),
+    "live": Advice({"redfirst desk run-GAL-1 --role orchestrator": READS, WATCH: READS}),
+    "driven": Advice({WATCH: READS, "redfirst stop run-GAL-1": Promise(0, "cancelled/interrupted")}),
+    "driven, and no run is named": Advice({WATCH: READS}),
+    "claimed by a live run": Advice({SHOW: READS, WATCH: READS}),
+    "the page of a run": Advice({"redfirst show run-GAL-1 -v": READS}),
+    "why in short": Advice({"redfirst explain run-GAL-1 -v": READS}),
     "a desk waits": Advice(
-        ("backends/human.py", "service/human_answer.py"),
         {
             "redfirst desk run-GAL-1 --role orchestrator": READS,
             "redfirst hand-in run-GAL-1 --role orchestrator": Promise(2),
@@ -477,7 +402,6 @@ OUTCOMES: Final[dict[str, Advice]] = {
 _WRITTEN: Final = Promise(0, "$ test -f redfirst.toml")
 SET_UP: Final[dict[str, Advice]] = {
     "no agent is installed": Advice(
-        ("cli/init.py", "config/load.py", "service/installed.py"),
         {
             "redfirst init --agent human": _WRITTEN,
             "redfirst init --agent command --argv PROGRAM": _WRITTEN,
@@ -485,7 +409,6 @@ SET_UP: Final[dict[str, Advice]] = {
         },
     ),
     "configured": Advice(
-        ("cli/init.py",),
         {
             "git add redfirst.toml && git commit -m 'configure redfirst'": Promise(
                 0, "$ git cat-file -e :redfirst.toml"
@@ -498,38 +421,27 @@ SET_UP: Final[dict[str, Advice]] = {
             "redfirst run PROJECT-1 --worktree": Promise(4, "$ test -d ../project-project-1"),
         },
     ),
-    "configured, and the tracker is broken": Advice(("cli/init.py",), {"redfirst issue lint": Promise(2)}),
-    "only shown": Advice(("cli/init.py",), {"redfirst init --agent command --argv 'echo '\"'\"'a b'\"'\"''": _WRITTEN}),
+    "configured, and the tracker is broken": Advice({"redfirst issue lint": Promise(2)}),
+    "only shown": Advice({"redfirst init --agent command --argv 'echo '\"'\"'a b'\"'\"''": _WRITTEN}),
     "a value was set": Advice(
-        ("cli/config.py",),
         {"git add redfirst.toml && git commit -m 'configure redfirst'": Promise(0, "$ git diff --quiet HEAD")},
     ),
-    "not trusted yet": Advice(("cli/config.py",), {"redfirst trust": Promise(2)}),
-    "not trusted, and run": Advice(
-        ("config/trust.py",), {"redfirst trust   # shows these values, and asks": Promise(2)}
-    ),
-    "no terminal to trust at": Advice(("cli/trust.py",), {"redfirst trust --yes": READS}),
+    "not trusted yet": Advice({"redfirst trust": Promise(2)}),
+    "not trusted, and run": Advice({"redfirst trust   # shows these values, and asks": Promise(2)}),
+    "no terminal to trust at": Advice({"redfirst trust --yes": READS}),
     "configured already": Advice(
-        ("cli/init.py",),
         {
             "redfirst config show": READS,
             "redfirst init --agent human --dry-run   # shows what it would have been": READS,
         },
     ),
-    "doctor: detached": Advice(("service/doctor.py",), {"git switch -c NAME": Promise(0, "$ git symbolic-ref HEAD")}),
-    "doctor: no base": Advice(
-        ("service/doctor.py",), {"redfirst run ISSUE --base REF": Promise(2, "$ test -d .workflow || true")}
-    ),
-    "doctor: broken tracker": Advice(("service/doctor.py",), {"redfirst issue lint": Promise(2)}),
-    "doctor: no tracker": Advice(
-        ("service/doctor.py",), {"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}
-    ),
-    "a new issue": Advice(("cli/issue_new.py",), {"redfirst issue edit GAL-2": Promise(0, "$ test -s TODO/GAL-2.md")}),
-    "a broken recipe": Advice(
-        ("cli/recipes.py", "service/recipe_choice.py"), {"redfirst recipes lint bad.yaml": Promise(2)}
-    ),
+    "doctor: detached": Advice({"git switch -c NAME": Promise(0, "$ git symbolic-ref HEAD")}),
+    "doctor: no base": Advice({"redfirst run ISSUE --base REF": Promise(2, "$ test -d .workflow || true")}),
+    "doctor: broken tracker": Advice({"redfirst issue lint": Promise(2)}),
+    "doctor: no tracker": Advice({"redfirst issue new --title TITLE": Promise(0, "$ ls TODO/*-1.md")}),
+    "a new issue": Advice({"redfirst issue edit GAL-2": Promise(0, "$ test -s TODO/GAL-2.md")}),
+    "a broken recipe": Advice({"redfirst recipes lint bad.yaml": Promise(2)}),
     "no such commit": Advice(
-        ("verification/selection.py", "verification/claims.py"),
         {
             "redfirst runs": READS,
             "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'": READS,

@@ -1,7 +1,6 @@
 """What is advised at a gate, and of a run that has ended or stopped, is executed where it is printed (`next_table`).
 
-That nothing which the source can print is forgotten is held by `tests/house/test_next_lines_known.py`. The place has
-a space in its path.
+The place has a space in its path.
 """
 
 from __future__ import annotations
