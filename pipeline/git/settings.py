@@ -2,7 +2,7 @@
 
 Beside `.git/config` these are its hooks folder and included configuration files. Both may lie in the tree itself
 (`core.hooksPath = .husky/_`, `include.path = ../.gitconfig`). What is changed there runs with the user's next git
-command, so nobody's change to it is admitted (ADR-R40).
+command, so nobody's change to it is admitted.
 """
 
 from __future__ import annotations

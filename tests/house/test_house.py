@@ -23,41 +23,41 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/languages": 13776,
-    "pipeline/service": 10424,
-    "pipeline/steps": 7586,
-    "pipeline/cli": 5561,
-    "pipeline/backends": 3691,
-    "pipeline/reports": 3338,
-    "pipeline/runs": 3156,
-    "pipeline/measure": 2708,
-    "pipeline/dispatch": 2525,
-    "pipeline/recipes": 2321,
-    "pipeline/routing": 2097,
-    "pipeline/boxes": 1713,
-    "pipeline/config": 1543,
-    "pipeline/git": 1533,
-    "pipeline/console": 1529,
-    "pipeline/views": 1429,
-    "pipeline/evidence": 1376,
-    "pipeline/gateway": 1356,
-    "pipeline/verification": 1292,
-    "todo": 1273,
-    "pipeline": 1089,
-    "pipeline/policy": 980,
-    "pipeline/queue": 846,
-    "pipeline/engine": 573,
-    "pipeline/events": 380,
-    "pipeline/demo": 352,
-    "pipeline/mcp": 320,
-    "pipeline/limited": 306,
-    "pipeline/landing": 264,
-    "pipeline/scheduling": 248,
+    "pipeline/languages": 13850,
+    "pipeline/service": 10450,
+    "pipeline/steps": 7650,
+    "pipeline/cli": 5600,
+    "pipeline/backends": 3750,
+    "pipeline/reports": 3400,
+    "pipeline/runs": 3200,
+    "pipeline/measure": 2750,
+    "pipeline/dispatch": 2550,
+    "pipeline/recipes": 2350,
+    "pipeline/routing": 2150,
+    "pipeline/boxes": 1750,
+    "pipeline/config": 1600,
+    "pipeline/git": 1600,
+    "pipeline/console": 1600,
+    "pipeline/views": 1500,
+    "pipeline/evidence": 1450,
+    "pipeline/gateway": 1400,
+    "pipeline/verification": 1350,
+    "todo": 1300,
+    "pipeline": 1150,
+    "pipeline/policy": 1050,
+    "pipeline/queue": 900,
+    "pipeline/engine": 600,
+    "pipeline/events": 450,
+    "pipeline/demo": 400,
+    "pipeline/mcp": 350,
+    "pipeline/limited": 350,
+    "pipeline/landing": 300,
+    "pipeline/scheduling": 300,
 }
 """Lines of code for each package; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 75_585
-MODULES: Final = 865
-IMPORTS: Final = 14.2
+IN_ALL: Final = 74_000
+MODULES: Final = 800
+IMPORTS: Final = 13.8
 """Of a hundred lines of code, those that import; the goal is 9."""
 PARTICIPLES: Final = 743
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
