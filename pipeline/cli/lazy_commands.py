@@ -32,19 +32,12 @@ class LazyCommand(TyperCommand):
     Args:
         name: What the user types.
         place: `module:attribute` of the function or of the `Typer` application.
-        help: Its first sentence.
+        words: Its first sentence.
         below: What an application gets besides its own commands.
     """
 
-    def __init__(
-        self,
-        name: str,
-        place: str,
-        help: str,  # noqa: A002  (the name that the command's own class has for it)
-        *,
-        below: Iterable[LazyCommand] = (),
-    ) -> None:
-        super().__init__(name, help=help, short_help=help, rich_markup_mode=None)
+    def __init__(self, name: str, place: str, words: str, below: Iterable[LazyCommand] = ()) -> None:
+        super().__init__(name, help=words, short_help=words, rich_markup_mode=None)
         self.place = place
         self.below = tuple(below)
 
@@ -59,8 +52,8 @@ class LazyCommand(TyperCommand):
         else:
             above.command(self.name)(cast("Callable[..., object]", found))
         command = group_of(above).commands[str(self.name)]
-        for command_below in self.below:
-            cast("TyperGroup", command).add_command(command_below)
+        for one in self.below:
+            cast("TyperGroup", command).add_command(one)
         return cast("TyperCommand | TyperGroup", command)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
