@@ -13,19 +13,16 @@ import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text, terminal_width, wrapped
-from pipeline.git import Repository
 from pipeline.outcomes import PAUSED, Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import counted
 from pipeline.reset_times import moment_words
-from pipeline.service.run_line import Rest, as_json
-from pipeline.service.run_list import list_runs, newest_runs, with_removed
 from pipeline.terminal import echo, paint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.service.run_line import RunLine, RunsDocument
+    from pipeline.service.run_line import Rest, RunLine, RunsDocument
     from pipeline.terminal import Colour
 
 
@@ -70,6 +67,10 @@ def runs(
 
       redfirst runs --json
     """
+    from pipeline.git import Repository  # noqa: PLC0415  (heavy imports are not on the path of --help)
+    from pipeline.service.run_line import as_json  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import list_runs, newest_runs, with_removed  # noqa: PLC0415  (the same)
+
     repository = Repository.find(Path.cwd())
     if as_document:
         echo(json.dumps(as_json(with_removed(repository, list_runs(repository))), indent=2))
@@ -131,8 +132,7 @@ def runs_text(document: RunsDocument, width: int | None = None, rest: Rest | Non
         shown += [f"{'':{sum(widths[:_WHERE]) + _GAP * _WHERE}}{part}" for part in more]
         shown += [f"{'':{widths[0] + 2 * _GAP}}in {worktrees[line.worktree]}"] if several and len(row) < _ALL else []
         shown += [f"   {visible(line.problem)}"] if line.problem is not None else []
-    rest = rest or Rest()
-    more = [f"{rest.runs:,} older ones have ended: redfirst runs --all"] if rest.runs else []
+    more = [f"{rest.runs:,} older ones have ended: redfirst runs --all"] if rest is not None and rest.runs else []
     return "\n".join([*shown, *more, _total(document.runs, rest)])
 
 
@@ -142,14 +142,16 @@ def _least(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> int:
     return sum(widths) + len(head[_WHERE]) + _GAP * (len(head) - 1)
 
 
-def _total(lines: Sequence[RunLine], rest: Rest) -> str:
+def _total(lines: Sequence[RunLine], rest: Rest | None) -> str:
     """Return what all runs took together."""
     driven = [line.driven_s for line in lines if line.driven_s is not None]
-    driven += [rest.driven_s] if rest.runs else []
     known = [line.cost_known_usd for line in lines if line.cost_known_usd is not None]
-    known += [] if rest.cost_usd is None else [rest.cost_usd]
-    whole = rest.is_whole and all(line.cost_usd is not None for line in lines if line.cost_known_usd is not None)
-    parts = [counted(len(lines) + rest.runs, "run")]
+    whole = all(line.cost_usd is not None for line in lines if line.cost_known_usd is not None)
+    if rest is not None and rest.runs:
+        driven.append(rest.driven_s)
+        known += [] if rest.cost_usd is None else [rest.cost_usd]
+        whole = whole and rest.is_whole
+    parts = [counted(len(lines) + (rest.runs if rest is not None else 0), "run")]
     parts += [f"{time_words(sum(driven))} of work"] if driven else []
     parts += [f"{'' if whole else 'at least '}{sum(known):.2f} USD"] if known else []
     return ", ".join(parts)
