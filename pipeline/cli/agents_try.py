@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import anyio
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.cli.text import print_text, say
 from pipeline.config.problems import did_you_mean
@@ -33,14 +32,11 @@ def try_agent(
             "--kind",
             metavar="KIND",
             help="What is asked, such as implement or review-plan.",
-            autocompletion=completion.kinds,
         ),
     ],
     issue: Annotated[
         str,
-        typer.Option(
-            "--issue", metavar="ID", help="The issue. Its file is an artifact.", autocompletion=completion.issues
-        ),
+        typer.Option("--issue", metavar="ID", help="The issue. Its file is an artifact."),
     ],
     write: Annotated[
         list[str] | None, typer.Option("--write", metavar="PATH", help="A path the dispatch may change. Repeatable.")

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 
@@ -15,7 +14,6 @@ RunName = Annotated[
     typer.Argument(
         metavar="RUN",
         help="A run, its issue, or a prefix. Default: the newest.",
-        autocompletion=completion.runs,
     ),
 ]
 MeantRun = Annotated[
@@ -23,7 +21,6 @@ MeantRun = Annotated[
     typer.Argument(
         metavar="RUN",
         help="A run, its issue, or a prefix. Default: the only one of this worktree that can be meant.",
-        autocompletion=completion.runs,
     ),
 ]
 AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
@@ -37,7 +34,6 @@ GateMeant = Annotated[
         "--gate",
         metavar="plan|split|commit",
         help="Refuse if the run waits at another approval point than this.",
-        autocompletion=completion.gates,
     ),
 ]
 StepMeant = Annotated[
@@ -61,7 +57,6 @@ Base = Annotated[
         "--base",
         metavar="REF",
         help="The branch that the commits are for (main, else master).",
-        autocompletion=completion.branches,
     ),
 ]
 Approve = Annotated[
@@ -70,7 +65,6 @@ Approve = Annotated[
         "--approve",
         metavar="plan,split,commit",
         help="Wait for you at these approval points. Repeatable.",
-        autocompletion=completion.gates,
     ),
 ]
 RecipeFlag = Annotated[
@@ -79,7 +73,6 @@ RecipeFlag = Annotated[
         "--recipe",
         metavar="RECIPE",
         help="How it is worked: issue, quick, solo, or a recipe of yours.",
-        autocompletion=completion.recipes,
     ),
 ]
 AgentFlags = Annotated[
@@ -88,7 +81,6 @@ AgentFlags = Annotated[
         "--agent",
         metavar="[ROLE=]NAME",
         help="The agent of one role, or without ROLE= of all. Repeatable.",
-        autocompletion=completion.roles_with_backends,
     ),
 ]
 ValueFlags = Annotated[
@@ -97,7 +89,6 @@ ValueFlags = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="One configuration value. Repeatable.",
-        autocompletion=completion.keys_with_equals,
     ),
 ]
 Onto = Annotated[

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text
 from pipeline.config import keys
@@ -41,9 +40,7 @@ _ENV: Final = ".env."
 _UNSET: Final = {"hidden": False, "layer": Layer.DEFAULT.value}
 
 app = typer.Typer(help="Show and change the configuration.", no_args_is_help=True)
-Key = Annotated[
-    str, typer.Argument(metavar="KEY", help="With dots, such as budget.cost_usd.", autocompletion=completion.keys)
-]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="With dots, such as budget.cost_usd.")]
 
 
 @app.command()

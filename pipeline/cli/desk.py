@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.text import print_text, terminal_width
 from pipeline.config.folders import short
 from pipeline.errors import UserError
@@ -33,7 +32,7 @@ _SEVERITY: Final = '"severity"'
 def desk(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits."),
     ] = None,
     role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Only print the desk's folder.")] = False,

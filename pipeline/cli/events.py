@@ -6,13 +6,11 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import completion
-
 
 def events(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: all.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: all."),
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on with what comes: of one run until nothing drives it.")

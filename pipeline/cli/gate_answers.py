@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import (
     AgentFlags,
     AsDocumentBesideProgress,
@@ -84,9 +83,7 @@ def approve(
 
 
 def answer_question(
-    name: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run, its issue, or a prefix.", autocompletion=completion.runs)
-    ],
+    name: Annotated[str, typer.Argument(metavar="RUN", help="A run, its issue, or a prefix.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Your answer. The asker gets it with the question.")],
     step: StepMeant = None,
     seen: Seen = None,
@@ -132,7 +129,6 @@ def reject(
             "--to",
             metavar="plan|split|fix",
             help="Where to. Default: as the approval point says.",
-            autocompletion=completion.gate_targets,
         ),
     ] = None,
     proof: Annotated[

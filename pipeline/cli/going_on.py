@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import (
     AgentFlags,
     Approve,
@@ -48,7 +47,6 @@ def resume(
             "--recipe",
             metavar="RECIPE",
             help="Of a recipe: go on with this one. Steps that it changes are done again.",
-            autocompletion=completion.recipes,
         ),
     ] = None,
     plain: Plain = False,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.editor import some_editor
 from pipeline.cli.report_editor import edited
@@ -54,7 +53,7 @@ _NO = ("false", "no")
 def hand_in(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits."),
     ] = None,
     role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
     report: Annotated[

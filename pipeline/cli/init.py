@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.issue_new import next_id
 from pipeline.cli.issue_place import user_errors
@@ -49,7 +48,6 @@ def init(
             "--agent",
             metavar="NAME",
             help=f"One of {', '.join(names())}. Default: the best here.",
-            autocompletion=completion.agents,
         ),
     ] = None,
     model: Annotated[

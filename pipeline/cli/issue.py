@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.issue_lists import claim_words, print_issues, print_ready, say_left_out
 from pipeline.cli.issue_new import edit_issue, new
 from pipeline.cli.issue_place import IssueId, Root, folder_of, say_written, user_errors
@@ -48,9 +47,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 def list_issues(
     status: Annotated[
         str | None,
-        typer.Option(
-            metavar="STATUS", help="Only these: todo, in-progress or done.", autocompletion=completion.statuses
-        ),
+        typer.Option(metavar="STATUS", help="Only these: todo, in-progress or done."),
     ] = None,
     label: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="Only those with this label. Repeatable.")
@@ -125,9 +122,7 @@ app.command("edit")(edit_issue)
 @app.command("status")
 def set_status(
     issue_id: IssueId,
-    status: Annotated[
-        str, typer.Argument(metavar="STATUS", help="todo, in-progress or done.", autocompletion=completion.statuses)
-    ],
+    status: Annotated[str, typer.Argument(metavar="STATUS", help="todo, in-progress or done.")],
     root: Root = None,
 ) -> None:
     """Set the status of an issue, in its file and in the line that lists it.

@@ -14,7 +14,6 @@ from typing import Annotated, Final
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.editor import edit as open_editor
 from pipeline.cli.editor import require_editor
 from pipeline.cli.issue_place import IssueId, Root, folder_of, say_written, user_errors
@@ -56,7 +55,6 @@ def new(
         typer.Option(
             metavar="ID",
             help="File it as a sub-issue. Its id is PARENT.1, PARENT.2 and so on.",
-            autocompletion=completion.issues,
         ),
     ] = None,
     category: Annotated[

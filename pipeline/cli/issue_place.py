@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.text import print_text
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
@@ -29,9 +28,7 @@ Root = Annotated[
     Path | None,
     typer.Option("--dir", metavar="PATH", help="The repository whose issues are meant. Default: the one you stand in."),
 ]
-IssueId = Annotated[
-    str, typer.Argument(metavar="ID", help="Upper and lower case are the same.", autocompletion=completion.issues)
-]
+IssueId = Annotated[str, typer.Argument(metavar="ID", help="Upper and lower case are the same.")]
 
 
 @contextmanager

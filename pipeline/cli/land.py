@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocumentBesideProgress
 
 if TYPE_CHECKING:
@@ -19,14 +18,11 @@ def land(
         typer.Argument(
             metavar="RUN",
             help="Runs, their issues, or prefixes. Default: all that are finished.",
-            autocompletion=completion.runs,
         ),
     ] = None,
     onto: Annotated[
         str | None,
-        typer.Option(
-            "--onto", metavar="BRANCH", help="The branch. Default: their base.", autocompletion=completion.branches
-        ),
+        typer.Option("--onto", metavar="BRANCH", help="The branch. Default: their base."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[

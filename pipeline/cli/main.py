@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from pipeline import VERSION, interrupts
-from pipeline.cli import completion
 from pipeline.cli.arguments import (
     AgentFlags,
     Approve,
@@ -81,7 +80,6 @@ def run_command(
         typer.Argument(
             metavar="ISSUE",
             help="The issue's id, as its file is called, or a recipe.",
-            autocompletion=completion.issues,
         ),
     ],
     inputs: Annotated[
@@ -106,7 +104,6 @@ def run_command(
             "--previous",
             metavar="RUN",
             help="Do it again: the plan is shown the patch of this earlier run, which did not land.",
-            autocompletion=completion.runs,
         ),
     ] = None,
     plain: Plain = False,

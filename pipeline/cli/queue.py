@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def list_orders(as_document: AsDocument = False) -> None:
 def add(
     issues: Annotated[
         list[str],
-        typer.Argument(metavar="ISSUE", help="Issues or runs.", autocompletion=completion.issues),
+        typer.Argument(metavar="ISSUE", help="Issues or runs."),
     ],
     approve: Approve = None,
     priority: Annotated[int, typer.Option("--priority", metavar="N", help="Higher ones begin first (0).")] = 0,

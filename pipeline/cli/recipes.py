@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.recipes_text import most_line, step_lines
 from pipeline.cli.text import columned, print_text, terminal_width
@@ -36,9 +35,7 @@ app = typer.Typer(
 )
 Recipe = Annotated[
     str,
-    typer.Argument(
-        metavar="RECIPE", help="A recipe's name, or the path of its file.", autocompletion=completion.recipes
-    ),
+    typer.Argument(metavar="RECIPE", help="A recipe's name, or the path of its file."),
 ]
 
 
@@ -100,7 +97,7 @@ def _said(one: dict[str, object]) -> str:
 def lint(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="RECIPE", help="Recipes: names, or paths of files.", autocompletion=completion.recipes),
+        typer.Argument(metavar="RECIPE", help="Recipes: names, or paths of files."),
     ],
     for_agents: Annotated[
         bool, typer.Option("--for-agents", help="Also say what keeps an agent from handing it in as its own.")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text
 from pipeline.errors import UserError
@@ -30,7 +29,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a recipe of that n
 
 
 def save(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run, or its issue.", autocompletion=completion.runs)],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run, or its issue.")],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="What the recipe is called.")],
     inputs: Annotated[
         list[str] | None,

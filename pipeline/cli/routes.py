@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
@@ -104,9 +103,7 @@ def simulate(
     ] = "",
     recipe: Annotated[
         str,
-        typer.Option(
-            "--recipe", metavar="RECIPE", help="The recipe that it goes by.", autocompletion=completion.recipes
-        ),
+        typer.Option("--recipe", metavar="RECIPE", help="The recipe that it goes by."),
     ] = "issue",
     parallel: Annotated[
         int, typer.Option("--parallel", metavar="N", min=1, max=12, help="So many tasks side by side.")

@@ -13,7 +13,6 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from pipeline.cli import completion
 from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean
 from pipeline.demo.document import DemoDocument
@@ -151,9 +150,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME", help="One of the names that are listed without it.", autocompletion=completion.schemas
-        ),
+        typer.Argument(metavar="NAME", help="One of the names that are listed without it."),
     ] = None,
     as_document: Annotated[bool, typer.Option("--json", help="The list as one JSON document.")] = False,
 ) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocument, StepMeant
 from pipeline.cli.text import print_text, terminal_width
 from pipeline.outcomes import Reason
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 def show(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: the newest.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: the newest."),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="All of it: evidence, reviews, dispatches.")] = False,
     log: Annotated[bool, typer.Option("--log", help="The journal, one line an event.")] = False,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import AsDocumentBesideProgress
 from pipeline.cli.text import count_of_tests, notes_text, print_text, problems_text, say
 from pipeline.verification.results import Status
@@ -41,7 +40,6 @@ def verify(
         typer.Argument(
             metavar="COMMIT|A..B|RUN",
             help="A commit, a range, or a run with its commits. Default: the newest run.",
-            autocompletion=completion.commits_or_runs,
         ),
     ] = None,
     as_document: AsDocumentBesideProgress = False,

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import completion
 from pipeline.cli.arguments import Plain
 
 
 def watch(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: the newest.", autocompletion=completion.runs),
+        typer.Argument(metavar="RUN", help="A run, or a prefix. Default: the newest."),
     ] = None,
     plain: Plain = False,
 ) -> None:
