@@ -25,14 +25,8 @@ _DEFAULT_WIDTH: Final = 80
 _HANG: Final = 2
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _BULLET: Final = re.compile(r"(?P<indent> *)(?P<bullet>(?:[-*]|->|\d+\.) +)?")
-_VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s,;()]+)"""
-_PROGRAM: Final = (
-    rf"(?:redfirst (?:issue|agents|tdd|config) [a-z-]+|redfirst [a-z-]+|git(?: -C {_VALUE})?(?: worktree)? [a-z-]+"
-    r"|cd|chmod)"
-)
-_ARGUMENT: Final = rf"""(?:--?[\w-]+(?:[= ]{_VALUE})?|"[^"]*"|'[^']*'|[^\s,;()]*[^a-z\s,;()][^\s,;()]*)"""
-_COMMAND: Final = re.compile(rf"`[^`]+`|(?<![\w./-]){_PROGRAM}(?: && {_PROGRAM}| {_ARGUMENT})*")
-"""A command in a sentence: up to a word that is neither an option, its value, a path, an id nor CAPITALS."""
+_COMMAND: Final = re.compile(r"`[^`]+`|(?<![\w./-])(?:redfirst|git|cd|chmod) .+?(?=[,;)]+(?:\s|$)|\s+#|$)")
+"""A command in a sentence: in backquotes, or up to the end of its clause."""
 _PIECE: Final = re.compile(r" +|\(?\d[\d.]* s\b[^ ]*|[^ ]+")
 """A word, or a number of seconds with its unit."""
 

@@ -28,7 +28,6 @@ PATH = "/home/somebody/state/redfirst/runs/0123456789abcdef/run-GAL-39/tree"
         (f"see {PATH}, please", ["see", f"  {PATH},", "  please"]),
         ("look at it with redfirst show GAL-1", ["look at it with", " redfirst show GAL-1"]),
         ("look: git -C /w log A..B", ["look:", "  git -C /w log A..B"]),
-        ("say redfirst issue new to file one", ["say", "  redfirst issue new", "  to file one"]),
         ("run this: redfirst show, twice", ["run this:", "  redfirst show,", "  twice"]),
         ("- redfirst run GAL-39 --set a=1 --set b=2", ["- redfirst run GAL-39 --set a=1 --set b=2"]),
         ("世界 世界 世界 世界 世界", ["世界 世界 世界 世界", "  世界"]),
