@@ -134,7 +134,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
     "tdd": _loaded("pipeline.verification.results", "TddDocument"),
     "land": _loaded("pipeline.service.land_document", "LandDocument"),
-    "gc": _loaded("pipeline.service.gc_document", "GcDocument"),
+    "gc": _loaded("pipeline.service.gc_things", "GcDocument"),
     "recipe": _recipe,
     "recipe-result": _loaded("pipeline.service.recipe_result", "RecipeDocument"),
     "recipe-explain": _loaded("pipeline.service.explanation", "RecipeExplainDocument"),

@@ -16,10 +16,9 @@ from pipeline.config.folders import state_folder
 from pipeline.queue.orders import log_of
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import PUBLISH_REFS, RUN_REFS, Claim, claim_ref, claims, state_of_run
-from pipeline.service.gc_document import GcDocument
 from pipeline.service.gc_orders import orders_left
 from pipeline.service.gc_runs import Known, held, utc_now
-from pipeline.service.gc_things import Thing, not_ours
+from pipeline.service.gc_things import GcDocument, Thing, not_ours
 from pipeline.service.gc_worktrees import is_made, worktrees_left
 from pipeline.trees import remove_tree
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.queue.orders import OrderLog
-    from pipeline.service.gc_document import GcLine, Kind
+    from pipeline.service.gc_things import GcLine, Kind
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,45 @@
-"""Describes one thing that a run has left, and removes it after another look (ADR-R207)."""
+"""Describes things that runs have left, as `gc --json` prints them, and removes one after another look (ADR-R207)."""
 
 from __future__ import annotations
 
 import os
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import UserError
-from pipeline.service.gc_document import GcLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.service.gc_document import Kind
+
+Kind = Literal["checkout", "pool", "run_folder", "worktree", "publish_ref", "claim", "run_ref", "orders"]
+
+
+class GcLine(BaseModel):
+    """One thing that runs have left: what becomes of it, and the proof that nobody needs it, or why it stays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind
+    what: str
+    status: Literal["removed", "would_remove", "kept"]
+    why: str
+
+
+class GcDocument(BaseModel):
+    """All of them. Without `--apply` nothing is removed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.gc/1"] = Field(default="redfirst.gc/1", alias="schema")
+    ok: Literal[True] = True
+    applied: bool
+    older_than_s: int
+    things: tuple[GcLine, ...]
 
 
 @dataclass(frozen=True)
