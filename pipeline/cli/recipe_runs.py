@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
 
-from pipeline.cli.gate_text import near
-from pipeline.cli.text import print_text, several_lines
+from pipeline.cli.text import near, print_text, several_lines
 from pipeline.outcomes import Reason, stands_words
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words

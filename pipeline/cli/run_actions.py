@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from pipeline.cli.gate_text import answer_rows, near, reading_rows
-from pipeline.cli.text import print_text, say, several_lines
+from pipeline.cli.text import answer_rows, near, print_text, reading_rows, say, several_lines
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import duration

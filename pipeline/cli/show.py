@@ -65,7 +65,7 @@ def show(
     folder = find(roster, name)
     width = terminal_width(sys.stdout)
     if packet:
-        from pipeline.cli.packet_text import show_packet  # noqa: PLC0415  (the same)
+        from pipeline.cli.show_text import show_packet  # noqa: PLC0415  (the same)
 
         show_packet(folder, here, step, as_document=as_document)
     elif not log and is_of_recipe(folder):

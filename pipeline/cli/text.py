@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import TextIO
 
+    from pipeline.runs.gates import OpenGate
     from pipeline.service.documents import DispatchLine
     from pipeline.verification.results import Problem
 
@@ -197,3 +198,23 @@ def notes_text(notes: Sequence[str]) -> list[str]:
     """Return a line for each note, up to a number."""
     more = [f"    note: and {len(notes) - _MOST} more (--json has all)"] if len(notes) > _MOST else []
     return [*(f"    note: {note}" for note in notes[:_MOST]), *more]
+
+
+def reading_rows(gate: OpenGate) -> list[tuple[str, str]]:
+    """Return what a person reads at the gate, with labels."""
+    return [
+        *(("may edit", near(path)) for path in gate.edit),
+        *(("read", near(path)) for path in gate.read),
+        *(("note", visible(note)) for note in gate.notes),
+        *(("to commit", visible(subject)) for subject in gate.commits),
+    ]
+
+
+def answer_rows(gate: OpenGate) -> list[tuple[str, str]]:
+    """Return each answer, and below it what it does."""
+    return [row for one in gate.answers for row in (("next", visible(one.command)), ("", f"  {visible(one.does)}"))]
+
+
+def near(path: str) -> str:
+    """Return a path as it is shortest from here."""
+    return visible(min(path, os.path.relpath(path), key=len))
