@@ -383,7 +383,7 @@ def test_which_files_are_tests_follows_the_runner(tmp_path: Path) -> None:
 
 
 def test_the_plugin_is_valid_python_3_8() -> None:
-    modules = list(Path(pipeline.languages.python.scratch.__file__).with_name("plugin").glob("*.py"))
+    modules = list(Path(pipeline.languages.python.measuring.__file__).with_name("plugin").glob("*.py"))
     assert modules
     for module in modules:
         assert ast.parse(module.read_text(encoding="utf-8"), feature_version=(3, 8))
