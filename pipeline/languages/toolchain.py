@@ -12,13 +12,13 @@ from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from pipeline.languages.sources import stubs
 from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from types import ModuleType
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_classes import Symbol
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pipeline.policy.listed_commands import ListedCommand
 
     Files = Mapping[str, str]
-    Replaces = Callable[[Files, Sequence[Symbol]], Stubbed]
-    Compares = Callable[[Files, Files], tuple[Symbol, ...]]
-    Judges = Callable[[Files, Files, Sequence[Symbol]], tuple[StubFault, ...]]
 
 _SAYS_TEST: Final = re.compile(r"(?<![a-z])(?:tests?|specs?)(?![a-z])")
 
@@ -107,66 +104,46 @@ class LanguageToolchain:
         """Return why a test at `path` would not be run, None if it would."""
         return None
 
-    @property
-    def _stubs(self) -> ModuleType:
-        return import_module(f"{self.package}.stubs")
-
     def stub_symbols(self, files: Files, symbols: Sequence[Symbol]) -> Stubbed:
-        """Return the files with the bodies of the symbols replaced by the stub."""
-        return stub_symbols(self._stubs.stub_symbols, files, symbols)
+        """Return the files with stubs; an unreadable file stays unchanged, so that tests pass on it."""
+        try:
+            return limited(stubs.stub_symbols)(self.package, files, symbols)
+        except UnreadableError:
+            unread = self._unread({}, files)
+        left = {path: text for path, text in files.items() if path not in unread}
+        return self.stub_symbols(left, symbols) if 0 < len(left) < len(files) else Stubbed({}, tuple(symbols))
 
     def introduced(self, before: Files, after: Files) -> tuple[Symbol, ...]:
-        """Return the symbols defined outside of tests that were not defined before."""
-        return introduced(self._stubs.introduced, before, after)
+        """Return the symbols that the files newly define outside of tests; none for an unreadable file."""
+        try:
+            return limited(stubs.introduced)(self.package, before, after)
+        except UnreadableError:
+            unread = self._unread(before, after)
+        old, new = ({path: text for path, text in each.items() if path not in unread} for each in (before, after))
+        return self.introduced(old, new) if new != after else ()
 
     def with_old_bodies(self, before: Files, after: Files, *, kept: bool) -> OldBodies:
         """Return the files with the bodies that their functions had; see the protocol."""
-        read = self._stubs.with_old_bodies
         try:
-            return limited(read)(before, after, kept)
+            return limited(stubs.with_old_bodies)(self.package, before, after, kept)
         except UnreadableError:
             return OldBodies({}, ())
 
     def stub_faults(self, before: Files, after: Files, symbols: Sequence[Symbol]) -> tuple[StubFault, ...]:
-        """Return the faults of a stub pass: changes that are no stubs."""
-        return stub_faults(self._stubs.stub_faults, before, after, symbols)
+        """Return the changes of a stub pass that are no stubs; for an unreadable file, that it cannot be read."""
+        try:
+            return limited(stubs.stub_faults)(self.package, before, after, symbols)
+        except UnreadableError as error:
+            unread = self._unread(before, after) or dict.fromkeys({**before, **after}, error)
+        return tuple(StubFault(path, 0, str(error)) for path, error in unread.items())
 
-
-def stub_symbols(read: Replaces, files: Files, symbols: Sequence[Symbol]) -> Stubbed:
-    """Return the files with stubs; an unreadable file stays unchanged, so that tests pass on it."""
-    try:
-        return limited(read)(files, symbols)
-    except UnreadableError:
-        left = {path: text for path, text in files.items() if _fault(read, {path: text}, symbols) is None}
-    return stub_symbols(read, left, symbols) if 0 < len(left) < len(files) else Stubbed({}, tuple(symbols))
-
-
-def introduced(read: Compares, before: Files, after: Files) -> tuple[Symbol, ...]:
-    """Return the symbols that the files newly define; none for an unreadable file."""
-    try:
-        return limited(read)(before, after)
-    except UnreadableError:
-        left = {path: text for path, text in after.items() if _fault(read, _only(before, path), {path: text}) is None}
-    return introduced(read, {path: before[path] for path in left if path in before}, left) if left != after else ()
-
-
-def stub_faults(read: Judges, before: Files, after: Files, symbols: Sequence[Symbol]) -> tuple[StubFault, ...]:
-    """Return the changes that are no stubs; for an unreadable file, that it cannot be read."""
-    try:
-        return limited(read)(before, after, symbols)
-    except UnreadableError as error:
-        each = ((path, _fault(read, _only(before, path), _only(after, path), symbols)) for path in after)
-        found = tuple(StubFault(path, 0, str(fault)) for path, fault in each if fault is not None)
-        return found or tuple(StubFault(path, 0, str(error)) for path in {**before, **after})
-
-
-def _only(files: Files, path: str) -> dict[str, str]:
-    return {path: files[path]} if path in files else {}
-
-
-def _fault(read: Callable[..., object], *args: object) -> UnreadableError | None:
-    try:
-        limited(read)(*args)
-    except UnreadableError as error:
-        return error
-    return None
+    def _unread(self, before: Files, after: Files) -> dict[str, UnreadableError]:
+        """Return the files that no reader gets through, each read for itself, with the reasons."""
+        found: dict[str, UnreadableError] = {}
+        for path in after:
+            old, new = ({path: each[path]} if path in each else {} for each in (before, after))
+            try:
+                limited(stubs.introduced)(self.package, old, new)
+            except UnreadableError as error:
+                found[path] = error
+        return found

@@ -14,34 +14,34 @@ from e2e.shapes import TRACKER, answers
 from kit import BARE_PYTEST, GREET, make_project
 
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages import readers, toolchain
+from pipeline.languages import readers
 from pipeline.languages.go import sources as go_sources
-from pipeline.languages.go import stubs as go_stubs
-from pipeline.languages.javascript import stubs as js_stubs
 from pipeline.languages.javascript.sources import Sources
-from pipeline.languages.python import stubs
 from pipeline.languages.rust import sources as cargo_sources
-from pipeline.languages.rust import stubs as cargo_stubs
+from pipeline.languages.sources import stubs
 from pipeline.languages.sources.faults import mutants
 from pipeline.languages.sources.stubs import StubFault
 from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.table import language_of
 from pipeline.trees import Files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.languages.toolchain import LanguageToolchain
+
 pytestmark = pytest.mark.slow
 
+PYTHON = "pipeline.languages.python"
 SMALL, LARGE, HUGE = 100, 3_000, 100_000
-STUB_FAULTS = {
-    "a.py": stubs.stub_faults,
-    "a.rs": cargo_stubs.stub_faults,
-    "a.go": go_stubs.stub_faults,
-    "a.js": js_stubs.stub_faults,
-    "a.ts": js_stubs.stub_faults,
-}
 TERMS = "def table():\n    return " + "+".join(["1"] * LARGE) + "\n"
 SUMS = "def table():\n    return " + "+".join(["1"] * HUGE) + "\n"
+
+
+def toolchain_of(path: str) -> LanguageToolchain:
+    language = language_of(path)
+    assert language is not None
+    return language.toolchain
 
 
 @pytest.mark.parametrize("path", [path for path in LANGUAGES if path != "a.tsx"])
@@ -54,7 +54,7 @@ def test_every_reader_answers_to_every_nasty_source(path: str, tmp_path: Path) -
         readers.examples_lost([(path, source, more)], {path})
         readers.import_graph({path: text})
         readers.mutants(path, source, frozenset({1, 2}), at_most=2)
-        found = toolchain.stub_faults(STUB_FAULTS[path], {path: text}, {path: text + "\n"}, [Symbol(path, "f")])
+        found = toolchain_of(path).stub_faults({path: text}, {path: text + "\n"}, [Symbol(path, "f")])
         assert all(isinstance(one, StubFault) for one in found), what
         readers.edited(source, "1", "2")
         if path == "a.rs":
@@ -76,24 +76,24 @@ def test_every_reader_answers_to_every_nasty_source(path: str, tmp_path: Path) -
 
 
 def test_thousands_of_terms_are_read_or_refused_and_never_raise() -> None:
-    symbols = [Symbol("a.py", "table")]
+    symbols, python = [Symbol("a.py", "table")], toolchain_of("a.py")
     # positive control: the same readers in the driver's own process
     for read in (
-        lambda: stubs.stub_symbols({"a.py": TERMS}, symbols),
-        lambda: stubs.stub_faults({}, {"a.py": TERMS}, symbols),
+        lambda: stubs.stub_symbols(PYTHON, {"a.py": TERMS}, symbols),
+        lambda: stubs.stub_faults(PYTHON, {}, {"a.py": TERMS}, symbols),
     ):
         with pytest.raises(RecursionError):
             read()
 
     # not too many for a child that has nothing else to do
-    assert "NotImplementedError" in toolchain.stub_symbols(stubs.stub_symbols, {"a.py": TERMS}, symbols).files["a.py"]
-    (fault,) = toolchain.stub_faults(stubs.stub_faults, {}, {"a.py": TERMS}, symbols)
+    assert "NotImplementedError" in python.stub_symbols({"a.py": TERMS}, symbols).files["a.py"]
+    (fault,) = python.stub_faults({}, {"a.py": TERMS}, symbols)
     assert "body that is more than" in str(fault)
 
-    assert toolchain.stub_symbols(stubs.stub_symbols, {"a.py": SUMS}, symbols).unknown == tuple(symbols)
-    (fault,) = toolchain.stub_faults(stubs.stub_faults, {}, {"b.py": "", "a.py": SUMS}, symbols)
+    assert python.stub_symbols({"a.py": SUMS}, symbols).unknown == tuple(symbols)
+    (fault,) = python.stub_faults({}, {"b.py": "", "a.py": SUMS}, symbols)
     assert str(fault).startswith("a.py cannot be read: it ")
-    assert toolchain.introduced(stubs.introduced, {}, {"b.py": "X = 1\n", "a.py": SUMS}) == (Symbol("b.py", "X"),)
+    assert python.introduced({}, {"b.py": "X = 1\n", "a.py": SUMS}) == (Symbol("b.py", "X"),)
 
 
 @pytest.mark.slow
@@ -120,13 +120,13 @@ def test_what_nobody_can_read_is_refused_or_told() -> None:
 def test_a_stub_pass_that_is_hard_to_read_is_no_stub_in_any_language() -> None:
     deep = "(" * HUGE + "1" + ")" * HUGE
     sources = {
-        "a.rs": (cargo_stubs.stub_faults, "fn f() -> i32 { ", ("+".join(["1"] * 20_000), deep)),
-        "a.go": (go_stubs.stub_faults, "package a\nfunc f() int { return ", ("+".join(["1"] * 20_000), deep)),
-        "a.js": (js_stubs.stub_faults, "export function f() { return ", ("+".join(["1"] * 20_000), deep)),
+        "a.rs": ("fn f() -> i32 { ", ("+".join(["1"] * 20_000), deep)),
+        "a.go": ("package a\nfunc f() int { return ", ("+".join(["1"] * 20_000), deep)),
+        "a.js": ("export function f() { return ", ("+".join(["1"] * 20_000), deep)),
     }
-    for path, (read, head, bodies) in sources.items():
+    for path, (head, bodies) in sources.items():
         for body in bodies:
-            (fault,) = toolchain.stub_faults(read, {}, {path: f"{head}{body} }}\n"}, [Symbol(path, "f")])
+            (fault,) = toolchain_of(path).stub_faults({}, {path: f"{head}{body} }}\n"}, [Symbol(path, "f")])
             assert "gives f a body that is more than" in str(fault), fault
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.javascript.stubs import stub_symbols
-from pipeline.languages.named_definitions import Wanted, is_same, parts_of
-from pipeline.languages.python.stubs import stub_faults
+from pipeline.languages.sources.stubs import Wanted, is_same, parts_of, stub_faults, stub_symbols
 
 
 @pytest.mark.parametrize(
@@ -43,13 +41,16 @@ def test_a_name_means_a_definition(path: str, place: str, symbol: str, same: boo
 def test_a_function_of_a_lower_case_class_is_not_the_function_that_a_task_names() -> None:
     before = {"cart.py": "class config:\n    def load(self):\n        return 1\n"}
     after = {"cart.py": before["cart.py"].replace("return 1", "raise NotImplementedError")}
-    (fault, gone) = stub_faults(before, after, [Symbol("cart.py", "load")])
+    (fault, gone) = stub_faults("pipeline.languages.python", before, after, [Symbol("cart.py", "load")])
     assert (fault.what, gone.what) == ("changes config.load, which the task does not name", "does not define load")
-    assert stub_faults(before, after, [Symbol("cart.py", "cart.config.load", new=False)]) == ()
+    assert (
+        stub_faults("pipeline.languages.python", before, after, [Symbol("cart.py", "cart.config.load", new=False)])
+        == ()
+    )
 
 
 def test_only_the_function_that_is_meant_is_stubbed() -> None:
     text = "export const config = { load() { return 1; } };\nexport function load() { return 2; }\n"
-    stubbed = stub_symbols({"src/cart.js": text}, [Symbol("src/cart.js", "load")])
+    stubbed = stub_symbols("pipeline.languages.javascript", {"src/cart.js": text}, [Symbol("src/cart.js", "load")])
     assert "return 1" in stubbed.files["src/cart.js"]
     assert "return 2" not in stubbed.files["src/cart.js"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.go.stubs import with_old_bodies as go
-from pipeline.languages.javascript.stubs import with_old_bodies as script
-from pipeline.languages.rust.stubs import with_old_bodies as rust
+from pipeline.languages.sources.stubs import with_old_bodies
+
+go = partial(with_old_bodies, "pipeline.languages.go")
+script = partial(with_old_bodies, "pipeline.languages.javascript")
+rust = partial(with_old_bodies, "pipeline.languages.rust")
 
 RUST = """
 struct A;
@@ -62,8 +66,8 @@ def test_a_value_is_what_it_was_where_the_old_one_needs_no_name(kept: bool) -> N
 def test_go_keeps_what_a_file_imports_in_use() -> None:
     found = go({"a.go": GO}, {"a.go": GO_NOW}, kept=True)
     assert found.changed == (Symbol("a.go", "Greet", new=False),)
-    assert "{ if true { return fmt.Sprint(n) };  return fmt.Sprint(strings.ToUpper(n)) }" in found.files["a.go"]
-    assert '(p *T) New() int { panic("not implemented");  return 1 }' in found.files["a.go"]
+    assert "{ if true { return fmt.Sprint(n) }; return fmt.Sprint(strings.ToUpper(n)) }" in found.files["a.go"]
+    assert '(p *T) New() int { panic("not implemented"); return 1 }' in found.files["a.go"]
     assert (
         'Greet(n string) string { panic("not implemented"); ' in go({"a.go": GO}, {"a.go": GO_NOW}, False).files["a.go"]
     )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.python.stubs import introduced
+from pipeline.languages.sources import stubs
+
+introduced = partial(stubs.introduced, "pipeline.languages.python")
 
 NEW = """import os
 

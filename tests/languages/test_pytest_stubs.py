@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from textwrap import dedent
 
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.python.stubs import stub_symbols
+from pipeline.languages.sources import stubs
+
+stub_symbols = partial(stubs.stub_symbols, "pipeline.languages.python")
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from pipeline.languages.named_definitions import Parts
+    from pipeline.languages.sources.stubs import Parts
 
 Kind = Literal["function", "class", "value", "type", "namespace"]
 

@@ -1,10 +1,10 @@
-"""Replaces the bodies of named symbols by stubs, and finds what of a stub pass is no stub (ADR-7).
+"""Which definition does a task name, what is left of it without its body, and what of a stub pass is no stub?
+
+One engine for all languages: each reads a file into one shape, `Content`, and says in its `Rules` what a stub is.
 
 A test in a new file may be RED because its import fails, which says nothing about its assertions. After GREEN the
-task's symbols are stubbed, and every such test must fail then (matrix 5). Each language says where the
-bodies are.
-
-Each language reads its files into one shape, `Content`; how they are compared is the same for all.
+task's symbols are stubbed, and every such test must fail then (matrix 5). And @make's stub pass may add no more than
+stubs of what the task names (ADR-7).
 """
 
 from __future__ import annotations
@@ -12,19 +12,30 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.named_definitions import Wanted
+from pipeline.languages.sources.syntax_trees import first_error, line_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from pipeline.languages.named_definitions import Parts
+    from tree_sitter import Node
 
-
+Parts = tuple[str, ...]
 Edit = tuple[int, int, str]
 """The start and end of a replacement, in bytes, and the new text."""
+
+_OTHER: Final = "a statement, a macro or a directive"
+REST: Final = "\0"
+"""In a rule: what a body was from its second character on. No source has it."""
+WAS: Final = "\1"
+"""In a rule: the body that a function had before."""
+_LITERAL: Final = re.compile(
+    r"""(?:\b[rbc]+\#*)?"(?:\\.|[^"\\])*"\#*|(?:\bb)?'(?:\\.|[^'\\])*'|`[^`$]*`|\b\d[\w.]*|\b(?:true|false|null|nil)\b""",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -49,55 +60,6 @@ class StubFault:
 
 
 @dataclass(frozen=True)
-class Target:
-    """A definition of a symbol, with the edits that stub it: of bodies, and of values."""
-
-    path: str
-    bodies: Iterable[Edit] = ()
-    values: Iterable[Edit] = ()
-
-
-def stubbed(
-    files: Mapping[str, str], symbols: Sequence[Symbol], targets: Callable[[Symbol], Iterable[Target]]
-) -> Stubbed:
-    """Return the files with stubs, and the symbols that no file defines.
-
-    A value has nothing to fail later: it is replaced only where no function was.
-    """
-    bodies: dict[str, set[Edit]] = {path: set() for path in files}
-    values: dict[str, set[Edit]] = {path: set() for path in files}
-    unknown: list[Symbol] = []
-    for symbol in symbols:
-        meant = list(targets(symbol))
-        for target in meant:
-            bodies[target.path].update(target.bodies)
-            values[target.path].update(target.values)
-        unknown += [] if meant else [symbol]
-    chosen = bodies if any(bodies.values()) else values
-    return Stubbed({path: _applied(files[path], edits) for path, edits in chosen.items() if edits}, tuple(unknown))
-
-
-def introduced(
-    before: Mapping[str, str], after: Mapping[str, str], defined: Callable[[str, str], Iterable[str]]
-) -> tuple[Symbol, ...]:
-    """Return the symbols that the files newly define; *defined* lists those of a path and its text."""
-    symbols: list[Symbol] = []
-    for path, source in after.items():
-        known = set(defined(path, before.get(path, "")))
-        symbols += [Symbol(path, name) for name in dict.fromkeys(defined(path, source)) if name not in known]
-    return tuple(symbols)
-
-
-Body = tuple[str, int, int]
-"""The name of a function or of a value, and the start and end in bytes of its body or of what it is."""
-
-_LITERAL: Final = re.compile(
-    r"""(?:\b[rbc]+\#*)?"(?:\\.|[^"\\])*"\#*|(?:\bb)?'(?:\\.|[^'\\])*'|`[^`$]*`|\b\d[\w.]*|\b(?:true|false|null|nil)\b""",
-    re.DOTALL,
-)
-
-
-@dataclass(frozen=True)
 class OldBodies:
     """Files with signatures as they are and bodies as they were.
 
@@ -108,57 +70,279 @@ class OldBodies:
     changed: tuple[Symbol, ...]
 
 
-def with_old_bodies(
-    before: Mapping[str, str],
-    after: Mapping[str, str],
-    bodies: Callable[[str, str], Iterable[Body]],
-    values: Callable[[str, str], Iterable[Body]],
-    stub: Callable[[str, str | None], str],
-) -> OldBodies:
+@dataclass(frozen=True)
+class Definition:
+    """A definition in a file; its code is kept as tokens, without comments and layout.
+
+    Args:
+        place: Its name, below those of what it is a member of.
+        line: Where it begins.
+        head: Its code without that of its members, and without its body; None if a stub pass is not judged by it.
+        body: That of a function; None for what has none.
+        fault: What else of it is more than a stub, `{name}` being what it is called.
+        around: The head of a block that gives it members, where there may be several.
+        is_free: Whether it may be added by whoever adds something: it does nothing.
+        also: Other places of it: a function of a trait is found by its type and by its trait.
+        name: The dotted name by which a file introduces it; empty for what comes with something else.
+        span: The start and end of its body, in bytes.
+        edits: What stubs it beside its body.
+        value: The edit that replaces what it is, where it is a value.
+    """
+
+    place: Parts
+    line: int
+    head: str | None
+    body: str | None = None
+    fault: str = ""
+    around: str = ""
+    is_free: bool = False
+    also: tuple[Parts, ...] = ()
+    name: str = ""
+    span: tuple[int, int] | None = None
+    edits: tuple[Edit, ...] = ()
+    value: Edit | None = None
+
+    def is_in(self, symbol: Parts, path: str) -> bool:
+        """Return whether a task's name means the definition, or an owner of it."""
+        places = (self.place, *self.also)
+        return any(is_same(place[:size], symbol, path) for place in places for size in range(1, len(place) + 1))
+
+
+@dataclass(frozen=True)
+class Content:
+    """The content of a file: its definitions, and other code with its lines (statements, macros, directives).
+
+    `error` says why a stub pass cannot be judged by it. `package` is what all of it belongs to.
+    """
+
+    definitions: Sequence[Definition] = ()
+    others: Sequence[tuple[str, int]] = ()
+    error: str = ""
+    error_line: int = 0
+    package: str = ""
+
+    @classmethod
+    def of(
+        cls, top: Node, definitions: Iterable[Definition], others: Iterable[tuple[str, int]], package: str = ""
+    ) -> Content:
+        """Return the content of a tree-sitter tree, which may contain errors."""
+        error = first_error(top)
+        why, line = ("cannot be parsed", line_of(error)) if error is not None else ("", 0)
+        return cls([*definitions], [*others], why, line, package)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The stubs of one language, and how it is read: `RULES` of its module `stubs`.
+
+    Args:
+        read: Reads a file, given its path and its text; an empty text is that of a file that is not there.
+        stub: What a stub does, as a person writes it.
+        stub_code: A pattern of the code of a body that is a stub.
+        body: What a body becomes; it may have `REST` in it.
+        old_body: What it becomes with the body that it had, `WAS`. Empty where nothing is compiled first: over code
+            that lacks a name the tests of other files can be loaded, and one is told apart.
+        separator: What stands in dotted names.
+        scope: What files share their definitions, by their paths; else each has its own.
+        with_members: Whether what a new class has is introduced beside it.
+    """
+
+    read: Callable[[str, str], Content]
+    stub: str
+    stub_code: re.Pattern[str]
+    body: str
+    old_body: str = ""
+    separator: str = "."
+    scope: Callable[[str], str] = str
+    with_members: bool = True
+
+
+def parts_of(name: str) -> Parts:
+    """Return the words of a dotted name, with any language's separator: `A.b`, `A::b`, `(*A).b`, `crate::m::A::b`."""
+    plain = re.sub(r"[(*)]", "", name).replace("::", ".").replace("#", ".")
+    return tuple(word for word in plain.split(".") if word)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The symbols that a task names in one file."""
+
+    symbols: tuple[Parts, ...]
+    path: str
+    everything: bool = False
+
+    @classmethod
+    def of(cls, path: str, symbols: Sequence[Symbol]) -> Wanted:
+        """Return the *symbols* that may be defined at *path*."""
+        return cls(tuple(parts_of(symbol.name) for symbol in symbols if symbol.path in {"", path}), path)
+
+    def names(self, place: Parts) -> bool:
+        """Return whether a definition is one of the symbols, a member of one, or the owner of one."""
+        if self.everything:
+            return True
+        heads = [place[:length] for length in range(1, len(place) + 1)]
+        owners = [symbol[:length] for symbol in self.symbols for length in range(1, len(symbol))]
+        return any(is_same(head, symbol, self.path) for symbol in self.symbols for head in heads) or any(
+            is_same(place, owner, self.path) for owner in owners
+        )
+
+    @staticmethod
+    def missing(defined: Mapping[str, Collection[Parts]], symbols: Sequence[Symbol]) -> Iterator[tuple[str, str]]:
+        """Yield path and name of each new symbol that no file defines which may.
+
+        Args:
+            defined: What each file that was changed defines.
+            symbols: The task's; one in a file that was not changed is not there either.
+        """
+        for symbol in symbols:
+            if not symbol.new:
+                continue
+            wanted = parts_of(symbol.name)
+            files = [path for path in defined if symbol.path in {"", path}]
+            if not any(is_same(place, wanted, path) for path in files for place in defined[path]):
+                yield symbol.path or next(iter(defined), ""), symbol.name
+
+
+def is_same(place: Parts, symbol: Parts, path: str) -> bool:
+    """Return whether a name in a task means a definition.
+
+    Modules may be left out of either: of the name, or, in Rust, where a file may have modules in it, of the place. A
+    class or an object may not, however it is spelled: `config.load` is not the function `load`.
+
+    Args:
+        place: What the file calls it.
+        symbol: What the task calls it.
+        path: The file. In Python and JavaScript its folders and its own name are the modules that it is in; a crate or
+            a package of Go goes by a name that need not be there, and its types are told apart by their capitals.
+    """
+    short, long = sorted((place, symbol), key=len)
+    left_out = long[: len(long) - len(short)]
+    if not short or long[-len(short) :] != short:
+        return False
+    if not left_out:
+        return True
+    if not all(word[:1].islower() or word[:1] == "_" for word in left_out):
+        return False
+    if path.endswith((".rs", ".go")):
+        return long is symbol or path.endswith(".rs")
+    modules = {_plain(word) for word in path.rpartition(".")[0].split("/")}
+    return long is symbol and all(_plain(word) in modules for word in left_out)
+
+
+def _plain(word: str) -> str:
+    """Return a file's or module's name for comparison: `my-cart.ts` is imported as `myCart`."""
+    return word.replace("-", "").replace("_", "").casefold()
+
+
+def _rules_of(package: str) -> Rules:
+    """Return the rules of a language by the folder of its modules; most parsers are shared libraries."""
+    return import_module(f"{package}.stubs").RULES
+
+
+def stub_symbols(package: str, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
+    """Return the files with stubs in place of what the symbols mean and own, and the symbols that no file defines.
+
+    Every other byte of a file is kept. A value has nothing to fail later: it is replaced only where no function was. A
+    symbol without a path is looked for in every file.
+    """
+    rules = _rules_of(package)
+    known = [(path, one) for path, text in files.items() for one in rules.read(path, text).definitions]
+    bodies: dict[str, set[Edit]] = {path: set() for path in files}
+    values: dict[str, set[Edit]] = {path: set() for path in files}
+    unknown: list[Symbol] = []
+    for symbol in symbols:
+        wanted = parts_of(symbol.name)
+        meant = [(path, one) for path, one in known if one.is_in(wanted, path)]
+        scopes = {rules.scope(path) for path, _ in meant if symbol.path in {"", path}}
+        unknown += [] if scopes else [symbol]
+        for path, one in meant:
+            if rules.scope(path) in scopes:
+                bodies[path] |= {*one.edits, *_body_edit(one, files[path].encode(), rules.body)}
+                values[path] |= {one.value} if one.value is not None else set()
+    chosen = bodies if any(bodies.values()) else values
+    return Stubbed({path: _applied(files[path], edits) for path, edits in chosen.items() if edits}, tuple(unknown))
+
+
+def _body_edit(one: Definition, source: bytes, new: str) -> Iterator[Edit]:
+    if one.span is not None:
+        start, end = one.span
+        yield start, end, new.replace(REST, source[start + 1 : end].decode())
+
+
+def introduced(package: str, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
+    """Return the symbols that the files newly define; members are dotted."""
+    rules = _rules_of(package)
+    known: dict[str, set[str]] = {}
+    for path, text in before.items():
+        known.setdefault(rules.scope(path), set()).update(one.name for one in rules.read(path, text).definitions)
+    new = {
+        path: [name for name in _names(rules, path, text) if name not in known.get(rules.scope(path), ())]
+        for path, text in after.items()
+    }
+    return tuple(
+        Symbol(path, name)
+        for path, names in new.items()
+        for name in names
+        if rules.with_members or name.rpartition(".")[0] not in names
+    )
+
+
+def _names(rules: Rules, path: str, text: str) -> Iterable[str]:
+    return dict.fromkeys(one.name for one in rules.read(path, text).definitions if one.name)
+
+
+def with_old_bodies(package: str, before: Mapping[str, str], after: Mapping[str, str], kept: bool) -> OldBodies:
     """Return the files of *after* without what their functions do there: tests compile with them and find the old code.
 
     Args:
+        package: The language's.
         before: The files as they were.
         after: As they are.
-        bodies: Lists the functions of a path and its text, each with its body.
-        values: Lists the constants and variables of a path and its text. One that was declared in the same words has
-            the value that it had, where that is made of literals alone: names in it may be gone.
-        stub: What a body becomes, given it as it is, and as it was if there was one.
+        kept: Whether a changed function has the body that it had; else it is a stub, as a new one is. A value that was
+            declared in the same words then is what it was, where that is made of literals alone: names in it may be
+            gone.
     """
+    rules = _rules_of(package)
     files: dict[str, str] = {}
     changed: list[Symbol] = []
-    for path, source in after.items():
+    for path, source in after.items() if rules.old_body else ():
         old, new = before.get(path, "").encode(), source.encode()
-        had: dict[str, list[str]] = {}
-        for name, start, end in bodies(path, old.decode()) if old else ():
-            had.setdefault(name, []).append(old[start:end].decode())
+        had = rules.read(path, old.decode()).definitions if old else ()
+        bodies: dict[str, list[str]] = {}
+        for one, was in _blocks(had, old):
+            bodies.setdefault(_called(one), []).append(was)
+        definitions = rules.read(path, source).definitions
         edits: set[Edit] = set()
-        for name, start, end in bodies(path, source):
-            now = new[start:end].decode()
-            was = had[name].pop(0) if had.get(name) else None
+        for one, now in _blocks(definitions, new):
+            was = bodies[_called(one)].pop(0) if bodies.get(_called(one)) else None
             if was != now:
-                edits.add((start, end, stub(now, was)))
-                changed += [] if was is None else [Symbol(path, name, new=False)]
-        given = (
-            {_declared(old, one): old[one[1] : one[2]].decode() for one in values(path, old.decode())} if old else {}
-        )
-        for one in values(path, source):
-            was = given.get(_declared(new, one))
-            if was is not None and not re.search(r"[^\W\d]", _LITERAL.sub("", was)):
-                edits.add((one[1], one[2], was))
+                edits.update(_body_edit(one, new, rules.old_body.replace(WAS, was) if kept and was else rules.body))
+                changed += [] if was is None else [Symbol(path, _called(one), new=False)]
+        given = {_declared(old, one): old[one.value[0] : one.value[1]].decode() for one in had if one.value is not None}
+        for one in definitions if kept else ():
+            was = given.get(_declared(new, one)) if one.value is not None else None
+            if was is not None and one.value is not None and not re.search(r"[^\W\d]", _LITERAL.sub("", was)):
+                edits.add((one.value[0], one.value[1], was))
         files[path] = _applied(source, edits)
     return OldBodies(files, tuple(dict.fromkeys(changed)))
 
 
-def no_values(_: str, __: str) -> tuple[Body, ...]:
-    """Return nothing: values stay as they are."""
-    return ()
+def _blocks(definitions: Iterable[Definition], source: bytes) -> Iterator[tuple[Definition, str]]:
+    """Yield the functions whose body is a block, with it; one that is a mere expression stays."""
+    for one in definitions:
+        text = source[one.span[0] : one.span[1]].decode() if one.span is not None else ""
+        if text.startswith("{"):
+            yield one, text
 
 
-def _declared(source: bytes, value: Body) -> tuple[str, bytes]:
+def _called(one: Definition) -> str:
+    return one.name or ".".join(one.place)
+
+
+def _declared(source: bytes, one: Definition) -> tuple[str, bytes]:
     """Return the name of a value with the words before it in its line: modifiers and its type."""
-    name, start, _ = value
-    return name, source[source.rfind(b"\n", 0, start) + 1 : start]
+    start = one.value[0] if one.value is not None else 0
+    return _called(one), source[source.rfind(b"\n", 0, start) + 1 : start]
 
 
 def _applied(source: str, edits: set[Edit]) -> str:
@@ -173,72 +357,16 @@ def _is_inside(one: Edit, other: Edit) -> bool:
     return one != other and other[0] <= one[0] and one[1] <= other[1]
 
 
-_OTHER: Final = "a statement, a macro or a directive"
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A definition in a file; its code is kept as tokens, without comments and layout.
-
-    Args:
-        place: Its name, below those of what it is a member of.
-        line: Where it begins.
-        head: Its code without that of its members, and without its body.
-        body: That of a function; None for what has none.
-        fault: What else of it is more than a stub, `{name}` being what it is called.
-        around: The head of a block that gives it members, where there may be several.
-        is_free: Whether it may be added by whoever adds something: it does nothing.
-    """
-
-    place: Parts
-    line: int
-    head: str
-    body: str | None = None
-    fault: str = ""
-    around: str = ""
-    is_free: bool = False
-
-
-@dataclass(frozen=True)
-class Content:
-    """The content of a file: its definitions, and other code with its lines (statements, macros, directives).
-
-    Where `error` says why it cannot be read, nothing else is known. `package` is what all of it belongs to.
-    """
-
-    definitions: Sequence[Definition] = ()
-    others: Sequence[tuple[str, int]] = ()
-    error: str = ""
-    error_line: int = 0
-    package: str = ""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The stubs of one language, and how it is read.
-
-    Args:
-        read: Reads a file, given its path and its text; an empty text is that of a file that is not there.
-        stub: What a stub does, as a person writes it.
-        stub_code: A pattern of the code of a body that is a stub.
-        separator: What stands in dotted names.
-    """
-
-    read: Callable[[str, str], Content]
-    stub: str
-    stub_code: re.Pattern[str]
-    separator: str = "."
-
-
 def stub_faults(
-    rules: Rules, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
+    package: str, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
 ) -> tuple[StubFault, ...]:
     """Return the changes that are no stubs; see `protocol.Toolchain.stub_faults`."""
+    rules = _rules_of(package)
     faults = [StubFault(path, 0, "is gone") for path in before if path not in after]
     defined: dict[str, frozenset[Parts]] = {}
     for path, source in after.items():
         is_changed, new = before.get(path) != source, rules.read(path, source)
-        defined[path] = frozenset(one.place for one in new.definitions)
+        defined[path] = frozenset(one.place for one in new.definitions if one.head is not None)
         if is_changed and new.error:
             faults.append(StubFault(path, new.error_line, new.error))
         elif is_changed:
@@ -257,9 +385,10 @@ def _definitions(
     """Yield faults of definitions; several of one name, such as overloads, are compared one by one."""
     rest: dict[Parts, list[Definition]] = {}
     for one in old:
-        rest.setdefault(one.place, []).append(one)
+        if one.head is not None:
+            rest.setdefault(one.place, []).append(one)
     names, added = set(rest), set[tuple[str, ...]]()
-    for one in [one for one in new if not _taken(rest.get(one.place, []), one)]:
+    for one in [one for one in new if one.head is not None and not _taken(rest.get(one.place, []), one)]:
         was = _nearest(rest.get(one.place, []), one)
         is_named = wanted.names(one.place) or one.place[:-1] in added
         added |= {one.place} if is_named and one.place not in names else set()

@@ -39,6 +39,11 @@ def line_of(node: Node) -> int:
     return node.start_point.row + 1
 
 
+def span_of(node: Node | None) -> tuple[int, int] | None:
+    """Return where a node begins and ends, in bytes; None for None."""
+    return (node.start_byte, node.end_byte) if node is not None else None
+
+
 def names_below(top: Node, kinds: Collection[str]) -> frozenset[str]:
     """Return the texts of all nodes of some kinds in a node."""
     return frozenset(text(node) for node in below(top) if node.type in kinds)
