@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.languages.python import cosmetic
-from pipeline.languages.rust import splice as spliced
 from pipeline.languages.rust import test_regions
 from pipeline.languages.sources import examples, faults, forgery, known_answers
 from pipeline.languages.sources import import_graph as imports
@@ -47,7 +46,7 @@ def interesting(old: bytes, new: bytes) -> tuple[str, ...]:
 def regions_of(source: bytes) -> dict[str, bytes] | Unspliced:
     """Return the test regions of a Rust source by name."""
     try:
-        return limited(spliced.regions_of)(source)
+        return limited(test_regions.regions_of)(source)
     except UnreadableError as error:
         return Unspliced(f"it {error}")
 
@@ -64,7 +63,7 @@ def regions_differ(old: bytes | None, new: bytes | None) -> bool:
 def splice(tests_from: bytes, production_from: bytes) -> bytes | Unspliced:
     """Return the production code of one Rust source with the test regions of another."""
     try:
-        return limited(spliced.splice)(tests_from, production_from)
+        return limited(test_regions.splice)(tests_from, production_from)
     except UnreadableError as error:
         return Unspliced(f"it {error}")
 

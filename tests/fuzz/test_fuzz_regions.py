@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy.region_cases import BASE, EDITS_INSIDE, NEW_REGIONS
 
-from pipeline.languages.rust.sources import parse
+from pipeline.languages.rust.sources import modules, parse
 from pipeline.languages.rust.test_regions import region_fault
-from pipeline.languages.rust.tree import modules
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from policy.region_cases import BASE, EDITS_INSIDE, NEW, NEW_REGIONS, PLAIN
 
 from pipeline.languages.rust.regions import RustFile, read_rust
-from pipeline.languages.rust.splice import regions_of, splice
-from pipeline.languages.rust.test_regions import only_test_regions
+from pipeline.languages.rust.test_regions import only_test_regions, regions_of, splice
 from pipeline.languages.sources.test_regions import Unspliced
 
 EXAMPLES = int(os.environ.get("REDFIRST_FUZZ_EXAMPLES", "300"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.languages.rust.splice import regions_of
+from pipeline.languages.rust.test_regions import regions_of
 from pipeline.languages.sources.forgery import Words
 
 _TEST: Final = r"(?<![\w\"=])test(?![\w\"])"
