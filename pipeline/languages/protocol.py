@@ -10,7 +10,7 @@ from pipeline.trees import Files
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_classes import Symbol
@@ -315,23 +315,8 @@ class Members:
     workspace: frozenset[str] = frozenset()
 
 
-class Workspaces(Protocol):
-    """The protocol of a language's module `workspaces`: finds projects that one command above does not measure."""
-
-    def members(self, worktree: Path, top: str, tracked: Collection[str], is_ours: Callable[[str], bool]) -> Members:
-        """Return the projects below a folder.
-
-        Args:
-            worktree: The checkout to look into.
-            top: The folder, empty for the top of the repository.
-            tracked: The paths that the repository has.
-            is_ours: Whether a folder may be a project that nobody names: it holds no data of tests, for example.
-        """
-        ...
-
-
 class Checkouts(Protocol):
-    """The protocol of a language's module `checkouts`, which finds environments inside a checkout.
+    """The protocol of a language's module `environment`, where it finds environments inside a checkout.
 
     `PLACES` are their folders, `LOCK` is the file that `MADE_BY` makes one from; `BUILT` says what that runs on the
     host, `INSTEAD` what a person can do who does not want it.

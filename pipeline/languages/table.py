@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import ModuleType
 
-    from pipeline.languages.protocol import Checkouts, Workspaces
+    from pipeline.languages.protocol import Checkouts
     from pipeline.languages.toolchain import LanguageToolchain
     from pipeline.policy.listed_commands import ListedCommand
 
@@ -26,7 +26,6 @@ Part = Literal[
     "test_regions",
     "compile_time",
     "environment",
-    "workspaces",
 ]
 """The name of a module that a language may have. `languages.sources` calls those that read sources, and has their
 protocols."""
@@ -92,11 +91,6 @@ class Language:
         return cast("Checkouts | None", self.part("environment"))
 
     @property
-    def workspaces(self) -> Workspaces | None:
-        """Return the module that finds projects below another, None where one command above measures them all."""
-        return cast("Workspaces | None", self.part("workspaces"))
-
-    @property
     def toolchain(self) -> LanguageToolchain:
         """Return the language's toolchain."""
         return cast("LanguageToolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
@@ -116,7 +110,7 @@ PYTHON: Final = Language(
     "pipeline.languages.python",
     sources=(".py",),
     marks=("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini"),
-    parts=_parts("environment", "workspaces"),
+    parts=_parts("environment"),
     further=(".pyw", ".pyi"),
     texts=(".txt", ".rst", ".md"),
     examples=r"^[ \t]*>>>.*(?:\n(?![ \t]*(?:>>>|\"\"\"|'''|```|$)).+)*",
@@ -146,7 +140,7 @@ JAVASCRIPT: Final = Language(
     "pipeline.languages.javascript",
     sources=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"),
     marks=("package.json",),
-    parts=_parts("workspaces"),
+    parts=_parts(),
     manifests=("package.json",),
     runners=frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
 )

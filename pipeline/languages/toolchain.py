@@ -12,12 +12,13 @@ from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from pipeline.languages.protocol import Members
 from pipeline.languages.sources import stubs
 from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.evidence.observation import Observation
@@ -58,6 +59,17 @@ class LanguageToolchain:
     def detect(self, worktree: Path) -> bool:
         """Return whether the folder contains a file that marks a project of this language."""
         return any((worktree / name).is_file() for name in self.markers)
+
+    def members(self, worktree: Path, top: str, tracked: Collection[str], is_ours: Callable[[str], bool]) -> Members:  # noqa: ARG002
+        """Return the projects below a folder that one command there does not measure.
+
+        Args:
+            worktree: The checkout to look into.
+            top: The folder, empty for the top of the repository.
+            tracked: The paths that the repository has.
+            is_ours: Whether a folder may be a project that nobody names: it holds no data of tests, for example.
+        """
+        return Members()
 
     async def find_environment(self, lookup: Lookup) -> Environment | Missing:
         """Return the environment of the project's tests, or why there is none."""

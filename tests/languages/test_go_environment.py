@@ -11,7 +11,7 @@ import anyio
 import pytest
 from languages.modules import MANIFEST, TOOLCHAIN, environment, needs_go
 
-from pipeline.languages.go.command import GoTest, parse
+from pipeline.languages.go.environment import GoTest, parse
 from pipeline.languages.protocol import Environment, Lookup, Missing
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import anyio
 from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.environments import devshell
 from pipeline.languages.go import records
-from pipeline.languages.go.command import arguments_of
+from pipeline.languages.go.environment import arguments_of
 from pipeline.languages.go.project import ADAPTER, read_project
 from pipeline.languages.go.records import IDLE
 from pipeline.languages.runners import sessions

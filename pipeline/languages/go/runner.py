@@ -1,7 +1,7 @@
 """Our program in the box that compiles the tests of Go modules and runs each in a process of its own.
 
 It is copied out of the package (with what all runners use) and runs alone: the standard library only. It
-records facts; `go.records` makes an observation of them. Tested code cannot write records in our name: see `recording`.
+records facts; `go.records` makes an observation of them. Tested code cannot write records in our name: see `processes`.
 Nothing of the project runs while it is compiled: which tests there are is read from the sources.
 """
 
@@ -20,8 +20,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from pipeline.languages.runners.processes import READ_AT_ONCE, WHOLE, Ended, Ends, Tail, run
-from pipeline.languages.runners.recording import Records, begin
+from pipeline.languages.runners.processes import READ_AT_ONCE, WHOLE, Ended, Ends, Records, Tail, begin, run
 
 _FRAMES = 20_000
 _FOLLOWING = 60

@@ -1,4 +1,9 @@
-"""Reads a JavaScript project: package.json, workspaces, the runner, and which files are tests."""
+"""Reads a JavaScript project: package.json, workspaces, the runner, and which files are tests.
+
+What the root's `test` script does decides: where it starts a runner itself, that one command measures the packages, as
+vitest and jest do with `projects`. Where it only calls the packages' own scripts, or is none, each package with a
+script that starts a runner is a project: with its own runner, settings and working folder, as `npm test -w NAME`.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +21,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.evidence.observation import Layout
 from pipeline.languages.javascript.command import Invocation, Runner, Unknown, of_script
+from pipeline.languages.protocol import Members
 from pipeline.limited import UnreadableError, limited
 from pipeline.trees import NotRegularError, read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
 
 SOURCES: Final = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 TYPED: Final = (".ts", ".mts", ".cts", ".tsx")
@@ -294,3 +301,33 @@ def names_in(patterns: Iterable[str]) -> tuple[str, ...]:
 def _depths(pattern: str) -> tuple[str, ...]:
     """Return the pattern, also with `**/` for no folder, for which `fnmatch` requires the slash."""
     return tuple(dict.fromkeys((pattern, pattern.replace("**/", ""))))
+
+
+_MARKS: Final = ("package.json", "pnpm-workspace.yaml")
+_DELEGATES: Final = re.compile(
+    r"(?:^|\s)(?:-ws|--workspaces?(?:=\S+)?|-w|-r|--recursive|--filter(?:=\S+)?|-F|workspaces?|turbo|nx|lerna)(?=\s|$)"
+)
+"""Words of a script that call those of the packages."""
+
+
+def members(worktree: Path, top: str, tracked: Collection[str], _: Callable[[str], bool]) -> Members:
+    """Return the projects below a folder: see `LanguageToolchain.members`."""
+    front = f"{top}/" if top else ""
+    known = set(tracked)
+    project = read_project(worktree / top) if any(f"{front}{mark}" in known for mark in _MARKS) else ""
+    if isinstance(project, str):
+        return Members()
+    inner = {
+        folder: one for folder, one in project.packages.items() if folder and f"{front}{folder}/package.json" in known
+    }
+    workspace = frozenset(f"{front}{folder}" for folder in inner)
+    script = project.root.scripts.get("test", "")
+    starts = isinstance(of_script(script, project.root.scripts), Invocation)
+    if starts and not _DELEGATES.search(script):
+        return Members(workspace=workspace)
+    tested = [
+        f"{front}{folder}"
+        for folder, one in inner.items()
+        if isinstance(of_script(one.scripts.get("test", ""), one.scripts), Invocation)
+    ]
+    return Members(tuple(sorted(tested)), top_counts=starts or not tested, workspace=workspace)

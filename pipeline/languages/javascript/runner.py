@@ -25,7 +25,7 @@ from typing import Any
 
 from pipeline.languages.javascript.channel import Channel, Progress
 from pipeline.languages.runners.exec_guard import Watch, start
-from pipeline.languages.runners.recording import Records, begin
+from pipeline.languages.runners.processes import Records, begin
 
 _TAIL = 16_000
 _PRINTED = 4_000_000

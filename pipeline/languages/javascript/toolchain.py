@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.javascript import environment
 from pipeline.languages.javascript.project import SOURCES
 from pipeline.languages.toolchain import LanguageToolchain
 from pipeline.policy.listed_commands import NO_OPERANDS, ListedCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+    from pipeline.languages.protocol import Members
 
 _VITEST: Final = (
     "--run --silent --hideSkippedTests --no-color --no-coverage --expandSnapshotDiff -t EXPRESSION"
@@ -61,6 +68,10 @@ class NodeToolchain(LanguageToolchain):
     )  # fmt: skip
     control_folders = frozenset({"__mocks__", "__snapshots__", "patches", ".yarn"})
     commands = _COMMANDS
+
+    def members(self, worktree: Path, top: str, tracked: Collection[str], is_ours: Callable[[str], bool]) -> Members:
+        """Return the projects below a folder; see `project.members`."""
+        return import_module(f"{self.package}.project").members(worktree, top, tracked, is_ours)
 
     def is_module(self, path: str, module: str) -> bool:
         """Return whether a script is the module, which has no ending and names a folder for its `index`."""

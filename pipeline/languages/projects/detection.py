@@ -2,7 +2,7 @@
 
 At the top every toolchain is asked. One that recognises nothing there is looked for one and two folders further down,
 and is taken where exactly one project of it is found: `web/package.json` beside a Python package. Below a project the
-language says what is measured from its own folder (its part `workspaces`): members of a workspace, folders with
+language says what is measured from its own folder (`LanguageToolchain.members`): members of a workspace, folders with
 settings of their own. A single toolchain at the top is that toolchain itself, without anything around it.
 """
 
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.projects.combined import Projects
 from pipeline.languages.projects.project import Project
-from pipeline.languages.protocol import Members
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pipeline.languages.protocol import Tables, Toolchain
+    from pipeline.languages.protocol import Members, Tables, Toolchain
 
 TOP: Final = "."
 """What the top of the repository is called in a list of folders."""
@@ -93,8 +92,7 @@ def _chosen(name: str, worktree: Path, tables: Tables, tracked: tuple[str, ...])
 
 
 def _members(name: str, worktree: Path, top: str, tracked: tuple[str, ...]) -> Members:
-    finder = LANGUAGES[name].workspaces
-    return Members() if finder is None else finder.members(worktree, top, tracked, _may_be_found)
+    return LANGUAGES[name].toolchain.members(worktree, top, tracked, _may_be_found)
 
 
 def _home(name: str, worktree: Path, folder: str, tracked: tuple[str, ...]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
@@ -11,9 +12,11 @@ from pipeline.languages.toolchain import LanguageToolchain
 from pipeline.policy.listed_commands import ListedCommand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from pipeline.evidence.observation import Observation
+    from pipeline.languages.protocol import Members
 
 _PYTEST: Final = (
     "-q --quiet -v --verbose -x --exitfirst -s -l --showlocals --no-showlocals --co --collect-only --fixtures --markers"
@@ -81,6 +84,10 @@ class PytestToolchain(LanguageToolchain):
     def is_control_path(self, path: str) -> bool:
         """Return whether a file controls how tests run or what they import; Python's names are lower case."""
         return any(fnmatchcase(PurePosixPath(path).name, pattern) for pattern in self.control)
+
+    def members(self, worktree: Path, top: str, tracked: Collection[str], is_ours: Callable[[str], bool]) -> Members:
+        """Return the projects below a folder; see `workspaces.members`."""
+        return import_module(f"{self.package}.workspaces").members(worktree, top, tracked, is_ours)
 
     def is_module(self, path: str, module: str) -> bool:
         """Return whether a file is the module (or the package's `__init__.py`), in whatever source folder."""

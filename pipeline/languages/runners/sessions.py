@@ -203,7 +203,7 @@ def shortened(words: Sequence[str]) -> tuple[str, ...]:
 
 
 _LANGUAGES: Final = Path(__file__).parents[1]
-_COMMON: Final = ("runners/recording.py", "runners/exec_guard.py", "runners/processes.py")
+_COMMON: Final = ("runners/exec_guard.py", "runners/processes.py")
 _MAIN: Final = "from pipeline.languages.{}.runner import main\n\nmain()\n"
 _ANSWER: Final = 512_000_000
 _GRACE_S: Final = 20.0

@@ -3,7 +3,7 @@
 This file is copied out of the package (with what all runners use) and runs alone (`python -I -S`): the
 standard library only. It records facts; `cargo.records` makes an observation of them. Each test is a process of its
 own, as libtest has no time limit for a test and one that exits would take the others along. Tested code cannot write
-records in our name: see `recording`.
+records in our name: see `processes`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipeline.languages.runners.processes import WHOLE, Ended, Tail, run
-from pipeline.languages.runners.recording import Records, begin
+from pipeline.languages.runners.processes import WHOLE, Ended, Records, Tail, begin, run
 
 TEXT_LIMIT = 64_000
 """The most bytes that are kept of a process's output."""
