@@ -45,11 +45,6 @@ def parse(source: bytes) -> Node:
     return Parser(_RUST).parse(source).root_node
 
 
-def items_of(body: Node) -> Iterator[Node]:
-    """Yield the items of a file or body that are not only compiled for tests."""
-    return (item for item, attributes, _ in items(body) if not any(is_for_tests(words) for words in attributes))
-
-
 def items(body: Node) -> Iterator[tuple[Node, list[str], Node]]:
     """Yield each item with its attributes, without blanks, and the node at which it begins."""
     attributes: list[str] = []
