@@ -6,14 +6,13 @@ loads the protocol's SDK, which takes most of a second: nobody else waits for th
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pipeline.backends.acp_answer import report_in
-from pipeline.backends.acp_profiles import PRODUCTS, custom
-from pipeline.backends.acp_terms import Setup, Terms
+from pipeline.backends.acp_profiles import PRODUCTS, Setup, Terms, custom
 from pipeline.backends.acp_values import AcpRequest, Failed, Gone, Late, Over, Policy
 from pipeline.backends.homes import Home, home_for
 from pipeline.backends.program import Exchange, how_it_ended
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from pipeline.config.agents import AgentConfig
     from pipeline.config.providers import Api
     from pipeline.process import Completed
+
 
 _STOPS: Final[Mapping[str, tuple[Fault, str]]] = {
     "max_tokens": (Fault.TRUNCATED, "The answer ended at the model's limit of output; give the report in fewer words."),
@@ -286,3 +286,36 @@ def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -
         resumed = job.session is not None and job.session.id is not None
         return replace(usage, input_tokens=None, output_tokens=None, cost_usd=None if resumed else usage.cost_usd)
     return usage
+
+
+_DECODER: Final = json.JSONDecoder()
+_FENCE: Final = "```"
+_LONGEST: Final = 1_200_000
+_TRIES: Final = 2_000
+_MOST_READ: Final = 50_000_000
+_DEEP: Final = 10_000
+
+
+def report_in(text: str) -> bytes | None:
+    """Return the JSON object that *text* ends with, None if it ends otherwise.
+
+    What an agent has read stands in the results of its tools, not here: a message is its own.
+    """
+    end = text[-_LONGEST:].rstrip().removesuffix(_FENCE).rstrip()
+    at, read = len(end) if end.endswith("}") else 0, 0
+    for _ in range(_TRIES):
+        at = end.rfind("{", 0, at)
+        if at < 0 or read > _MOST_READ:
+            return None
+        # What begins within the object that is looked for leaves something over, so the first that fits is whole.
+        try:
+            _, stop = _DECODER.raw_decode(end, at)
+        except json.JSONDecodeError as error:
+            stop = error.pos
+        except RecursionError:
+            stop = at + _DEEP
+        else:
+            if stop == len(end):
+                return end[at:].encode(errors="replace")
+        read += stop - at + 1
+    return None

@@ -2,15 +2,20 @@
 
 The agent does its work itself; we approve. So no file system and no terminal of ours is offered, and what is asked is
 answered by the role's policy and counted. This module and `acp_turn` are the only ones that load the SDK.
+
+On the wire the agent may send anything. What is no message is noted and passed over; what would cost memory without
+end breaks the wire. The SDK's own transport does neither, and says on our terminal what it could not read.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
+import anyio.lowlevel
 from acp.connection import Connection
 from acp.exceptions import RequestError
 from acp.meta import AGENT_METHODS, CLIENT_METHODS, PROTOCOL_VERSION
@@ -43,7 +48,6 @@ from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from pipeline.backends.acp_turn import Turn
 from pipeline.backends.acp_values import Ending, Failed, Gone, Late, Over
-from pipeline.backends.acp_wire import Wire
 from pipeline.backends.protocol import Fault, Usage
 
 if TYPE_CHECKING:
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
 
     from pipeline.backends.acp_values import AcpRequest
+
 
 _START_S: Final = 90.0
 _FAREWELL_S: Final = 3.0
@@ -294,3 +299,98 @@ def _words(error: RequestError) -> str:
     details: object = error.data
     said = f"{error}{f' ({details})' if details else ''}"
     return " ".join(said.split())[:500]
+
+
+LONGEST: Final = 32_000_000
+"""The largest message in bytes: agents send whole files, before and after an edit."""
+UNANSWERED: Final = 200
+"""The most unanswered requests of an agent."""
+_UPDATE: Final = "session/update"
+_Json = dict[str, Any]
+
+
+class Wire:
+    """A message transport for `acp.connection.Connection`.
+
+    Args:
+        stdin: The agent's.
+        stdout: The agent's.
+        turn: What updates are given to, in their order and before any answer that comes after them.
+    """
+
+    def __init__(self, stdin: ByteSendStream, stdout: ByteReceiveStream, turn: Turn) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._turn = turn
+        self._read = bytearray()
+        self._seen = 0
+        self._waiting = 0
+        self.broken: str | None = None
+        """Why nothing more is read from the agent, in one sentence; None while it behaves, or when it has ended."""
+
+    async def send(self, message: _Json) -> None:
+        """Send one message; if the agent is gone, the wait for its answer fails."""
+        # A pydantic error in an answer of the SDK may hold what JSON cannot say.
+        line = json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
+        try:
+            await self._stdin.send(line)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            return
+        if "method" not in message:
+            self._waiting -= 1
+
+    async def receive(self) -> _Json | None:
+        """Return the next request or answer; None after the last one."""
+        while (line := await self._line()) is not None:
+            await anyio.lowlevel.checkpoint()  # what has come is dealt with before more is taken
+            message = _message(line)
+            if message is None:
+                self._turn.noise(line)
+            elif message.get("method") == _UPDATE:
+                self._turn.update(message.get("params"))
+            elif self._waits_too_long(message):
+                self.broken = f"The agent had more than {UNANSWERED} requests waiting for an answer."
+                return None
+            else:
+                return message
+        return None
+
+    async def close(self) -> None:
+        """Do nothing: the streams belong to the box."""
+
+    def _waits_too_long(self, message: _Json) -> bool:
+        self._waiting += "method" in message and "id" in message
+        return self._waiting > UNANSWERED
+
+    async def _line(self) -> bytes | None:
+        while (end := self._read.find(b"\n", self._seen)) < 0:
+            self._seen = len(self._read)
+            if self._seen > LONGEST:
+                self.broken = f"The agent sent a message of more than {LONGEST} bytes."
+                return None
+            try:
+                self._read += await self._stdout.receive()
+            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return self._last()
+        line = bytes(self._read[:end])
+        del self._read[: end + 1]
+        self._seen = 0
+        return line
+
+    def _last(self) -> bytes | None:
+        line, self._seen = bytes(self._read), 0
+        self._read.clear()
+        return line or None
+
+
+def _message(line: bytes) -> _Json | None:
+    """Return the message in `line` if the SDK accepts it: a request, a notification or an answer; else None."""
+    try:
+        value: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    message = cast("_Json", value)
+    named = isinstance(message.get("method", ""), str) and isinstance(message.get("id"), int | str | None)
+    return message if named and isinstance(message.get("error"), dict | None) else None

@@ -20,7 +20,7 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from pipeline.backends.stream_words import call_words
+from pipeline.backends.stream_result import call_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,7 +33,7 @@ from pipeline.backends.api_faults import Failure, failure_of, fault_in
 from pipeline.backends.api_tools import Tool, asked_for, shortened, tools_of
 from pipeline.backends.protocol import Fault, ToolAnswer, Usage
 from pipeline.backends.report_schemas import form
-from pipeline.backends.stream_words import call_words
+from pipeline.backends.stream_result import call_words
 from pipeline.policy.characters import visible
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from pipeline.backends.homes import Place, home_for
 from pipeline.backends.native_programs import Native
 from pipeline.backends.program import Exchange
 from pipeline.backends.report_schemas import form
-from pipeline.backends.stream_result import result_of, without_lost_session
-from pipeline.backends.stream_words import lines_to_words
+from pipeline.backends.stream_result import lines_to_words, result_of, without_lost_session
 from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:

@@ -1,6 +1,10 @@
 """Carries out one dispatch, from prompt to typed result: view, box, backend, report, gate, tree.
 
 `result.json` is the commit point: everything before it is done again after a crash, nothing after it is.
+
+An agent's conversation is kept for each slot outside the run's folder, for the length of the run. What is in it was
+written by an agent and is shown to agents of the same slot only: this program reads nothing of it but what it wrote
+itself, known by its hash.
 """
 
 from __future__ import annotations
@@ -8,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.human import TIMEOUT_S
-from pipeline.backends.protocol import AgentJob, Fault
+from pipeline.backends.protocol import AgentJob, Fault, Session
 from pipeline.boxes.children import recorded
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
@@ -22,7 +26,6 @@ from pipeline.dispatch.caches import Cache
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.desk_tests import script_of
 from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
-from pipeline.dispatch.folders import new_folder, set_aside
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.outage import Circuits, Turns
@@ -31,9 +34,8 @@ from pipeline.dispatch.redaction import redacted_answer
 from pipeline.dispatch.request import Rest, Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
 from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
-from pipeline.dispatch.script_entries import used_entries
-from pipeline.dispatch.sessions import session_of
 from pipeline.dispatch.transcript import Transcript, secrets_of_run
+from pipeline.engine.machine import TRUNK
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import GatewayUse
 from pipeline.git.settings import paths_git_uses
@@ -46,7 +48,7 @@ from pipeline.trees import remove_tree
 from pipeline.views.views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pipeline.backends.protocol import AgentResult
     from pipeline.boxes.box import ProvableBox
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from pipeline.gateway.spending import Spent
     from pipeline.git import Repository
     from pipeline.policy.roles import RoleSpec
+    from pipeline.process import Box
     from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.info import DispatchRecord, DispatchResult, Try
@@ -299,3 +302,84 @@ class Dispatcher:
         finally:
             cache.trim()
             remove_tree(exchange / "out")  # the agent may have put anything beside its report
+
+
+_SHARED: Final = "artifacts"
+"""The folder that all tries of a dispatch share; it does not change."""
+_TRY: Final = "try-"
+
+
+def new_folder(folder: Path) -> Path:
+    """Create *folder* and return it; one left by a crash is renamed to `.lost-k` (its cost stays counted)."""
+    if folder.exists():
+        lost = 1
+        while folder.with_name(f"{folder.name}.lost-{lost}").exists():
+            lost += 1
+        folder.rename(folder.with_name(f"{folder.name}.lost-{lost}"))
+    folder.mkdir(parents=True)
+    return folder
+
+
+def set_aside(folder: Path, number: int) -> None:
+    """Move the files of a failed try into `try-N`."""
+    entries = [entry for entry in folder.iterdir() if entry.name != _SHARED and not entry.name.startswith(_TRY)]
+    aside = folder / f"{_TRY}{number}"
+    aside.mkdir()
+    for entry in entries:
+        entry.rename(aside / entry.name)
+
+
+def used_entries(
+    record: DispatchRecord,
+    records: Iterable[DispatchRecord],
+    results: Mapping[str, DispatchResult],
+    script_of: Callable[[Role], str | None],
+) -> frozenset[int]:
+    """Return the entries of this dispatch's script that finished dispatches have used.
+
+    What lanes beside this one take is theirs, whichever of them is first; the trunk has seen all.
+
+    Args:
+        record: The dispatch that begins.
+        records: All dispatches of the run.
+        results: Those that are finished, by name.
+        script_of: The script of a role.
+    """
+    used: set[int] = set()
+    for other in records:
+        result = results.get(other.dispatch)
+        is_seen = record.lane == TRUNK or other.lane in {TRUNK, record.lane}
+        is_same = script_of(other.role) == script_of(record.role)
+        if is_seen and is_same and result is not None and result.entry is not None:
+            used.add(result.entry)
+    return frozenset(used)
+
+
+SESSION: Final = Path("/redfirst-session")
+
+
+def session_of(
+    top: Path, record: DispatchRecord, before: DispatchResult | None, product: str, *, box: Box, prompt: str
+) -> Session:
+    """Return the slot's session; it starts anew if the earlier one is of another product.
+
+    Args:
+        top: Where the sessions of the run are.
+        record: The dispatch.
+        before: The dispatch whose conversation may be gone on with.
+        product: Who is asked now.
+        box: Where the folder is shown.
+        prompt: What is said in a conversation that goes on.
+    """
+    folder = top / f"{record.visit}-{record.role.value}"
+    known = before.session if before is not None and _same(before, product) else None
+    if known is None and folder.is_dir():
+        remove_tree(folder)
+    # An agent can leave a set-user program there, which on disk is one of the driver's user: no other may reach it.
+    top.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return Session(Mount(folder, box.inside(folder, SESSION), writable=True), known, prompt)
+
+
+def _same(before: DispatchResult, product: str) -> bool:
+    return before.agent is not None and before.agent.product == product

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.backends.acp_answer import report_in
+from pipeline.backends.acp import report_in
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,7 @@ from pipeline.backends import claude_stream, codex_stream
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Ended, Session, Usage
 from pipeline.backends.report_schemas import form
-from pipeline.backends.stream_result import result_of, without_lost_session
-from pipeline.backends.stream_words import stream_words
+from pipeline.backends.stream_result import result_of, stream_words, without_lost_session
 from pipeline.boxes.nobox import NoBox
 from pipeline.process import Completed, Mount
 from pipeline.reports.kinds import report_schema

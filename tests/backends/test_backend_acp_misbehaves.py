@@ -13,7 +13,7 @@ from backends.acp_stand import Stand, boxed
 from waiting import wait_until
 
 from pipeline.backends.acp import AcpBackend
-from pipeline.backends.acp_wire import LONGEST
+from pipeline.backends.acp_client import LONGEST
 from pipeline.backends.protocol import Ended
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import Profile

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline import demo
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, Ended
-from pipeline.backends.script import Answer, ScriptMismatchError, When, choose, load_script
+from pipeline.backends.scripted import Answer, ScriptMismatchError, When, choose, load_script
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason

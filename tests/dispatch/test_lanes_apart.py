@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.dispatch.caches import Cache, remove_caches
-from pipeline.dispatch.script_entries import used_entries
+from pipeline.dispatch.dispatcher import used_entries
 from pipeline.engine.machine import TRUNK
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord, DispatchResult

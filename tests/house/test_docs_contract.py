@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from house.documents import CONTRACT, command_of, every_command, table, words
 
-from pipeline.backends.script import Answer
+from pipeline.backends.scripted import Answer
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.engine.events import EVENTS, DecisionMade
