@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -256,15 +260,34 @@ class Project:
 
 def make_project(tmp_path: Path, files: dict[str, str] | None = None, *, home: Path | None = None) -> Project:
     """Return a committed project on branch `work` with issue GAL-1, in tmp_path/project."""
-    root = tmp_path / "project"
-    root.mkdir()
     place = home or tmp_path / "home"
     place.mkdir(exist_ok=True)
-    project = Project(root, place)
+    project = Project(tmp_path / "project", place)
+    made = _made(tuple((FILES if files is None else files).items()))
+    shutil.copytree(made.root, project.root, symlinks=True)
+    project.git("update-index", "-q", "--refresh")
+    return project
+
+
+@cache
+def _made(files: tuple[tuple[str, str], ...]) -> Project:
+    """Return such a project, made once for each process: copying it takes less than six processes of git."""
+    folder = Path(tempfile.mkdtemp(prefix="project-"))
+    atexit.register(_remove, folder, os.getpid())
+    project = Project(folder / "project", folder)
+    project.root.mkdir()
     project.git("init", "--quiet", "--initial-branch=main")
     project.git("config", "user.name", "Ada")
     project.git("config", "user.email", "ada@example.org")
-    project.write(FILES if files is None else files)
+    project.write(dict(files))
     project.commit("init")
     project.git("switch", "--quiet", "--create", "work")
+    shutil.rmtree(project.root / ".git" / "hooks")
+    (project.root / ".git" / "hooks").mkdir()
     return project
+
+
+def _remove(folder: Path, pid: int) -> None:
+    """Remove what this process made, and not a fork of it."""
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
