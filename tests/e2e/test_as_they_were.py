@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import play
-from e2e.shapes import TRACKER, answers, evidence
+from e2e.shapes import answers, evidence
 from e2e.test_rust_issue import BASE as CRATE
 from e2e.test_rust_issue import GREET as RUST
 from e2e.test_rust_issue import GREET_DONE as RUST_DONE
@@ -16,8 +15,6 @@ from e2e.test_rust_issue import REFUSED, beside
 from e2e.test_rust_issue import make as make_crate
 from kit import FILES, GREET_DONE, MAKE, TEST_GREET, TEST_GREET_NEW, Project, judge, make_project
 from languages.crates import needs_cargo
-from languages.modules import environment as go
-from languages.modules import needs_go
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,71 +139,3 @@ def test_a_test_beside_the_code_in_rust(tmp_path: Path) -> None:
     loose = [{path: text.replace(whole, part) for path, text in each.items()} for each in (tests, code)]
     broken = {path: text.replace("{name}!", "{name}.") for path, text in loose[1].items()}
     is_hidden(project, answers(files, loose[0], broken), "[stub_first]\ncargo = false\n")
-
-
-GO_CODE = """package greet
-
-import "errors"
-
-func Greet(name string) (string, error) {
-	return "Hello, " + name + "!", nil
-}
-
-var errNoName = errors.New("a name is needed")
-"""
-GO_TEST = """package greet
-
-import "testing"
-
-func TestGreets(t *testing.T) {
-	if got, _ := Greet("Ada"); got != "Hello, Ada!" {
-		t.Fatalf("got %q", got)
-	}
-}
-"""
-GO_NEW = """
-func TestNobody(t *testing.T) {
-	if _, err := Greet(""); err == nil {
-		t.Fatal("nobody is greeted")
-	}
-}
-"""
-
-
-@needs_go
-def test_a_go_test(tmp_path: Path) -> None:
-    files = {
-        "go.mod": "module example.com/greet\n\ngo 1.18\n",
-        "greet.go": GO_CODE,
-        "greet_test.go": GO_TEST,
-        **TRACKER,
-    }
-    project = make_project(tmp_path, files)
-    project.env["PATH"] = f"{go().prefix / 'bin'}:{project.environment()['PATH']}"
-    loose = GO_TEST.replace('got != "Hello, Ada!"', 'got == ""') + GO_NEW
-    refuses = 'error) {\n\tif name == "" {\n\t\treturn "", errNoName\n\t}\n'
-    code = GO_CODE.replace("error) {\n", refuses).replace('"!"', '"."')
-    script = answers(files, {"greet_test.go": loose}, {"greet.go": code})
-    is_hidden(project, script, "[stub_first]\ngo = false\n")
-
-
-JS_CODE = "exports.greet = (name) => {\n  return `Hello, ${name}!`\n}\n"
-JS_TEST = """const test = require('node:test')
-const assert = require('node:assert')
-const { greet } = require('../greet.js')
-
-test('greets', () => {
-  assert.strictEqual(greet('Ada'), 'Hello, Ada!')
-})
-"""
-JS_NEW = "\ntest('nobody', () => {\n  assert.throws(() => greet(''))\n})\n"
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="this machine has no node")
-def test_a_javascript_test(tmp_path: Path) -> None:
-    package = '{"name": "greet", "version": "1.0.0", "scripts": {"test": "node --test"}}\n'
-    files = {"package.json": package, "greet.js": JS_CODE, "test/greet.test.js": JS_TEST, **TRACKER}
-    project = make_project(tmp_path, files)
-    loose = JS_TEST.replace("assert.strictEqual(greet('Ada'), 'Hello, Ada!')", "assert.ok(greet('Ada'))") + JS_NEW
-    code = JS_CODE.replace("=> {\n", "=> {\n  if (!name) throw new Error('a name is needed')\n").replace("!`", ".`")
-    is_hidden(project, answers(files, {"test/greet.test.js": loose}, {"greet.js": code}))

@@ -104,39 +104,6 @@ def test_a_task_with_tests_in_a_file_that_was_there_takes_six_runs(tmp_path: Pat
 
 
 @pytest.mark.broad
-def test_a_task_with_a_new_module_takes_six_runs(tmp_path: Path) -> None:
-    files = [{"path": "m9.py", "action": "create"}]
-    wanted = {"path": "tests/test_m9.py", "action": "create"}
-    tests, code = {**writes(9, task="1")}, makes(9, task="1")
-    named: dict[str, Any] = {
-        "files": files,
-        "test_files": [wanted],
-        "symbols": [{"path": "m9.py", "name": "value_9", "new": True}],
-    }
-    told = counted(tmp_path, tests, code, **named)
-    assert len(told) <= 6, told
-
-
-@pytest.mark.broad
-def test_with_tests_in_a_file_that_was_there_it_takes_two_as_well(tmp_path: Path) -> None:
-    """Its old tests were measured as they were in the lane, and load nothing that was changed since."""
-    old = "import m2\n\n\ndef test_kind():\n    assert isinstance(m2.value_2(), int)\n"
-    added = f"{old}\n\ndef test_value_2():\n    assert m2.value_2() == 2\n"
-    second = module_task(2, test_files=[{"path": "tests/test_m2.py", "action": "modify"}])
-    project = beside(tmp_path, {"tests/test_m2.py": old})
-    entries = [*until_tests(module_task(1), second), writes(1), writes(2, added), makes(1), makes(2), *AFTER_MAKE]
-    played = play(project, entries, extra=TRIED)
-    assert played.document["_code"] == 0, played.document["_stderr"]
-    rows = [(data["data"].get("row"), data["data"].get("what")) for data in played.project.journal()]
-    rows = rows[rows.index(("integrate/ACCEPTED", None)) + 1 :]
-    assert [what for _, what in rows if what] == [
-        "the new tests over the old code, must fail",
-        "the whole suite over the new code, must pass",
-    ]
-    verifies(project)
-
-
-@pytest.mark.broad
 def test_what_is_put_over_something_that_its_tests_stand_on_is_tried_again(tmp_path: Path) -> None:
     """The first task brings a fixture for all tests that does the second one's work, once that is there."""
     swaps = (

@@ -157,6 +157,7 @@ def test_what_is_refuted_holds_nothing_up_and_what_is_unproved_is_drafted_beside
     assert after["status"] == "refuted", "an answer does not bring it back"
 
 
+@pytest.mark.broad
 def test_a_criterion_that_is_not_met_is_a_finding_where_the_other_ones_are_refuted(tmp_path: Path) -> None:
     unmet = {"task": "1", "id": "C1", "met": False, "note": "the message does not say which name"}
     first = result("NEEDS WORK", finding("The empty name is greeted", **OTHER), criteria=[unmet])
@@ -179,6 +180,7 @@ def test_a_criterion_that_is_not_met_is_a_finding_where_the_other_ones_are_refut
     assert "does not say which name" in played.asked("split", 2).text("findings")
 
 
+@pytest.mark.broad
 def test_a_proof_whose_path_a_fix_has_taken_is_run_again_as_it_was_given(tmp_path: Path) -> None:
     taken = {"path": "tests/test_blank.py", "action": "create"}
     first = result("NEEDS WORK", finding(proof=PROOF), finding("The message names nobody"))
@@ -205,6 +207,7 @@ BOTH = TESTS["files"]["tests/test_greet.py"].replace(
 )
 
 
+@pytest.mark.broad
 def test_an_edit_that_the_tests_of_a_task_accept_sends_them_back_and_a_person_proves_what_is_wrong(
     tmp_path: Path,
 ) -> None:

@@ -69,15 +69,6 @@ def test_an_old_test_that_fails_once_is_a_question_and_the_same_bytes_do_not_ans
     assert again.document.get("outcome") == "completed", (again.document, again.rows)
 
 
-def test_a_failure_in_a_repetition_is_the_same_question(tmp_path: Path) -> None:
-    project = with_old_test(tmp_path, 1)
-    project.env |= {"REDFIRST_PROBES__REPEAT": "2"}
-    played = play(project, [*UNTIL_MAKE, MADE, TO_MAKE, MADE, TO_NOBODY], extra=UNBOXED)
-    assert unstable(played) == 2, played.rows
-    assert is_unpublished(project, played.document)
-    assert FAILURE in played.asked("diagnose").text("test_output")
-
-
 @pytest.mark.broad
 def test_the_tasks_own_test_that_failed_once_stays_failing_for_the_same_bytes(tmp_path: Path) -> None:
     project = project_of(tmp_path)
@@ -89,6 +80,7 @@ def test_the_tasks_own_test_that_failed_once_stays_failing_for_the_same_bytes(tm
     assert is_unpublished(project, played.document)
 
 
+@pytest.mark.broad
 def test_new_tests_that_two_runs_saw_differently_are_not_red_for_the_same_bytes(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     once = TEST_NEW.replace("    with ", "    if first():\n        return\n    with ")

@@ -172,12 +172,9 @@ def test_any_end_of_an_id_runs_that_test_and_a_wrong_one_is_told_with_those_near
 
     one: dict[str, Any] = {"over": [{**PYTEST, "argv": argv}], "folder": "a"}
     for selector, count, more in (
-        ("test_case", 2, {}),
         ("test_a.py::test_case[2]", 1, {}),
-        ("test_b.py::test_both", 1, {}),
         ("b/tests/test_b.py::test_more", 2, {}),
         ("test_case", 2, one),
-        ("tests/test_a.py::test_both", 1, one),
     ):
         code, said = run(selector, **more)
         assert (code, f"{count} passed" in said) == (0, True), (selector, said)

@@ -97,9 +97,9 @@ def test_a_suite_that_looks_at_every_edge_leaves_none(tmp_path: Path) -> None:
 
 def test_of_how_many_faults_those_are_chosen_is_told(tmp_path: Path) -> None:
     project = repository(tmp_path, BEFORE, {"shop.py": SHOP, "tests/test_shop.py": GOOD})
-    few, all_ = probed(project, mutants=2), probed(project, mutants=100)
-    assert (few.tried, few.not_tried, all_.not_chosen) == (2, 0, 0)
-    assert few.not_chosen == all_.tried + all_.unfit - 2 > 3
+    few = probed(project, mutants=2)
+    assert (few.tried, few.not_tried) == (2, 0)
+    assert few.not_chosen > 3
     assert f"{few.not_chosen} more are possible" in in_short(ProbeEvidence(mutation=few))
 
 

@@ -35,12 +35,14 @@ CASES: dict[str, tuple[Files, Files, dict[str, str] | None]] = {
 
 def tree_of(project: Project, files: Files) -> str:
     """Return the tree of the start with these files."""
+    there = {name: content for name, content in {**START, **files}.items() if content is not None}
     project.git("read-tree", "--empty")
-    for name, content in {**START, **files}.items():
-        if content is not None:
-            (project.home / "blob").write_text(content, encoding="utf-8")
-            oid = project.git("hash-object", "-w", str(project.home / "blob"))
-            project.git("update-index", "--add", "--replace", "--cacheinfo", f"100644,{oid},{name}")
+    blobs = [project.home / str(number) for number, _ in enumerate(there)]
+    for path, content in zip(blobs, there.values(), strict=True):
+        path.write_text(content, encoding="utf-8")
+    oids = project.git("hash-object", "-w", *map(str, blobs)).split()
+    infos = (f"--cacheinfo=100644,{oid},{name}" for oid, name in zip(oids, there, strict=True))
+    project.git("update-index", "--add", "--replace", *infos)
     return project.git("write-tree")
 
 

@@ -43,6 +43,7 @@ def test_failing_tests_become_a_commit_that_a_person_approved(tmp_path: Path) ->
     assert problems(project) == []
 
 
+@pytest.mark.broad
 def test_check_34_no_failing_test_leaves_nothing_to_do(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script([], LOOSE)

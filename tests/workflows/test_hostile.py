@@ -42,10 +42,13 @@ def test_check_29_what_is_hostile_is_refused_with_its_reason_and_nothing_is_begu
     project.commit("gifts")
     project.use_script([])
     before = project.git("rev-parse", "HEAD")
-    for name, (_, rule) in HOSTILE.items():
+    linted = project.redfirst("recipes", "lint", *HOSTILE, "--json")
+    for (name, (_, rule)), file in zip(HOSTILE.items(), json.loads(linted.stdout)["files"], strict=True):
+        assert rule in {problem["rule"] for problem in file["problems"]}, name
+    for name in ("bomb", "unseen", "shown"):
         refused = json.loads(project.redfirst("run", "GAL-1", "--recipe", name, "--json").stdout)["error"]
         rules = {problem["rule"] for problem in refused["details"]["problems"]}
-        assert (refused["kind"], rule in rules) == ("recipe_invalid", True), (name, refused)
+        assert (refused["kind"], HOSTILE[name][1] in rules) == ("recipe_invalid", True), (name, refused)
         assert "\x1b" not in refused["message"]
     listed = json.loads(project.redfirst("recipes", "list", "--json").stdout)["recipes"]
     theirs = {one["name"]: one["ok"] for one in listed if one["origin"] == "repository"}

@@ -51,6 +51,7 @@ GREETS_NOBODY = FILES["greet.py"].replace('f"Hello, {name}!"', 'f"Hello, {name o
 TEST = "from greet import greet\n\n\ndef test_x():\n    assert greet({name!r}) == 'Hello, {name}!'\n"
 
 
+@pytest.mark.broad
 def test_what_is_found_in_a_change_is_filed_as_proved_and_not_where_it_is_refuted(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.git("switch", "--quiet", "--create", "feature", "main")

@@ -51,6 +51,7 @@ def project_with(tmp_path: Path, script: list[Entry]) -> Project:
     return project
 
 
+@pytest.mark.broad
 def test_what_the_last_review_of_a_step_leaves_open_is_on_record(tmp_path: Path) -> None:
     def reviewed(**more: Any) -> Entry:
         return {**FINE, "report": {"verdict": "NEEDS WORK", **more}}

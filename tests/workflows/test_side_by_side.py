@@ -292,6 +292,7 @@ def test_stubs_that_break_what_was_accepted_meanwhile_are_no_commit_of_their_own
 # --- what a run keeps to ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.broad
 def test_26_lanes_together_may_spend_no_more_than_the_budget(tmp_path: Path) -> None:
     project = make(tmp_path, 4)
     played = play(project, doubled(NAMES[:4], sleep_s=0.2), parallel=4, extra="[budget]\ncost_usd = 1\n")

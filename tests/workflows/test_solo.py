@@ -86,6 +86,7 @@ def again(code: str, tests: str, **report: Any) -> Entry:
     return built({"greet.py": code, "tests/test_greet.py": tests}, **report)
 
 
+@pytest.mark.broad
 def test_what_is_wrong_with_one_writers_work_comes_back_to_it_measured(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.env["REDFIRST_LIMITS__BUILD"] = "20"
@@ -133,6 +134,7 @@ def test_what_is_wrong_with_one_writers_work_comes_back_to_it_measured(tmp_path:
     assert "test_a_blank_name" in project.git("show", "HEAD~1")
 
 
+@pytest.mark.broad
 def test_one_writer_is_handed_what_is_proved_beside_what_is_not(tmp_path: Path) -> None:
     proof = {"test": {"path": "tests/test_blank.py", "content": BLANK_PROOF}}
     script = [
