@@ -202,6 +202,13 @@ def test_every_package_has_a_room() -> None:
     assert packages - named == set()
 
 
+def test_every_path_that_the_rules_name_is_there() -> None:
+    text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:pipeline|tests|docs|scripts)/[\w/.-]+)[ `]", text)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def test_the_tests_that_hold_a_promise_are_there() -> None:
     rows = [line.rsplit("|", 2)[1] for line in PROMISES.read_text(encoding="utf-8").splitlines() if "|" in line]
     named = [name for row in rows for name in re.findall(r"`([\w/]+(?:\.py)?)`", row)]

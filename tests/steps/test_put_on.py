@@ -41,8 +41,8 @@ def tree_of(project: Project, files: Files) -> str:
     for path, content in zip(blobs, there.values(), strict=True):
         path.write_text(content, encoding="utf-8")
     oids = project.git("hash-object", "-w", *map(str, blobs)).split()
-    infos = (f"--cacheinfo=100644,{oid},{name}" for oid, name in zip(oids, there, strict=True))
-    project.git("update-index", "--add", "--replace", *infos)
+    infos = (("--cacheinfo", f"100644,{oid},{name}") for oid, name in zip(oids, there, strict=True))
+    project.git("update-index", "--add", "--replace", *(word for info in infos for word in info))
     return project.git("write-tree")
 
 

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from kit import make_project
 
+from pipeline.recipes.reading import LARGEST_STEPS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
 BOMB: Final = "name: bomb\na: &a [x, x]\nb: &b [*a, *a]\nsteps: [*b]\n"
-MANY: Final = "name: many\nsteps:\n" + "".join(f"  - {{id: s{n}, gate: ask}}\n" for n in range(10_000))
+MANY: Final = "name: many\nsteps:\n" + "".join(f"  - {{id: s{n}, gate: ask}}\n" for n in range(LARGEST_STEPS + 1))
 PHASES: Final = "name: {0}\nextends: builtin:quick\nedits: [{{change: final, set: {{review: []}}}}]\n"
 HOSTILE: Final = {
     "bomb": (BOMB, "not_yaml"),
