@@ -130,6 +130,7 @@ def is_hidden(project: Project, script: list[Entry], config: str = "") -> None:
     assert document.get("outcome") != "completed"
 
 
+@pytest.mark.broad
 @needs_cargo
 def test_a_test_beside_the_code_in_rust(tmp_path: Path) -> None:
     files = {**CRATE, **beside(RUST.replace("///", "//"))}

@@ -46,6 +46,7 @@ def verifies(project: Project) -> None:
     assert told.count("the whole suite over the parent:") == 1, "that of the others is the commit before"
 
 
+@pytest.mark.broad
 def test_a_task_that_is_put_over_another_takes_two_runs(tmp_path: Path) -> None:
     project = beside(tmp_path)
     entries = [*until_tests(module_task(1), module_task(2)), writes(1), writes(2), makes(1), makes(2), *AFTER_MAKE]

@@ -207,6 +207,7 @@ def test_what_was_measured_of_a_task_is_not_measured_again(tmp_path: Path) -> No
     assert f"as they were when RED was measured, over tree {red.tests_tree[:12]}" in probes_md("1", found)
 
 
+@pytest.mark.broad
 def test_what_others_measure_meanwhile_is_not_the_tests_time(tmp_path: Path) -> None:
     """Faults are given a few times as long as the tests take: tasks side by side wait for each other's measurements."""
     project = history(tmp_path, {"tests/test_shop.py": TEST}, {"shop.py": NEW})
