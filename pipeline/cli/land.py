@@ -9,7 +9,7 @@ import typer
 from pipeline.cli.arguments import AsDocumentBesideProgress
 
 if TYPE_CHECKING:
-    from pipeline.service.land_document import LandDocument, LandLine
+    from pipeline.service.land_choice import LandDocument, LandLine
 
 
 def land(

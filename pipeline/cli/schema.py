@@ -133,7 +133,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "doctor": _loaded("pipeline.service.doctor_document", "DoctorDocument"),
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
     "tdd": _loaded("pipeline.verification.results", "TddDocument"),
-    "land": _loaded("pipeline.service.land_document", "LandDocument"),
+    "land": _loaded("pipeline.service.land_choice", "LandDocument"),
     "gc": _loaded("pipeline.service.gc_things", "GcDocument"),
     "recipe": _recipe,
     "recipe-result": _loaded("pipeline.service.recipe_result", "RecipeDocument"),

@@ -27,7 +27,7 @@ from pipeline.runs.run_ref import keep
 from pipeline.runs.store import key_of_run
 from pipeline.scratch import scratch_folder
 from pipeline.service.gc_worktrees import is_made
-from pipeline.service.land_document import LandDocument
+from pipeline.service.land_choice import LandDocument
 from pipeline.service.removal import removal
 from pipeline.verification.recheck import recheck
 
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from pipeline.git import Repository
-    from pipeline.service.land_choice import Candidate, Choice
-    from pipeline.service.land_document import LandLine
+    from pipeline.service.land_choice import Candidate, Choice, LandLine
     from pipeline.verification.context import VerificationContext
 
 _REFUSED: Final = frozenset({Found.CONFLICT, Found.REFUTED, Found.REGRESSION})

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import UserError
 from pipeline.landing.pick import Result
+from pipeline.landing.table import Found, Then
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs import tracker
 from pipeline.runs.events import LandingRefused, Published
@@ -15,7 +18,6 @@ from pipeline.runs.facts import commits_of
 from pipeline.runs.landed import is_on, is_remote, push_of
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
-from pipeline.service.land_document import LandLine
 from pipeline.service.landing import unfinished_on
 from pipeline.service.run_list import lines_of
 from todo import Status
@@ -28,6 +30,46 @@ if TYPE_CHECKING:
 
 _DONE: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 _GIVEN_UP: Final = frozenset({Outcome.FAILED, Outcome.CANCELLED, Outcome.REJECTED})
+
+
+class LandLine(BaseModel):
+    """One run. `commits` are those on the base; `found` and `then` say what came of the pick, `why` what is in the way.
+
+    `already`: it had landed before. `passed_over`: it was not named, and something else counts in its place. `waits`:
+    for an issue that it depends on, for a person, or for what is in the way. `order` was placed for its issue.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: str
+    issue: str
+    branch: str
+    status: Literal["landed", "would_land", "already", "refused", "waits", "passed_over"]
+    found: Found | None = None
+    then: Then | None = None
+    commits: tuple[str, ...] = ()
+    filed: tuple[str, ...] = ()
+    order: str | None = None
+    why: tuple[str, ...] = ()
+    safe_next_actions: tuple[str, ...] = ()
+
+
+class LandDocument(BaseModel):
+    """What came of all of them, in the order in which they were picked; `before` and `after` are the tip of `onto`.
+
+    `ok`: nothing was refused and nothing waits. The exit code is 0 then, 7 where a result was refused, else 4.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.land/1"] = Field(default="redfirst.land/1", alias="schema")
+    ok: bool
+    exit_code: Literal[0, 4, 7]
+    onto: str | None
+    before: str | None
+    after: str | None
+    dry_run: bool
+    runs: tuple[LandLine, ...]
 
 
 @dataclass(frozen=True)
