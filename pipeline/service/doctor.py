@@ -24,9 +24,8 @@ from pipeline.runs.uncommitted import listed, uncommitted
 from pipeline.runs.unfit import closed_to_agents, refuse_hidden, refuse_ignored, refuse_unusable
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.doctor_agents import asked_roles, check_agents
-from pipeline.service.doctor_collection import check_collection, check_whole_run, not_run
 from pipeline.service.doctor_document import Check, DoctorDocument
-from pipeline.service.doctor_tests import check_tests
+from pipeline.service.doctor_tests import check_collection, check_tests, check_whole_run, not_run
 from pipeline.service.installed import agent_lines
 from pipeline.service.isolation import check_isolation, check_networks
 from pipeline.service.leftovers import check_leftovers

@@ -10,7 +10,7 @@ from kit import FILES, HONEST, make_project
 
 from pipeline.config.model import Config
 from pipeline.git import Repository
-from pipeline.service.doctor_collection import check_collection
+from pipeline.service.doctor_tests import check_collection
 
 if TYPE_CHECKING:
     from pathlib import Path
