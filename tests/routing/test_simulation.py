@@ -17,7 +17,6 @@ from pipeline.routing.simulation import (
     simulate,
     walk_text,
     walk_value,
-    words_of,
 )
 from pipeline.routing.state import Settings
 from pipeline.routing.vocabulary import Loop, Signal, Step
@@ -84,11 +83,6 @@ def test_yaml_and_json_say_the_same(text: str) -> None:
     assert entries_of(text) == [{"signal": "OK"}, {"signal": "CLAIMED", "note": "n"}]
 
 
-def test_an_empty_list_is_a_walk_that_has_not_begun() -> None:
-    walked = walk()
-    assert (walked.taken, walked.state.trunk.step) == ((), Step.SANITY)
-
-
 @pytest.mark.parametrize(
     ("text", "message", "pointer"),
     [
@@ -122,11 +116,6 @@ def test_a_run_from_issue_to_commits() -> None:
 def test_trees_that_are_left_out_get_names() -> None:
     state = walk(*ONE_TASK, "RED", {"signal": "NOT_GREEN", "tree": "mine"}).state
     assert (state.task.red, state.task.candidate) == ("tree-7", "mine")
-
-
-def test_the_only_role_of_a_step_need_not_be_named() -> None:
-    state = walk("OK", "CLAIMED", "MALFORMED", "MALFORMED").state
-    assert state.reason is Reason.AGENT_UNUSABLE
 
 
 def test_the_role_must_be_named_where_two_are_asked() -> None:
@@ -177,10 +166,6 @@ def test_a_parked_run_goes_on_only_when_it_is_resumed() -> None:
     assert "the run is parked and cannot take RED, only: RESUMED" in str(refused(*parked, "RED"))
     state = walk(*parked, "RESUMED", "RED").state
     assert (state.trunk.step, state.resumes) == (Step.IMPLEMENT, 1)
-
-
-def test_a_run_that_goes_on_cannot_be_resumed() -> None:
-    assert "SANITY (1) cannot take RESUMED" in str(refused("RESUMED"))
 
 
 def test_a_gate_waits_for_a_person() -> None:
@@ -239,11 +224,6 @@ def test_each_decision_is_told_with_its_row_what_it_paid_and_its_effects() -> No
         f"The run waits in SPLIT (5) for one of: BASELINE_IMPOSSIBLE, DRAFTED, HYGIENE, QUESTION, {ANY_DISPATCH}.",
         "Dispatches: at most 7/30.",
     ]
-
-
-def test_the_default_counters_are_shown_with_their_limits() -> None:
-    text = walk_text(walk("OK", "CLAIMED", "DRAFTED", "NEEDS_WORK"))
-    assert "row review-plan/NEEDS_WORK; plan_review 1/2" in text
 
 
 def test_a_task_is_named_where_there_is_one() -> None:
@@ -318,9 +298,3 @@ def test_any_list_of_signals_is_walked_or_refused_in_words(entries: list[Any]) -
     else:
         assert len(walked.taken) == len(entries)
         assert walk_text(walked)
-
-
-def test_the_words_of_a_state_are_those_that_it_takes() -> None:
-    state = walk(*ONE_TASK).state
-    assert set(words_of(state)) >= {"RED", "DISPUTED", "BUDGET"}
-    assert "GREEN" not in words_of(state)
