@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,16 +19,9 @@ from pipeline.cli.arguments import (
     ValueFlags,
     gates_of,
 )
-from pipeline.cli.run_actions import acted, answer, going_on, named, refuse_foreign, repository_here, tell
-from pipeline.cli.text import print_text
+from pipeline.cli.run_actions import answer, document_of, going_on, named, repository_here, tell
+from pipeline.cli.text import print_text, say
 from pipeline.policy.characters import visible
-
-if TYPE_CHECKING:
-    from pipeline.git import Repository
-    from pipeline.service.progress import Display
-    from pipeline.service.run_config import RunOptions
-    from pipeline.steps.context import Context
-    from pipeline.steps.recipe_context import RecipeContext
 
 
 def resume(
@@ -67,22 +60,18 @@ def resume(
 
       redfirst resume research --step look.2
     """
-    from pipeline.service import gates, recipe_run  # noqa: PLC0415
+    from pipeline.service.start import Resumption  # noqa: PLC0415
 
     asked = gates_of(approve)
-
-    def of_issue(ctx: Context) -> None:
-        name = ctx.run.info.run_id
-        refuse_foreign({"--step": step, "--recipe": recipe}, f"{name} is of an issue", name)
-        gates.resume(ctx, onto, asked)
-
-    async def of_recipe(repository: Repository, folder: Path, options: RunOptions, display: Display) -> RecipeContext:
-        refuse_foreign(
-            {"--approve": asked}, f"{folder.name} is of a recipe, whose approval points stand in it", folder.name
-        )
-        return await recipe_run.go_on(repository, folder, options, display, step=step, changed=recipe, onto=onto)
-
-    answer("resume", name, of_issue, going_on(agent, values), as_document, of_recipe=of_recipe, plain=plain)
+    answer(
+        "resume",
+        name,
+        Resumption(onto, asked, step, recipe),
+        going_on(agent, values),
+        ({"--step": step, "--recipe": recipe}, {"--approve": asked}),
+        as_document=as_document,
+        plain=plain,
+    )
 
 
 def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
@@ -97,13 +86,13 @@ def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
     """
     from pipeline.cli.recipe_runs import show  # noqa: PLC0415
     from pipeline.config.sources import tracker_folder  # noqa: PLC0415
-    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415
-    from pipeline.service import composition, gates, recipe_run  # noqa: PLC0415
-    from pipeline.service.other_worktrees import located  # noqa: PLC0415
+    from pipeline.service import answer as answers  # noqa: PLC0415
+    from pipeline.service.other_worktrees import advice_as_typed, located  # noqa: PLC0415
+    from pipeline.steps.context import Context  # noqa: PLC0415
 
     here = repository_here()
     name = named("abandon", here, name)
-    freed = gates.free_orphan(here, name)
+    freed = answers.free_orphan(here, name)
     if freed is not None:
         said = f"{freed.issue} is free again: the folder of {freed.run} in {freed.worktree} is gone."
         if Path(freed.worktree) == here.worktree:
@@ -115,13 +104,10 @@ def abandon(name: MeantRun = None, as_document: AsDocument = False) -> None:
             print_text(visible(said))
         return
     repository, folder = located(here, name)
-    if is_of_recipe(folder):
-        recipe_run.abandon(repository, folder, composition.RunOptions("").environ)
+    with advice_as_typed(here, repository.worktree, folder.name):
+        done = answers.abandon(repository, folder, say)
+    if isinstance(done, Context):
+        document = document_of(done, here, repository.worktree)
+        tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)
+    else:
         show(folder, here, as_document=as_document)
-        return
-
-    async def give_up(display: Display) -> Context:
-        return gates.abandon(repository, folder, display)
-
-    document = acted(give_up, here, repository.worktree, folder.name)
-    tell(document.model_copy(update={"ok": True, "exit_code": 0}), as_document=as_document)

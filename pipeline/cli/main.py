@@ -33,6 +33,7 @@ from pipeline.outcomes import Reason
 if TYPE_CHECKING:
     from pipeline.service.progress import Display
     from pipeline.steps.context import Context
+    from pipeline.steps.recipe_context import RecipeContext
 
 
 app = typer.Typer(
@@ -129,15 +130,16 @@ def run_command(
 
       redfirst run GAL-39 --worktree --base main --previous run-GAL-39
     """
-    from pipeline.cli.recipe_runs import drive_steps  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
-    from pipeline.service import composition, recipe_choice, recipe_run, worktrees  # noqa: PLC0415  (the same)
+    from pipeline.service import recipe_choice, worktrees  # noqa: PLC0415  (the same)
     from pipeline.service.landing import unfinished_on  # noqa: PLC0415  (the same)
+    from pipeline.service.run_config import RunOptions  # noqa: PLC0415  (the same)
+    from pipeline.service.start import start  # noqa: PLC0415  (the same)
 
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version. Accepted: all.", Reason.USAGE)
     here = repository = repository_here()
-    options = composition.RunOptions(
+    options = RunOptions(
         issue=named_in(repository.worktree, word),
         base=base,
         gates=gates_of(approve),
@@ -156,32 +158,18 @@ def run_command(
 
         print_dry_run(repository, options, worktree=worktree, as_document=as_document)
         return
-    if word and not options.issue:
-        drive_steps(
-            lambda display: recipe_run.start(here, options, display),
-            here,
-            here.worktree,
-            as_document=as_document,
-            plain=plain,
-        )
-    if worktree:
+    if worktree and options.issue:
         repository, options = worktrees.create(here, options)
         for line in (f"made the worktree {repository.worktree}", *worktrees.left_behind(here, repository)):
             say(line)
         if (first := unfinished_on(here, options.base or "")) is not None:
             say(f"{first} is at work on {options.base}, too: what this run makes lands there once that one is finished")
 
-    async def start(display: Display) -> Context:
-        begun = composition.start(repository, options, display)
-        return await (worktrees.begun(here, repository, begun, say) if worktree else begun)
+    async def begin(display: Display) -> Context | RecipeContext:
+        begun = start(repository, options, display)
+        return await (begun if repository is here else worktrees.begun(here, repository, begun, say))
 
-    drive(
-        start,
-        here,
-        repository.worktree,
-        as_document=as_document,
-        plain=plain,
-    )
+    drive(begin, here, repository.worktree, as_document=as_document, plain=plain)
 
 
 app.command()(resume)

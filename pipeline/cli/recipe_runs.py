@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
-
-import typer
+from typing import TYPE_CHECKING, Final
 
 from pipeline.cli.text import near, print_text, several_lines
 from pipeline.outcomes import Reason, stands_words
@@ -13,14 +11,12 @@ from pipeline.reset_times import moment_words
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from pipeline.git import Repository
     from pipeline.service.explanation import RecipeExplainDocument
-    from pipeline.service.progress import Display
     from pipeline.service.recipe_result import RecipeDocument, StepLine
-    from pipeline.steps.recipe_context import RecipeContext, Words
+    from pipeline.steps.recipe_context import Words
 
 _SHOWN: Final = 1_000
 """Characters of what a gate or a note says; `--json` has all of it."""
@@ -31,30 +27,11 @@ def show(folder: Path, here: Repository, *, as_document: bool) -> None:
     from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415
     from pipeline.steps.recipe_context import ReadRun  # noqa: PLC0415
 
-    _tell(ReadRun(RecipeRun.load(folder, driving=False)), here, as_document=as_document)
+    tell(ReadRun(RecipeRun.load(folder, driving=False)), here, as_document=as_document)
 
 
-def drive_steps(
-    act: Callable[[Display], Awaitable[RecipeContext]],
-    here: Repository,
-    worktree: Path,
-    run: str = "",
-    *,
-    as_document: bool,
-    plain: bool = False,
-) -> NoReturn:
-    """Drive a run, print how it stands, and leave with its exit code."""
-    import anyio  # noqa: PLC0415
-
-    from pipeline.cli.status_line import opened_display  # noqa: PLC0415
-    from pipeline.service.other_worktrees import advice_as_typed  # noqa: PLC0415
-
-    with advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
-        ctx = anyio.run(act, display)
-    raise typer.Exit(_tell(ctx, here, as_document=as_document, driven=True).exit_code or 0)
-
-
-def _tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
+def tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
+    """Print how a run stands; return that."""
     from pipeline.service.recipe_result import shown_from  # noqa: PLC0415
 
     document = shown_from(ctx, here, driven=driven)
@@ -68,7 +45,7 @@ def _tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = Fal
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
     from pipeline.service.documents import finding_text  # noqa: PLC0415
-    from pipeline.service.recipe_gates import gates_place  # noqa: PLC0415
+    from pipeline.service.open_gates import gates_place  # noqa: PLC0415
     from pipeline.service.recipe_result import WELL, counted_checkpoints  # noqa: PLC0415
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"

@@ -5,29 +5,32 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
 
 from pipeline.cli.text import answer_rows, near, print_text, reading_rows, say, several_lines
 from pipeline.errors import UserError
-from pipeline.outcomes import Outcome, Reason
+from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
+from pipeline.runs.records import is_of_recipe
 from pipeline.terminal import print_document, visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from pipeline.git import Repository
+    from pipeline.service.answer import AnsweredDocument
     from pipeline.service.progress import Display
     from pipeline.service.run_config import RunOptions
     from pipeline.service.run_result import RunDocument
+    from pipeline.service.start import Act
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import RecipeContext
 
-    OfRecipe = Callable[[Repository, Path, RunOptions, Display], Awaitable[RecipeContext]]
 
 _BY: Final = "`redfirst work` goes on with it by itself"
 
@@ -35,49 +38,67 @@ _BY: Final = "`redfirst work` goes on with it by itself"
 def answer(
     command: str,
     name: str | None,
-    prepare: Callable[[Context], None],
+    act: Act,
     options: RunOptions,
-    as_document: bool,
+    foreign: tuple[Mapping[str, object], Mapping[str, object]],
     *,
-    of_recipe: OfRecipe | None = None,
+    as_document: bool,
     plain: bool = False,
+    no_drive: bool = False,
 ) -> None:
-    """Answer a run, or go on with it, and leave with its exit code.
+    """Answer a run, or go on with it, drive it unless it is only answered, and leave with its exit code.
 
     Args:
         command: What is done.
         name: The run, if one is named.
-        prepare: What answers a run of an issue.
+        act: What is done to the run.
         options: What the command line says.
+        foreign: What is said that can mean nothing for a run of an issue, and for one of a recipe's own steps.
         as_document: Print JSON.
-        of_recipe: What drives a run that is one of a recipe's own steps, seen from the worktree that keeps it.
         plain: Redraw nothing.
+        no_drive: Only answer.
     """
-    from pipeline.cli.recipe_runs import drive_steps  # noqa: PLC0415
-    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415
-    from pipeline.service import composition  # noqa: PLC0415
+    from pipeline.service import start  # noqa: PLC0415
     from pipeline.service.other_worktrees import located  # noqa: PLC0415
 
     here = repository_here()
+    if no_drive:
+        refuse_foreign({"--agent": options.agents, "--set": options.values}, "--no-drive only answers")
     repository, folder = located(here, named(command, here, name))
+    if is_of_recipe(folder):
+        why = "of a recipe, whose approval points stand in it" if command == "resume" else "of a recipe's own steps"
+        refuse_foreign(foreign[1], f"{folder.name} is {why}", folder.name)
+    else:
+        refuse_foreign(foreign[0], f"{folder.name} is of an issue", folder.name)
+    if no_drive:
+        _record(here, repository, folder, act, as_document=as_document)
+        return
     options = replace(options, environ=dict(os.environ))
-    if of_recipe is not None and is_of_recipe(folder):
-        drive_steps(
-            lambda display: of_recipe(repository, folder, options, display),
-            here,
-            repository.worktree,
-            folder.name,
-            as_document=as_document,
-            plain=plain,
-        )
-    drive(
-        lambda display: composition.go_on(repository, folder, options, display, prepare),
-        here,
-        repository.worktree,
-        folder.name,
-        as_document=as_document,
-        plain=plain,
-    )
+    go_on = partial(start.go_on, repository, folder, options, act)
+    drive(go_on, here, repository.worktree, folder.name, as_document=as_document, plain=plain)
+
+
+def _record(here: Repository, repository: Repository, folder: Path, act: Act, *, as_document: bool) -> None:
+    """Answer a run, and print how it stands then."""
+    from pipeline.service.answer import record  # noqa: PLC0415
+    from pipeline.service.other_worktrees import advice_as_typed, as_typed  # noqa: PLC0415
+
+    with advice_as_typed(here, repository.worktree, folder.name):
+        document = record(repository, folder, act, say)
+    actions = as_typed(document.safe_next_actions, here, repository.worktree, folder.name)
+    document = document.model_copy(update={"safe_next_actions": actions})
+    if as_document:
+        print_document(document)
+    else:
+        print_text(visible_lines(answers_text(document)))
+
+
+def answers_text(document: AnsweredDocument) -> str:
+    """Return how a run stands that was only answered, for a person."""
+    how = stands_words(document.outcome, document.reason) if document.outcome else "running"
+    how = "queued" if document.queued else how
+    lines = [f"{document.run_id}: {document.answer}: {how}"]
+    return "\n".join([*lines, *(f"  next: {action}" for action in document.safe_next_actions)])
 
 
 def going_on(agent: list[str] | None, values: list[str] | None) -> RunOptions:
@@ -107,37 +128,37 @@ def refuse_foreign(foreign: Mapping[str, object], why: str, run: str | None = No
 
 
 def drive(
-    start: Callable[[Display], Awaitable[Context]],
+    act: Callable[[Display], Awaitable[Context | RecipeContext]],
     here: Repository,
     worktree: Path,
     run: str = "",
     *,
     as_document: bool,
     plain: bool = False,
-) -> None:
+) -> NoReturn:
     """Drive a run, print how it stands, and leave with its exit code."""
-    document = acted(start, here, worktree, run, plain=plain)
+    import anyio  # noqa: PLC0415
+
+    from pipeline.cli import recipe_runs  # noqa: PLC0415
+    from pipeline.cli.status_line import opened_display  # noqa: PLC0415
+    from pipeline.service.other_worktrees import advice_as_typed  # noqa: PLC0415
+    from pipeline.steps.recipe_context import RecipeContext  # noqa: PLC0415
+
+    with advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
+        ctx = anyio.run(act, display)
+    if isinstance(ctx, RecipeContext):
+        raise typer.Exit(recipe_runs.tell(ctx, here, as_document=as_document, driven=True).exit_code or 0)
+    document = document_of(ctx, here, worktree)
     tell(document, as_document=as_document)
     raise typer.Exit(document.exit_code)
 
 
-def acted(
-    act: Callable[[Display], Awaitable[Context]],
-    here: Repository,
-    worktree: Path,
-    run: str = "",
-    *,
-    plain: bool = False,
-) -> RunDocument:
-    """Act on a run, in its worktree; return how it stands, with advice as it works where somebody stands."""
-    import anyio  # noqa: PLC0415
-
-    from pipeline.cli.status_line import opened_display  # noqa: PLC0415
-    from pipeline.service.other_worktrees import advice_as_typed, as_typed, gate_as_typed, text_as_typed  # noqa: PLC0415
+def document_of(ctx: Context, here: Repository, worktree: Path) -> RunDocument:
+    """Return how a run stands, with advice as it works where somebody stands."""
+    from pipeline.service.other_worktrees import as_typed, gate_as_typed, text_as_typed  # noqa: PLC0415
     from pipeline.service.run_result import run_document  # noqa: PLC0415
 
-    with advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
-        document = run_document(anyio.run(act, display))
+    document = run_document(ctx)
     actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
     gate = gate_as_typed(document.at_gate, here, worktree, document.run_id)
     note = text_as_typed(document.note, here, worktree, document.run_id)

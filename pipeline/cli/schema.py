@@ -128,7 +128,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "explain": _loaded("pipeline.service.explanation", "ExplainDocument"),
     "diff": _loaded("pipeline.service.patches", "DiffDocument"),
     "packet": _loaded("pipeline.service.packets", "Packet"),
-    "answered": _loaded("pipeline.service.answers", "AnsweredDocument"),
+    "answered": _loaded("pipeline.service.answer", "AnsweredDocument"),
     "stopped": _loaded("pipeline.service.stopping", "StoppedDocument"),
     "doctor": _loaded("pipeline.service.doctor_document", "DoctorDocument"),
     "verify": _loaded("pipeline.verification.results", "VerifyDocument"),

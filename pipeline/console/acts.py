@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -23,9 +22,9 @@ from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.outcomes import Reason
 from pipeline.runs.gates import WAYS_BACK
-from pipeline.runs.records import is_of_recipe
 from pipeline.runs.roster import Roster, seen_from
-from pipeline.service import answers, detached, gates, recipe_run
+from pipeline.service import detached
+from pipeline.service.answer import Approval, Rejection, Reply, abandon, answerer, record
 from pipeline.service.attend import attend
 from pipeline.service.explanation import explain_run
 from pipeline.service.live_view import live_view
@@ -41,8 +40,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from pipeline.git import Repository
     from pipeline.runs.gates import GateAnswer
     from pipeline.service.packets import Packet
+    from pipeline.service.start import Act
 
     Fields = Mapping[str, str]
     T = TypeVar("T")
@@ -171,41 +172,34 @@ class Acts(Issues):
                 "your words out and approve.",
                 Reason.USAGE,
             )
-        done = answers.approve(
-            here,
-            folder,
-            answers.answerer(here, "console"),
-            at=fields.get("gate"),
-            given={"answer": answer} if answer.strip() else {},
-            seen=seen_of(fields),
+        given = {"answer": answer} if answer.strip() else {}
+        return self._driven(
+            here, folder, Approval(answerer(here, "console"), fields.get("gate"), given, seen_of(fields))
         )
-        return self._driven(folder, done)
 
     def _reject(self, folder: Path, fields: Fields) -> object:
         here = seen_from(self.repository, folder)
-        done = answers.reject(
-            here,
-            folder,
-            answers.answerer(here, "console"),
+        act = Rejection(
+            answerer(here, "console"),
             feedback_of(here, folder, fields),
-            to=fields.get("to") or None,
-            at=fields.get("gate"),
-            seen=seen_of(fields),
-            proof=_proof_of(fields),
+            fields.get("gate"),
+            fields.get("to") or None,
+            seen_of(fields),
+            _proof_of(fields),
         )
-        return self._driven(folder, done)
+        return self._driven(here, folder, act)
 
     def _answer(self, folder: Path, fields: Fields) -> object:
         here = seen_from(self.repository, folder)
-        by = answers.answerer(here, "console")
-        done = answers.answer(here, folder, by, fields.get("answer", ""), at=fields.get("gate"), seen=seen_of(fields))
-        return self._driven(folder, done)
+        act = Reply(answerer(here, "console"), fields.get("answer", ""), fields.get("gate"), seen_of(fields))
+        return self._driven(here, folder, act)
 
     def _land(self, folder: Path, fields: Fields) -> object:
         _require_state(folder, fields)
         return detached.land(Roster(self.repository).spoken(folder), self.repository.worktree)
 
-    def _driven(self, folder: Path, done: answers.AnsweredDocument) -> object:
+    def _driven(self, here: Repository, folder: Path, act: Act) -> object:
+        done = record(here, folder, act)
         if done.queued:
             detached.resume(folder)
         return done
@@ -217,13 +211,9 @@ class Acts(Issues):
         _require_state(folder, fields)
         return detached.resume(folder)
 
-    def _abandon(self, folder: Path, fields: Fields) -> object:
+    def _abandon(self, folder: Path, fields: Fields) -> None:
         _require_state(folder, fields)
-        here = seen_from(self.repository, folder)
-        if is_of_recipe(folder):
-            return recipe_run.abandon(here, folder, dict(os.environ))
-        gates.abandon(here, folder, _unheard)
-        return None
+        abandon(seen_from(self.repository, folder), folder, _unheard)
 
 
 def _unheard(_: str) -> None:

@@ -19,6 +19,7 @@ from pipeline.runs.records import open_record
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Self
 
 
 _TRIES: Final = 5
@@ -56,6 +57,12 @@ class FileLease:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     @staticmethod
     def is_held(folder: Path) -> bool:

@@ -14,23 +14,25 @@ from pipeline.outcomes import Reason
 from pipeline.runs.activity_file import NOW
 from pipeline.runs.facts import work_tree
 from pipeline.runs.lease import refuse_other_driver
+from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
 from pipeline.runs.store import claim_ref, publish_ref, release_claim, run_ref
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pipeline.git import Repository
-    from pipeline.runs.recipe_run import RecipeRun
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
 
 _TRIES: Final = 3
 
 
-def trees_of(run: Run) -> dict[str, str]:
+def trees_of(run: Run | RecipeRun) -> dict[str, str]:
     """Return the trees that the run's state names, by the names that they have in the ref."""
+    if isinstance(run, RecipeRun):
+        return _trees_of_steps(run)
     state = run.state
     found = {"start": state.start, "head": state.head, "previous-work": state.previous_work}
     for task in state.tasks.values():
@@ -47,7 +49,16 @@ def trees_of(run: Run) -> dict[str, str]:
     return {name: tree for name, tree in found.items() if tree}
 
 
-def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
+def _trees_of_steps(run: RecipeRun) -> dict[str, str]:
+    """Return where a recipe's run started, and what its writers left."""
+    at_work = {name: lane.tree for name, lane in run.state.lanes.items() if lane.tree is not None}
+    trees = {f"step-{name}": tree for name, tree in {**run.state.trees, **at_work}.items()}
+    change = run.info.change
+    trees |= {} if change is None else {"change-before": change.before, "change-after": change.after}
+    return {"start": run.info.start_tree, **trees}
+
+
+def keep(repository: Repository, run: Run | RecipeRun, *, whole: bool = False) -> None:
     """Point the run's ref at its trees; with *whole* at its folder too (secrets never enter it: transcripts are logs).
 
     Args:
@@ -55,20 +66,7 @@ def keep(repository: Repository, run: Run, *, whole: bool = False) -> None:
         run: The run.
         whole: Include the run folder; done once, at the end.
     """
-    _keep(repository, run, trees_of(run), whole=whole)
-
-
-def keep_recipe_run(repository: Repository, run: RecipeRun, *, whole: bool = False) -> None:
-    """Point the ref of a recipe's run at its start and what its writers left; with *whole* at its folder, too."""
-    at_work = {name: lane.tree for name, lane in run.state.lanes.items() if lane.tree is not None}
-    trees = {f"step-{name}": tree for name, tree in {**run.state.trees, **at_work}.items()}
-    change = run.info.change
-    trees |= {} if change is None else {"change-before": change.before, "change-after": change.after}
-    _keep(repository, run, {"start": run.info.start_tree, **trees}, whole=whole)
-
-
-def _keep(repository: Repository, run: AnyRun, trees: Mapping[str, str], *, whole: bool) -> None:
-    tree = repository.make_tree(dict(trees))
+    tree = repository.make_tree(trees_of(run))
     if whole:
         oids = repository.write_files(_files(run))
         changes = [TreeChange(path, Entry(path, "100644", oid)) for path, oid in oids.items()]

@@ -6,7 +6,6 @@ lease of the run, by its journal and the time that is given.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -18,8 +17,8 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.gates import gate_of
 from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.roster import Roster, seen_from
-from pipeline.service import gates, recipe_gates, recipe_run
-from pipeline.service.answers import under_lease
+from pipeline.service.answer import Rejection, abandon, gates_config_of, record
+from pipeline.service.open_gates import open_gates
 from pipeline.service.packets import QUESTION, opened
 from pipeline.service.run_list import lines_of
 
@@ -82,7 +81,7 @@ def attend(repository: Repository, now: datetime, say: Callable[[str], None] = l
 
 def _gates(run: Run | RecipeRun) -> tuple[str, ...]:
     if isinstance(run, RecipeRun):
-        return tuple(gate.step for gate in recipe_gates.open_gates(run))
+        return tuple(gate.step for gate in open_gates(run))
     gate = QUESTION if run.state.reason is Reason.INPUT else gate_of(run)
     return () if gate is None else (gate,)
 
@@ -92,7 +91,7 @@ def _due(run: Run | RecipeRun, gate: str, now: datetime) -> OnTimeout | None:
 
     Nobody's silence sends a run back twice in a row, since each draft is paid for, and none answers a question.
     """
-    asked = gates.gates_config_of(run)
+    asked = gates_config_of(run)
     began = opened(run, gate)
     if asked.timeout is None or asked.on_timeout is OnTimeout.WAIT:
         return None
@@ -113,33 +112,36 @@ def _is_told(run: Run | RecipeRun, gate: str) -> bool:
     return any(line.seq > since and line.data.gate == gate for line in run.journal.of(GateExpired))
 
 
-def _do(repository: Repository, folder: Path, gate: str, then: OnTimeout, now: datetime) -> None:
-    """Do it, if it still is due once nobody else can answer."""
+@dataclass(frozen=True)
+class _Expiry:
+    """What is done to a gate that nobody answered, if it still is due once nobody else can answer."""
 
-    def told(run: Run | RecipeRun) -> None:
-        if gate not in _gates(run) or _due(run, gate, now) is not then:
+    gate: str
+    then: OnTimeout
+    now: datetime
+
+    def note(self, run: Run | RecipeRun) -> None:
+        """Say once in the journal that the time is over."""
+        if self.gate not in _gates(run) or _due(run, self.gate, self.now) is not self.then:
             raise _NotDueError
-        if not _is_told(run, gate):
-            run.journal.append(GateExpired(gate=gate, then=then.value))
+        if not _is_told(run, self.gate):
+            run.journal.append(GateExpired(gate=self.gate, then=self.then.value))
 
-    def of_issue(ctx: Context) -> None:
-        told(ctx.run)
-        if then is OnTimeout.REJECT:
-            gates.reject(ctx, TIMEOUT, _feedback(ctx.run), None, gate, lambda: None)
+    def give(self, ctx: Context | RecipeContext) -> None:
+        """Send the run back, where that is what follows."""
+        self.note(ctx.run)
+        if self.then is OnTimeout.REJECT:
+            Rejection(TIMEOUT, _feedback(ctx.run), self.gate).give(ctx)
 
-    def of_recipe(ctx: RecipeContext) -> None:
-        told(ctx.run)
-        if then is OnTimeout.REJECT:
-            recipe_gates.reject(ctx, TIMEOUT, gate, _feedback(ctx.run), lambda _: None)
 
-    if then is not OnTimeout.ABANDON:
-        under_lease(repository, folder, lambda _: None, of_issue, of_recipe)
-    elif isinstance(load_run(folder, driving=False), RecipeRun):
-        recipe_run.abandon(repository, folder, dict(os.environ), told)
+def _do(repository: Repository, folder: Path, gate: str, then: OnTimeout, now: datetime) -> None:
+    expiry = _Expiry(gate, then, now)
+    if then is OnTimeout.ABANDON:
+        abandon(repository, folder, lambda _: None, expiry.note)
     else:
-        gates.abandon(repository, folder, lambda _: None, told)
+        record(repository, folder, expiry)
 
 
 def _feedback(run: Run | RecipeRun) -> str:
-    timeout = gates.gates_config_of(run).timeout
+    timeout = gates_config_of(run).timeout
     return f"Nobody answered within {timeout}. Look for what may be unclear or too much in it, and draft it again."

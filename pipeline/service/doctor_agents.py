@@ -21,8 +21,8 @@ from pipeline.recipes.check import checked_source
 from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 from pipeline.service.doctor_document import Check
 from pipeline.service.installed import hinted
+from pipeline.service.recipe_choice import roles_of
 from pipeline.service.recipe_files import Origin, RecipeFiles
-from pipeline.service.recipe_start import roles_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

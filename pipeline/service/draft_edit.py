@@ -14,17 +14,18 @@ from pipeline.runs.drafts import PLAN, open_drafts, task_file
 from pipeline.runs.files import write_atomic
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
+from pipeline.service.answer import config_of
 from pipeline.service.gate_edits import check_edits, refuse_removal
-from pipeline.service.gates import config_of, require_gate
+from pipeline.service.open_gates import require_gate
 from pipeline.service.packets import packet_of, require_seen
-from pipeline.service.ports import build_context
+from pipeline.service.ports import context_of
+from pipeline.steps.context import Context
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
     from pipeline.service.packets import Packet
-    from pipeline.steps.context import Context
 
 _KEPT: Final = frozenset("\n\t")
 """What is hidden, and a text field of a page keeps all the same."""
@@ -60,7 +61,7 @@ def save_edit(repository: Repository, folder: Path, name: str, text: str, seen: 
     lease = FileLease.take(folder)
     try:
         run = Run.load(folder, driving=False)
-        ctx = build_context(repository, run, config_of(run), NoBox(), dict(os.environ), lambda _: None)
+        ctx = context_of(Context, repository, run, config_of(run), NoBox(), dict(os.environ), lambda _: None)
         _require_open(run, name)
         require_gate(run, None)
         refuse_removal(ctx)

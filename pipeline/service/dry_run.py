@@ -18,9 +18,8 @@ from pipeline.runs.preconditions import examine, refuse_base_branch
 from pipeline.runs.unfit import refuse_hidden
 from pipeline.service.conventions import refuse_misfit
 from pipeline.service.ports import require_runner
-from pipeline.service.recipe_choice import chosen, unsound, values_of, with_recipe
+from pipeline.service.recipe_choice import chosen, unsound, values_of, with_issues, with_recipe
 from pipeline.service.recipe_files import RecipeFiles
-from pipeline.service.recipe_issues import with_issues
 from pipeline.service.run_config import read_config
 from pipeline.service.worktrees import begins
 

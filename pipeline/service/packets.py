@@ -21,8 +21,7 @@ from pipeline.runs.gates import GateAnswer, open_gate
 from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.spending import spent
 from pipeline.service.documents import DiffFile, Document, FindingLine, TaskShown, reviews_shown, tasks_shown, title_of
-from pipeline.service.gates import require_gate
-from pipeline.service.recipe_gates import meant
+from pipeline.service.open_gates import meant, require_gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

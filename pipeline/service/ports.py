@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
@@ -13,23 +13,24 @@ from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import choose, looked_for
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.outcomes import Reason
+from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.store import state_of_run
 from pipeline.service.isolation import isolation
 from pipeline.service.projects_here import toolchain_of
-from pipeline.steps.context import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Toolchain
-    from pipeline.runs.run import KeptRun, Run
+    from pipeline.routing.vocabulary import Role
+    from pipeline.runs.spending import AnyRun
+    from pipeline.steps.context import DriverContext, Say
 
-    AnyRun = KeptRun[Any, Any, Any]
+    ContextT = TypeVar("ContextT", bound=DriverContext)
 
 
 def place_of_run(repository: Repository, run: AnyRun, environ: Mapping[str, str]) -> Path:
@@ -37,20 +38,38 @@ def place_of_run(repository: Repository, run: AnyRun, environ: Mapping[str, str]
     return state_of_run(state_folder(environ), repository, run.info.run_id)
 
 
-def build_context(
+def context_of(
+    kind: type[ContextT],
     repository: Repository,
-    run: Run,
+    run: AnyRun,
     config: Config,
     box: ProvableBox,
     environ: Mapping[str, str],
-    say: Callable[[str], None],
-) -> Context:
-    """Return the ports of one driver."""
+    say: Say,
+    roles: Sequence[Role] = ISSUE_ROLES,
+) -> ContextT:
+    """Return the ports of one driver of a run that asks these roles."""
     checkout = PrivateCheckout(repository, place_of_run(repository, run, environ))
     toolchain = toolchain_of(repository, config, run.info.start_commit)
-    issue = run.issue or None
-    dispatcher = dispatcher_of(repository, run, checkout, config, box, environ, say, issue=issue, toolchain=toolchain)
-    return Context(
+    runners = frozenset(one.name for one in projects_in(toolchain))
+    dispatcher = Dispatcher(
+        run_folder=run.folder,
+        repository=repository,
+        checkout=checkout,
+        config=config,
+        box=box,
+        roles=load_roles(runners),
+        templates=load_templates(runners),
+        search_path=environ.get("PATH", os.defpath),
+        run_id=run.info.run_id,
+        issue=run.info.issue,
+        written=run.written,
+        records=run.records,
+        results=run.results,
+        environ=environ,
+        say=say,
+    )
+    return kind(
         run=run,
         repository=repository,
         checkout=checkout,
@@ -61,40 +80,7 @@ def build_context(
         search_path=dispatcher.search_path,
         environ=environ,
         say=say,
-        box_facts=isolation(config, box),
-    )
-
-
-def dispatcher_of(
-    repository: Repository,
-    run: AnyRun,
-    checkout: PrivateCheckout,
-    config: Config,
-    box: ProvableBox,
-    environ: Mapping[str, str],
-    say: Callable[[str], None],
-    *,
-    issue: str | None,
-    toolchain: Toolchain,
-) -> Dispatcher:
-    """Return what asks the agents of a run, whatever drives it."""
-    runners = frozenset(one.name for one in projects_in(toolchain))
-    return Dispatcher(
-        run_folder=run.folder,
-        repository=repository,
-        checkout=checkout,
-        config=config,
-        box=box,
-        roles=load_roles(runners),
-        templates=load_templates(runners),
-        search_path=environ.get("PATH", os.defpath),
-        run_id=run.info.run_id,
-        issue=issue,
-        written=run.written,
-        records=run.records,
-        results=run.results,
-        environ=environ,
-        say=say,
+        box_facts=isolation(config, box, roles),
     )
 
 

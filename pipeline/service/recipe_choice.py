@@ -16,18 +16,20 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.model import Kind
-from pipeline.recipes.plan import Preview, inputs_of, phases_of, preview, why_not
+from pipeline.recipes.plan import MOST_ITEMS, Preview, inputs_of, phases_of, preview, why_not
 from pipeline.recipes.rules import given_of
+from pipeline.recipes.templates import listed
+from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RecipeFacts
-from pipeline.runs.tracker import in_tree, in_worktree, named_in
+from pipeline.runs.tracker import as_user_errors, in_tree, in_worktree, named_in
 from pipeline.service.recipe_files import FOLDER as RECIPES
 from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
 from pipeline.service.run_config import issue_input, pairs
-from todo import TrackerError
+from todo import Status, TrackerError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pipeline.config.model import Config
     from pipeline.git import Repository
@@ -217,6 +219,69 @@ def not_to_be_run(found: Chosen, word: str, how: str, why: str | None) -> UserEr
         path=found.file.path,
         actions=(show,),
     )
+
+
+def sound(
+    repository: Repository, word: str, options: RunOptions, given: Callable[[Recipe], Mapping[str, str]]
+) -> tuple[Chosen, dict[str, str]]:
+    """Return a recipe that can be run, as HEAD has it, and the values of its inputs.
+
+    Raises:
+        UserError: there is none of that name; it is not sound, not trusted, or cannot be run with these inputs.
+    """
+    found = chosen(RecipeFiles(repository, repository.resolve("HEAD"), options.environ), word, repository)
+    require_trust(found, repository, options.environ)
+    require_runnable(found, word)
+    values = with_issues(repository, found.recipe, values_of(found, word, given(found.recipe)))
+    planned = preview(found.recipe, values)
+    if isinstance(planned, tuple):
+        raise unsound(word, found.file, planned)
+    return found, values
+
+
+def inputs_kept(values: Mapping[str, str], recipe: Recipe) -> dict[str, str]:
+    """Return the values of those inputs that another recipe has, too."""
+    return {one.name: values[one.name] for one in recipe.inputs if one.name in values}
+
+
+def require_runnable(recipe: Chosen, word: str) -> None:
+    """Refuse a recipe that works on an issue.
+
+    Raises:
+        UserError: it does.
+    """
+    if any(step.kind is Kind.PHASE for step in recipe.recipe.steps):
+        why = why_not(recipe.recipe)
+        raise not_to_be_run(recipe, word, "works on an issue" if why is None else "cannot be run", why)
+
+
+def roles_of(recipe: Recipe) -> tuple[Role, ...]:
+    """Return who is asked, reviewers too."""
+    asked = (role for step in recipe.steps for role in (step.agent, *step.review) if role is not None)
+    return tuple(dict.fromkeys(map(Role, asked)))
+
+
+def with_issues(repository: Repository, recipe: Recipe, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values with the ids of each input of the type `issues`; where none is given all that are not Done.
+
+    Raises:
+        UserError: there is no such issue, there are too many, or the tracker is broken.
+    """
+    found = dict(values)
+    for name in (one.name for one in recipe.inputs if one.type == "issues"):
+        tracker = in_tree(repository, repository.tree_of("HEAD"))
+        with as_user_errors(tracker):
+            if given := listed(values[name]):
+                ids = [tracker.read(tracker.named(each)).id for each in given]
+            else:
+                ids = [issue.id for issue in tracker.issues() if issue.status is not Status.DONE]
+        if len(ids) > MOST_ITEMS:
+            raise UserError(
+                f'There are {len(ids)} issues, and {MOST_ITEMS} are accepted at once. Name some: {name}="GAL-1 GAL-2"',
+                Reason.INPUT_INVALID,
+            )
+        found[name] = " ".join(dict.fromkeys(ids))
+    return found
 
 
 def named_by(repository: Repository, word: str, options: RunOptions) -> RunOptions:

@@ -21,9 +21,9 @@ from pipeline.runs.next_actions import onto_advised
 from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.spending import spent
 from pipeline.service.documents import Document, FindingLine, finding_line
+from pipeline.service.driving import output_of
+from pipeline.service.open_gates import StepGate, open_gates
 from pipeline.service.other_worktrees import answers_as_typed, as_typed, text_as_typed
-from pipeline.service.recipe_driving import output_of
-from pipeline.service.recipe_gates import StepGate, open_gates
 from pipeline.service.run_result import RecipeLine
 from pipeline.steps.recipe_context import ReadRun
 from pipeline.steps.recipe_outcome import last_decision, left_open, summary_of

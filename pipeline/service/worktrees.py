@@ -9,7 +9,7 @@ import shlex
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.service.run_config import RunOptions
-    from pipeline.steps.context import Context
+
+    T = TypeVar("T")
 
 OWNER: Final = "redfirst.json"
 """The file in the git folder of a worktree that says who made it, and what for."""
@@ -154,7 +155,7 @@ def _other_words(here: Repository, made: Repository) -> tuple[str, ...]:
     return ()
 
 
-async def begun(here: Repository, made: Repository, start: Awaitable[Context], say: Callable[[str], None]) -> Context:
+async def begun(here: Repository, made: Repository, start: Awaitable[T], say: Callable[[str], None]) -> T:
     """Return what the start of a run returns; where it is refused, the worktree that was made for it is taken back.
 
     Args:

@@ -258,7 +258,6 @@ def test_a_task_edited_after_its_gate_neither_changes_the_commit_nor_gets_lost(p
 
 SAVES_BETWEEN = """
 import os, sys
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -266,7 +265,9 @@ import anyio
 from pipeline.engine.events import Answerer
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.service import composition, gates
+from pipeline.service.answer import Approval
+from pipeline.service.run_config import RunOptions
+from pipeline.service.start import go_on
 
 folder = Path(".workflow/run-GAL-1").resolve()
 
@@ -281,10 +282,10 @@ class Editor:
         pass
 
 
-options = composition.RunOptions("", environ=dict(os.environ))
-approve = partial(gates.approve, by=Answerer(actor="ada", via="cli"), at=None, look=lambda: None)
+options = RunOptions("", environ=dict(os.environ))
+approve = Approval(Answerer(actor="ada", via="cli"))
 try:
-    anyio.run(composition.go_on, Repository.find(Path.cwd()), folder, options, Editor(), approve)
+    anyio.run(go_on, Repository.find(Path.cwd()), folder, options, approve, Editor())
 except UserError as error:
     sys.exit(error.message)
 """

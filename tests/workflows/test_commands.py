@@ -81,7 +81,7 @@ def test_the_schema_and_the_reader_accept_the_same_keys(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     schema = json.loads(project.redfirst("schema", "recipe").stdout)
     assert {"Recipe", "Extension", "Step", "Edit"} <= set(schema["$defs"])
-    assert "with" in schema["$defs"]["Step"]["properties"]
+    assert "set" in schema["$defs"]["Edit"]["properties"]
 
 
 def files(*folders: Path) -> dict[str, bytes | None]:

@@ -127,7 +127,7 @@ def test_check_20_gates_wait_together_and_a_rejection_asks_no_more_than_needed(t
         ("which", True, "Which of Long.?"),
         ("ok", False, ""),
     ]
-    assert "at gates which, ok" in project.redfirst("runs").stdout
+    assert "at approval points which, ok" in project.redfirst("runs").stdout
     shown = project.redfirst("show").stdout
     assert "  next: redfirst reject run-own --step ok --feedback" in shown
     assert "  which: waits for you\n" in shown

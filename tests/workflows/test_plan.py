@@ -14,7 +14,7 @@ from pipeline.recipes.check import checked
 from pipeline.recipes.plan import Preview, inputs_of, mermaid, planned_graph, preview
 from pipeline.recipes.rules import going_along
 from pipeline.recipes.templates import Reference, filled
-from pipeline.service.new_run import issue_limits
+from pipeline.service.start import issue_limits
 
 if TYPE_CHECKING:
     from pathlib import Path

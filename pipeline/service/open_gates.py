@@ -1,27 +1,24 @@
-"""Shows and answers the gates that a recipe's run waits at: what is asked, what to read, what each answer does."""
+"""Knows which approval points a run waits at: what is asked, what to read, what each answer does."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.engine.events import GateAnswered
-from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Reason, status_word
 from pipeline.recipes.machine import behind
-from pipeline.runs.gates import GateAnswer
-from pipeline.steps import recipe_gate
+from pipeline.routing.vocabulary import Step
+from pipeline.runs.facts import last_note
+from pipeline.runs.gates import GateAnswer, gate_place
 from pipeline.steps.recipe_context import ReadRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
-    from pipeline.engine.events import Answerer
-    from pipeline.recipes.model import Step
+    from pipeline.recipes.model import Step as RecipeStep
     from pipeline.runs.recipe_run import RecipeRun
-    from pipeline.steps.recipe_context import RecipeContext
+    from pipeline.runs.run import Run
 
 ANSWER = "answer"
 """What the answer to a question is called, in `NAME=VALUE`."""
@@ -71,7 +68,7 @@ def _gate(run: RecipeRun, name: str, *, alone: bool) -> StepGate:
     )
 
 
-def _answers(run: RecipeRun, step: Step, named: str) -> Iterator[GateAnswer]:
+def _answers(run: RecipeRun, step: RecipeStep, named: str) -> Iterator[GateAnswer]:
     waiting = [one.id for one in run.recipe.steps if step.id in one.depends_on]
     then = f"goes on with {', '.join(waiting)}" if waiting else "ends the step"
     if step.gate == "ask":
@@ -87,61 +84,6 @@ def _answers(run: RecipeRun, step: Step, named: str) -> Iterator[GateAnswer]:
     else:
         does = f"does {step.back_to} again, from your feedback, then {', '.join(behind(run.machine, step.back_to))}"
     yield GateAnswer(f'redfirst reject {named} --feedback "..."', does)
-
-
-def approve(
-    ctx: RecipeContext, by: Answerer, step: str | None, given: Mapping[str, str], look: Callable[[str], object]
-) -> None:
-    """Let the run through a gate; what a person answers is handed on.
-
-    Args:
-        ctx: The run.
-        by: Who approves.
-        step: The gate that is meant; None for the only one that waits.
-        given: What they answer, where it asks a question.
-        look: Raises a UserError where what is approved cannot be shown, or is not what they looked at.
-
-    Raises:
-        UserError: no gate is open, it is not clear which one is meant, or what is given is not what it asks for.
-    """
-    gate = meant(ctx.run, step)
-    unknown = sorted(given.keys() - {ANSWER})
-    if unknown or (given and not gate.asks):
-        takes = f'{ANSWER}="..."' if gate.asks else "no value"
-        raise UserError(
-            f"Approval point {gate.step} takes {takes}, and not {', '.join(unknown or given)}.", Reason.USAGE
-        )
-    answer = given.get(ANSWER, "")
-    if gate.asks and not answer.strip(" .\t\n"):  # a line of advice as it was printed has dots there
-        raise UserError(
-            f"Approval point {gate.step} asks a question: {gate.question or 'see its recipe'}",
-            Reason.USAGE,
-            actions=(gate.answers[0].command,),
-        )
-    look(gate.step)
-    ctx.go_on()
-    ctx.say(f"{gate.step}: approved")
-    event = recipe_gate.approved(ctx.seen_from(gate.step), answer)
-    ctx.run.answer_gate("approved", event, _hashes(ctx, gate), by)
-
-
-def reject(ctx: RecipeContext, by: Answerer, step: str | None, feedback: str, look: Callable[[str], object]) -> None:
-    """Say no at a gate: the step has failed, or what it names is done again with the feedback.
-
-    Raises:
-        UserError: no gate is open, it is not clear which one is meant, or the feedback is empty.
-    """
-    gate = meant(ctx.run, step)
-    if not feedback.strip(" .\t\n"):
-        raise UserError("--feedback says nothing: what is done next has nothing to go by.", Reason.USAGE)
-    look(gate.step)
-    ctx.go_on()
-    number = len(ctx.run.journal.of(GateAnswered)) + 1
-    event = recipe_gate.rejected(ctx.seen_from(gate.step), feedback, number)
-    ctx.run.answer_gate("rejected", event, _hashes(ctx, gate), by)
-    to = ctx.run.machine.step_of(gate.step).back_to
-    again = to is not None and gate.step not in ctx.run.state.settled
-    ctx.say(f"{gate.step}: rejected -> {f'{to} and what is behind it are done again' if again else 'failed'}")
 
 
 def require_no_gate(run: RecipeRun) -> None:
@@ -189,7 +131,48 @@ def meant(run: RecipeRun, step: str | None) -> StepGate:
     )
 
 
-def _hashes(ctx: RecipeContext, gate: StepGate) -> dict[str, str]:
-    """Return the sha256 of what a person was shown, by its name in the run."""
-    names = (str(Path(path).relative_to(ctx.run.folder)) for path in gate.read)
-    return {name: sha256_hex(ctx.run.read(name)) for name in names}
+def require_gate(run: Run, at: str | None) -> str:
+    """Return the gate that a run waits at.
+
+    Raises:
+        UserError: it waits at none, or not at the one that is meant.
+    """
+    here, name = run.state.trunk, run.info.run_id
+    if here.step is not Step.GATE or here.gate is None:
+        outcome = run.state.outcome
+        stands = "queued" if run.queued else status_word(outcome, run.state.reason) if outcome else "running"
+        answered = " It was answered already." if run.queued else ""
+        look = f"redfirst show {name}"
+        ended = run.state.has_ended
+        then = f"Look at it: {look}" if ended else f"To go on: redfirst resume {name}"
+        raise UserError(
+            f"{name} does not wait at an approval point ({stands}, {here.step}).{answered} {then}",
+            Reason.USAGE,
+            actions=(look,) if ended else (f"redfirst resume {name}",),
+        )
+    if at not in {None, here.gate}:
+        raise UserError(
+            f"{name} waits at {gate_place(run)}, not at approval point {at}: nothing was answered. Look at what it "
+            f"waits for: redfirst show {name}",
+            Reason.USAGE,
+            actions=(f"redfirst show {name}",),
+        )
+    return here.gate
+
+
+def require_unasked(run: Run) -> None:
+    """Refuse to go on with a run of an issue that only a person's answer takes further.
+
+    Raises:
+        UserError: it waits at a gate, or for an answer.
+    """
+    name = run.info.run_id
+    if run.state.trunk.step is Step.GATE:
+        ways = (f"redfirst approve {name}", f'redfirst reject {name} --feedback "..."')
+        raise UserError(f"{name} waits at {gate_place(run)}: {', or '.join(ways)}", Reason.APPROVAL, actions=ways)
+    if run.state.reason is Reason.INPUT:
+        raise UserError(
+            f"{name} waits for an answer of yours: {last_note(run)}",
+            Reason.INPUT,
+            actions=(f"redfirst show {name} --packet", f'redfirst answer {name} "..."'),
+        )

@@ -1,0 +1,252 @@
+"""Drives a run to its end, or to where it parks: the engine's loop over the steps of its machine (architecture 3).
+
+Afterwards the run's ref holds everything and, when it has ended, its checkout is gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from pipeline.boxes.orphans import end_lost
+from pipeline.dispatch.caches import remove_caches
+from pipeline.dispatch.sandbox_escape import EscapeError
+from pipeline.engine.events import PointPassed
+from pipeline.engine.loop import drive
+from pipeline.engine.machine import TRUNK
+from pipeline.errors import UserError
+from pipeline.git import GitError
+from pipeline.measure.measuring import forget_cache
+from pipeline.outcomes import Reason
+from pipeline.recipes.machine import held_by
+from pipeline.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
+from pipeline.routing.state import Event
+from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.runs.drafts import put_back, vain_edit
+from pipeline.runs.facts import task_words
+from pipeline.runs.files import full_disk
+from pipeline.runs.gates import gate_of, gate_place
+from pipeline.runs.run_ref import keep, trees_of
+from pipeline.service.progress import IssueStanding, StepsStanding, shown
+from pipeline.steps.asking.stopping import stopped
+from pipeline.steps.publication.bases import start_of
+from pipeline.steps.publication.commits import planned_subjects
+from pipeline.steps.publication.follow_ups import planned_titles
+from pipeline.steps.publication.summary import write_summary
+from pipeline.steps.recipe_context import RecipeContext
+from pipeline.steps.recipe_outcome import write_outcome
+from pipeline.steps.recipe_table import RUNNERS
+from pipeline.steps.recipe_trees import CollisionError
+from pipeline.steps.table import STEPS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.recipes.step_table import StepsState
+    from pipeline.routing.machine import Decision
+    from pipeline.routing.state import RunState
+    from pipeline.service.interruption import Interruption
+    from pipeline.service.progress import Display
+    from pipeline.steps.context import Context
+    from pipeline.steps.recipe_context import Words
+
+ContextT = TypeVar("ContextT", bound="Context | RecipeContext")
+
+_UNSTOPPABLE = frozenset({Step.PUBLISH, Step.FAILURE, Step.GATE})
+
+
+async def finish(ctx: ContextT, display: Display, interruption: Interruption) -> ContextT:
+    """Drive a run under its lease, and put it away.
+
+    Raises:
+        UserError: something must be mended first; the run can be resumed then, which the error says.
+    """
+    try:
+        end_lost(ctx.run.folder.glob("dispatches/*/process.json"))
+        ctx.checkout.open(ctx.run.info.start_tree)
+        standing = StepsStanding(ctx) if isinstance(ctx, RecipeContext) else IssueStanding(ctx)
+        with interruption.driving(ctx):
+            async with shown(standing, display):
+                await (_drive_steps(ctx) if isinstance(ctx, RecipeContext) else _drive_issue(ctx))
+        if ctx.run.state.outcome is None:  # a signal took away what was going on
+            if isinstance(ctx, RecipeContext):
+                ctx.run.decide(_cancelled(ctx))
+            else:
+                ctx.run.decide(stopped(ctx))
+    except (UserError, GitError, OSError, ExceptionGroup) as error:
+        told = _expected(error, ctx.run.folder)
+        if told is None:
+            raise
+        if told.reason is Reason.DISK:
+            forget_cache(ctx)
+        told.actions = (*told.actions, f"redfirst resume {ctx.run.info.run_id}")
+        if told is not error:
+            raise told from error
+        raise
+    return put_away(ctx)
+
+
+def put_away(ctx: ContextT) -> ContextT:
+    """Let the run's files and its ref say how it stands; when it is over, remove what it had outside the repository."""
+    if isinstance(ctx, RecipeContext):
+        _write_outcomes(ctx)
+        if ctx.run.recipe.output is not None:
+            ctx.run.write_artifact("output.md", output_of(ctx))
+    keep(ctx.repository, ctx.run, whole=True)
+    if ctx.run.state.has_ended:
+        ctx.checkout.close()
+    return ctx
+
+
+def _expected(error: Exception, folder: Path) -> UserError | None:
+    """Return what the user can mend, the first where two dispatches met it side by side; None where there is a bug."""
+    if isinstance(error, ExceptionGroup):
+        group = cast("ExceptionGroup[Exception]", error)
+        inner = [_expected(each, folder) for each in group.exceptions]
+        return inner[0] if all(each is not None for each in inner) else None
+    if isinstance(error, UserError):
+        return error
+    if isinstance(error, GitError):
+        return error.told()
+    return full_disk(error, folder) if isinstance(error, OSError) else None
+
+
+# --- the run of an issue ---------------------------------------------------------------------------------------------
+
+
+async def _drive_issue(ctx: Context) -> None:
+    """Drive the run until it ends or is parked; its ref holds every tree that it comes to."""
+    kept = trees_of(ctx.run)
+
+    async def step(state: RunState, lane: str) -> Event:
+        here = ctx.seen_from(lane)
+        if ctx.stopping != "no" and state.lanes[lane].step not in _UNSTOPPABLE:
+            return _of_lane(lane, stopped(here))
+        undo_edits(ctx)
+        try:
+            event = await STEPS[state.lanes[lane].step](here)
+        except EscapeError as error:  # whatever the step did: what it measured changed the user's repository
+            name = here.write_json("evidence/escape.json", error.escape.document())
+            event = Event(signal=Signal.ESCAPE, note=str(error), evidence=(name,))
+        return _of_lane(lane, event)
+
+    def decided(decision: Decision, event: Event) -> None:
+        nonlocal kept
+        _tell_decision(ctx, decision, event)
+        for effect in decision.effects:
+            if effect.kind == PointPassed.KIND:
+                name = ctx.run.info.run_id
+                ctx.say(f"    point {effect.data['point']}: {name} goes on; look at it: redfirst show {name}")
+        if event.lane not in ctx.run.state.lanes:
+            remove_caches(ctx.checkout.root / "caches", event.lane)
+        if gate_of(ctx.run) == "commit":
+            write_summary(ctx, planned=planned_subjects(ctx, start_of(ctx)), to_file=planned_titles(ctx))
+        if (now := trees_of(ctx.run)) != kept:
+            keep(ctx.repository, ctx.run)
+            kept = now
+
+    await drive(ctx.run, step, decided, ends_all=lambda event: event.signal is Signal.ESCAPE)
+
+
+def _of_lane(lane: str, event: Event) -> Event:
+    return event if event.lane == lane else event.model_copy(update={"lane": lane})
+
+
+def undo_edits(ctx: Context) -> None:
+    """Put back what a person edited when it has no effect, and say so: what is on disk is what counts."""
+    for name, kept in put_back(ctx.run).items():
+        if kept is None:
+            ctx.say(f"{name} was removed, and is put back")
+        else:
+            says = vain_edit(ctx.run, name).says
+            ctx.say(f"{name} was edited, which has no effect now: {says}. It is put back; yours is {ctx.path(kept)}")
+
+
+def _tell_decision(ctx: Context, decision: Decision, event: Event) -> None:
+    """Say a decision on the progress stream: step, signal, what follows; of a run that was stopped its end says it."""
+    if event.signal is Signal.CANCELLED:
+        return
+    task = f" {task_words(ctx.state, decision.task)}" if decision.task else ""
+    paid = "".join(f" ({key.split('@', 1)[0]} {count})" for key, count in decision.counters.items())
+    waits = gate_place(ctx.run)
+    after = ctx.run.state.lanes.get(event.lane, ctx.lane)
+    followed = ctx.state.outcome.value if ctx.state.outcome else after.step.value
+    followed += f" at {waits}" if waits else ""
+    last = Loop.UNUSABLE in decision.exhausted
+    note = f": {event.note}" if event.note and (event.role is None or last) else ""
+    said = event.signal.value + note
+    if event.signal is Signal.NOT_ASKED:
+        recipe = ctx.run.info.recipe
+        said = f"the recipe {recipe.name if recipe is not None else 'issue'} leaves this out"
+    ctx.say(f"[{decision.step.phase}] {decision.step.value}{task}: {said} -> {followed}{paid}")
+
+
+# --- the run of a recipe's own steps ---------------------------------------------------------------------------------
+
+
+async def _drive_steps(ctx: RecipeContext) -> None:
+    _write_outcomes(ctx)
+    await drive(
+        ctx.run,
+        lambda _state, lane: _step(ctx, lane),
+        lambda _decision, event: _tell_event(ctx, event),
+        ends_all=lambda event: event.signal is StepSignal.ESCAPE,
+    )
+
+
+async def _step(ctx: RecipeContext, lane: str) -> StepEvent:
+    if lane == TRUNK:
+        return await RUNNERS[At.BEGIN](ctx)
+    here = ctx.seen_from(lane)
+    if ctx.stopping != "no":
+        return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note=f"{lane} is asked when the run goes on")
+    try:
+        event = await RUNNERS[here.lane.at](here)
+    except EscapeError as error:
+        event = StepEvent(signal=StepSignal.ESCAPE, note=str(error))
+    except CollisionError as error:
+        event = StepEvent(signal=StepSignal.COLLISION, note=str(error))
+    return event.model_copy(update={"lane": lane})
+
+
+def _cancelled(ctx: RecipeContext) -> StepEvent:
+    lanes = ctx.run.state.lanes
+    lane = next(name for name in lanes if name != TRUNK or len(lanes) == 1)
+    return StepEvent(signal=StepSignal.CANCELLED, lane=lane, note="what had not answered is asked again")
+
+
+def _tell_event(ctx: RecipeContext, event: StepEvent) -> None:
+    if event.tree is not None:
+        keep(ctx.repository, ctx.run)
+    _write_outcomes(ctx)
+    if event.lane not in ctx.run.state.lanes:
+        remove_caches(ctx.checkout.root / "caches", event.lane)
+    if event.lane == TRUNK or event.signal is StepSignal.CANCELLED:
+        return
+    note = f": {event.note}" if event.note else ""
+    ctx.say(f"{event.lane}: {event.signal.value}{note} -> {_followed(ctx.run.state, event.lane)}")
+
+
+def _followed(state: StepsState, name: str) -> str:
+    """Return what became of a step, in words: how it stands, or where it goes on."""
+    how, lane = state.settled.get(name), state.lanes.get(name)
+    if how is not None:
+        return how.value
+    if state.outcome is not None:
+        return state.outcome.value
+    return "asked again" if lane is None or lane.at is At.ASK else lane.at.value
+
+
+def _write_outcomes(ctx: RecipeContext) -> None:
+    """Write the outcome of each step that is settled, those too that a crash left unwritten."""
+    state = ctx.run.state
+    for name, checkpoint in state.settled.items():
+        if ctx.told_of.get(name) is not checkpoint:
+            write_outcome(ctx, name, checkpoint)
+            ctx.told_of[name] = checkpoint
+            if checkpoint is Checkpoint.HELD:
+                ctx.say(f"{name}: held by {', '.join(held_by(ctx.run.machine, state, ctx.run.machine.step_of(name)))}")
+
+
+def output_of(ctx: Words) -> str:
+    """Return what the recipe gives, as far as it is there."""
+    return ctx.with_values(ctx.run.recipe.output or "").strip() + "\n"
