@@ -138,7 +138,7 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "recipe": _recipe,
     "recipe-result": _loaded("pipeline.service.recipe_result", "RecipeDocument"),
     "recipe-explain": _loaded("pipeline.service.explanation", "RecipeExplainDocument"),
-    "step-outcome": _loaded("pipeline.steps.recipe_documents", "StepOutcome"),
+    "step-outcome": _loaded("pipeline.steps.recipe_outcome", "StepOutcome"),
     "event": _event,
     "queue": _loaded("pipeline.service.queue_document", "QueueDocument"),
     **{f"payload/{name}": _of(form) for name, form in NAMED.items()},

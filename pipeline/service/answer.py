@@ -43,7 +43,7 @@ from pipeline.service.packets import require_question, require_seen
 from pipeline.service.ports import context_of, place_of_run
 from pipeline.service.removal import what_stays
 from pipeline.service.run_config import refuse_recursion
-from pipeline.steps import failure, recipe_gate
+from pipeline.steps import failure, recipe_table
 from pipeline.steps.asking.proofs import PROOF
 from pipeline.steps.asking.task_drafts import in_order
 from pipeline.steps.context import Context
@@ -140,7 +140,7 @@ class Approval:
         require_seen(ctx.repository, ctx.run, gate.step, self.seen)
         ctx.go_on()
         ctx.say(f"{gate.step}: approved")
-        event = recipe_gate.approved(ctx.seen_from(gate.step), answer)
+        event = recipe_table.approved(ctx.seen_from(gate.step), answer)
         ctx.run.answer_gate("approved", event, _hashes(ctx, gate), self.by)
 
 
@@ -207,7 +207,7 @@ class Rejection:
         self._look(ctx, gate.step)
         ctx.go_on()
         number = len(ctx.run.journal.of(GateAnswered)) + 1
-        event = recipe_gate.rejected(ctx.seen_from(gate.step), self.feedback, number)
+        event = recipe_table.rejected(ctx.seen_from(gate.step), self.feedback, number)
         ctx.run.answer_gate("rejected", event, _hashes(ctx, gate), self.by)
         to = ctx.run.machine.step_of(gate.step).back_to
         again = to is not None and gate.step not in ctx.run.state.settled

@@ -32,10 +32,9 @@ from pipeline.steps.publication.bases import start_of
 from pipeline.steps.publication.commits import planned_subjects
 from pipeline.steps.publication.follow_ups import planned_titles
 from pipeline.steps.publication.summary import write_summary
-from pipeline.steps.recipe_context import RecipeContext
+from pipeline.steps.recipe_context import CollisionError, RecipeContext
 from pipeline.steps.recipe_outcome import write_outcome
 from pipeline.steps.recipe_table import RUNNERS
-from pipeline.steps.recipe_trees import CollisionError
 from pipeline.steps.table import STEPS
 
 if TYPE_CHECKING:

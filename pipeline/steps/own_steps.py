@@ -23,9 +23,9 @@ from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.evidence.records import baseline_of, files_of, known_tests
 from pipeline.steps.publication.holding import held_md, hold
+from pipeline.steps.recipe_context import in_text
 from pipeline.steps.recipe_dispatch import configured
 from pipeline.steps.recipe_outcome import changed_md
-from pipeline.steps.recipe_texts import in_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,22 +1,33 @@
-"""Asks a role for a step of a recipe: what it is handed, and what its answer counts for."""
+"""Asks a role what a step of a recipe says: readers for words and payloads, @make for changes of files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.reports.payloads import form_of, read_payload, with_checked_quotes
+from pipeline.reports.work import Complete, Incomplete
 from pipeline.routing.vocabulary import Role
-from pipeline.steps import recipe_change
-from pipeline.steps.recipe_dispatch import asked, came_back, evidence_of, handed, not_counting
-from pipeline.steps.recipe_items import area_faults, areas_of, counts_of
-from pipeline.steps.recipe_outcome import answered_md
-from pipeline.steps.recipe_proofs import payload_proved
-from pipeline.steps.recipe_seams import open_seams, unsaid
+from pipeline.steps.recipe_dispatch import (
+    area_faults,
+    area_of,
+    areas_of,
+    asked,
+    came_back,
+    counts_of,
+    evidence_of,
+    handed,
+    not_counting,
+    open_seams,
+    unsaid,
+)
+from pipeline.steps.recipe_outcome import answered_md, changed_md
+from pipeline.steps.recipe_tests import payload_proved, scope_of, tools_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -26,10 +37,10 @@ if TYPE_CHECKING:
     from pipeline.steps.recipe_context import RecipeContext
 
 
-async def run(ctx: RecipeContext) -> StepEvent:
+async def ask(ctx: RecipeContext) -> StepEvent:
     """Ask the role of the step, unless it has answered before a crash; return what came of it."""
     if ctx.step.agent == Role.MAKE:
-        return await recipe_change.run(ctx)
+        return await change(ctx)
     result = await asked(ctx, _request(ctx))
     return result if isinstance(result, StepEvent) else not_counting(result) or await _event(ctx, result)
 
@@ -106,3 +117,52 @@ def _signal(report: Report) -> StepSignal:
 def _content(ctx: RecipeContext, path: str) -> str | None:
     found = ctx.repository.blob(f"{ctx.base}:{path}")
     return None if found is None else found.decode(errors="replace")
+
+
+KIND = "change"
+
+
+async def change(ctx: RecipeContext) -> StepEvent:
+    """Ask @make for the change, unless it has answered before a crash; return what came of it, with the files."""
+    try:
+        request = await _change_request(ctx)
+    except UnmeasurableError as error:
+        return StepEvent(signal=StepSignal.ENV_BROKEN, note=str(error))
+    result = await asked(ctx, request)
+    if isinstance(result, StepEvent):
+        return result
+    event = not_counting(result) or _change_event(ctx, result)
+    return event.model_copy(update={"tree": result.tree})
+
+
+async def _change_request(ctx: RecipeContext) -> Request:
+    artifacts = handed(ctx)
+    artifacts |= {"findings": came_back(ctx, "review"), "measured": came_back(ctx, "measured")}
+    is_last = ctx.run.machine.is_last(ctx.run.state, ctx.lane_name)
+    return Request(
+        Role.MAKE,
+        KIND,
+        ctx.tree,
+        artifacts={name: paths for name, paths in artifacts.items() if paths},
+        area=area_of(ctx),
+        tests=await scope_of(ctx),
+        tools=await tools_of(ctx),
+        accept=None if is_last else lambda report: unsaid(ctx.step, report),
+    )
+
+
+def _change_event(ctx: RecipeContext, result: DispatchResult) -> StepEvent:
+    report = parse_report(KIND, Role.MAKE, None, result.report or {})
+    if isinstance(report, Malformed):
+        raise TypeError(f"{result.dispatch}/result.json holds no answer: {report.sentence}")
+    name, tree = ctx.lane_name, result.tree or ctx.tree
+    ctx.write(f"steps/{name}/{name}.patch", ctx.repository.patch(ctx.base, tree))
+    ctx.write(f"steps/{name}/{name}.md", changed_md(report, changed_paths(ctx, ctx.base, tree)))
+    evidence = (evidence_of(result), f"steps/{name}/{name}.patch")
+    match report:
+        case Complete():
+            return StepEvent(signal=StepSignal.ANSWERED, evidence=evidence, open_seams=open_seams(ctx.step, report))
+        case Incomplete():
+            return StepEvent(signal=StepSignal.INCOMPLETE, note=report.blocking_issue, evidence=evidence)
+        case _:
+            return StepEvent(signal=StepSignal.CANNOT_PROCEED, note=getattr(report, "missing", ""), evidence=evidence)

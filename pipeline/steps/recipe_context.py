@@ -4,26 +4,94 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
 from pipeline.engine.machine import TRUNK
-from pipeline.recipes.step_table import At
+from pipeline.recipes.machine import before
+from pipeline.recipes.step_table import At, Checkpoint
 from pipeline.recipes.templates import below, filled, listed, only_reference
 from pipeline.steps.context import DriverContext
-from pipeline.steps.recipe_texts import in_text
-from pipeline.steps.recipe_trees import base_of
+from pipeline.steps.publication.trees import above
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pydantic import JsonValue
 
+    from pipeline.git import TreeChange
     from pipeline.recipes.model import Step
-    from pipeline.recipes.step_table import Checkpoint, StepLane
+    from pipeline.recipes.step_table import StepLane
     from pipeline.recipes.templates import Reference
     from pipeline.runs.recipe_run import RecipeRun
+
+_LONGEST: Final = 200
+"""Characters of a value that stands in a text; what is longer, or of several lines, is a file."""
+
+
+def in_text(name: str, said: str, keep: Callable[[str, str], Path], files: list[Path]) -> str:
+    """Return what stands for a value: it is never read as words of the recipe.
+
+    Args:
+        name: Of the file, if it is to be one.
+        said: The value.
+        keep: Writes the file.
+        files: Takes it.
+    """
+    if len(said) <= _LONGEST and "\n" not in said:
+        return said
+    files.append(keep(name, said))
+    return f"(the file {name} among the artifacts `inputs`)"
+
+
+class CollisionError(Exception):
+    """One step made a file where another one made a folder: there is no tree with both."""
+
+
+def base_of(ctx: RecipeContext, name: str) -> str:
+    """Return the tree that a step sees.
+
+    Raises:
+        CollisionError: there is none.
+    """
+    return tree_with(ctx, before(ctx.run.machine, ctx.run.state, name))
+
+
+def tree_with(ctx: RecipeContext, names: Iterable[str]) -> str:
+    """Return the start of the run with what these steps changed, as far as they are ready; in order.
+
+    Raises:
+        CollisionError: what they made does not go into one tree.
+    """
+    state, machine = ctx.run.state, ctx.run.machine
+    ready = [name for name in names if name in state.trees and state.settled.get(name) is Checkpoint.READY]
+    put = tuple((name, state.trees[name]) for name in ready if machine.writes(machine.step_of(name).id))
+    if put not in ctx.put_together:
+        changes: dict[str, TreeChange] = {}
+        for name, _ in put:
+            changes |= {change.path: change for change in changes_of(ctx, name)}
+        _require_apart(changes)
+        ctx.put_together[put] = ctx.repository.build_tree(ctx.run.info.seen_tree, changes.values())
+    return ctx.put_together[put]
+
+
+def changes_of(ctx: RecipeContext, name: str) -> tuple[TreeChange, ...]:
+    """Return what a writer that is settled changed of what it saw.
+
+    Raises:
+        CollisionError: there is no tree that it saw.
+    """
+    return ctx.repository.diff(base_of(ctx, name), ctx.run.state.trees[name])
+
+
+def _require_apart(changes: Mapping[str, TreeChange]) -> None:
+    files = {path for path, change in changes.items() if change.entry is not None}
+    for path in files:
+        folder = next((folder for folder in above(path) if folder in files), None)
+        if folder is not None:
+            raise CollisionError(f"{folder} is a file of one step, and has {path} of another one in it")
 
 
 class Words:

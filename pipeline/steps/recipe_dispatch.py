@@ -12,23 +12,92 @@ from pipeline.config.agents import Backend
 from pipeline.dispatch.live_words import LiveWords
 from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.process import BoxError
+from pipeline.recipes.machine import seams_of
 from pipeline.recipes.plan import most_dispatches
 from pipeline.recipes.step_table import At, StepEvent, StepSignal
+from pipeline.recipes.templates import area_texts, areas_by_item, below
+from pipeline.reports.decode import Malformed
+from pipeline.reports.fields import HonouredSeam
+from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.spending import Held, UsedUp, reserve
+from pipeline.scheduling.patterns import fault, parsed
 from pipeline.steps.asking.resting import rest
-from pipeline.steps.recipe_seams import seams_told
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pydantic import JsonValue
 
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.dispatch.request import Request
     from pipeline.recipes.model import Step
+    from pipeline.reports.fields import Report
     from pipeline.runs.info import DispatchResult, Reserved
+    from pipeline.scheduling.patterns import Pattern
     from pipeline.steps.recipe_context import RecipeContext
+
+
+def seams_told(step: Step) -> str:
+    """Return what the request says of the contracts of its step; nothing where it is no side of one."""
+    said = [f"* `{one_line(seam)}`: this step provides it." for seam in step.provides]
+    said += [f"* `{one_line(seam)}`: this step relies on it." for seam in step.requires if seam not in step.provides]
+    if not said:
+        return ""
+    lines = "\n".join(said)
+    return f"\n\n## Contracts between steps\n\n{lines}\n\nSay of each in `seams` whether your work keeps to it."
+
+
+def seams_said(report: Report) -> dict[str, HonouredSeam]:
+    """Return what a role said of each contract, by name; what it said last counts."""
+    return {one.name: one for one in getattr(report, "seams", ()) if isinstance(one, HonouredSeam)}
+
+
+def unsaid(step: Step, report: Report) -> Malformed | None:
+    """Return the refusal of a report that leaves out a contract of its step."""
+    missing = [seam for seam in seams_of(step) if seam not in seams_said(report)]
+    if not missing or not hasattr(report, "seams"):
+        return None
+    return Malformed(
+        f"`seams` says nothing of {', '.join(map(one_line, missing))}: say whether you keep to it.", "/seams"
+    )
+
+
+def open_seams(step: Step, report: Report) -> tuple[str, ...]:
+    """Return the contracts of a step that a role does not say it keeps to."""
+    said = seams_said(report)
+    return tuple(seam for seam in seams_of(step) if seam not in said or not said[seam].honoured)
+
+
+def counts_of(ctx: RecipeContext, payload: JsonValue) -> dict[str, int]:
+    """Return how many steps each `for_each` over the payload of this step becomes."""
+    return {step.id: len(items) for step, items in _lists(ctx, payload)}
+
+
+def areas_of(ctx: RecipeContext, payload: JsonValue) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return what each of these steps may change, where that depends on its item."""
+    found = {step.id: areas_by_item(step, ctx.run.inputs, items) for step, items in _lists(ctx, payload)}
+    return {step: areas for step, areas in found.items() if areas}
+
+
+def area_faults(ctx: RecipeContext, payload: JsonValue) -> list[str]:
+    """Return what is wrong with the patterns that the items of a payload make."""
+    areas = areas_of(ctx, payload)
+    texts = [(step, text) for step, area in areas.items() for one in area for text in one]
+    return [f"{text!r}, which {step} may change: {why}" for step, text in texts if (why := fault(text)) is not None]
+
+
+def area_of(ctx: RecipeContext) -> tuple[Pattern, ...]:
+    """Return what the step that is given this may change."""
+    return tuple(parsed(text) for text in area_texts(ctx.step, ctx.run.inputs, ctx.item()))
+
+
+def _lists(ctx: RecipeContext, payload: JsonValue) -> list[tuple[Step, list[JsonValue]]]:
+    machine = ctx.run.machine
+    found = [(machine.steps[id_], below(payload, keys)) for id_, keys in machine.lists_of(ctx.step.id)]
+    return [(step, items) for step, items in found if isinstance(items, list)]
 
 
 REVIEW: Final = "review-step"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.engine.events import DecisionMade, RunParked, RunResumed
 from pipeline.recipes.machine import held_by, honours, seams_of
@@ -16,9 +18,8 @@ from pipeline.reports.untrusted_text import block, one_line
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.runs.events import DispatchStarted, StepSettled, StepStarted
 from pipeline.steps.asking.review_record import ReviewRecord
+from pipeline.steps.recipe_context import CollisionError, base_of
 from pipeline.steps.recipe_dispatch import REVIEW
-from pipeline.steps.recipe_documents import Bundle, LeftFile, PayloadLeft, SeamSaid, StepError, StepOutcome, Verified
-from pipeline.steps.recipe_trees import CollisionError, base_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,81 @@ if TYPE_CHECKING:
     from pipeline.reports.findings import Finding
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.steps.recipe_context import RecipeContext, Words
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class StepError(_Document):
+    """Why a step did not come out: the signal in small letters, and what was said of it."""
+
+    kind: str
+    message: str
+
+
+class LeftFile(_Document):
+    """A file that a step left, by its path in the run."""
+
+    path: str
+    sha256: str
+
+
+class Verified(_Document):
+    """What somebody else than the author looked at: by whom, what, and the sha256 of what they looked at."""
+
+    by: str
+    what: str
+    digest: str
+
+
+class PayloadLeft(_Document):
+    """A payload that others may use: its form, the dispatch that it is from (`measured`: none), and where it is."""
+
+    schema_: str = Field(alias="schema")
+    provenance: str
+    valid: bool
+    path: str
+
+
+class SeamSaid(_Document):
+    """A contract between steps, and whether this one says that it keeps to it."""
+
+    name: str
+    state: Literal["honoured", "not_honoured", "not_reported"]
+
+
+class Bundle(_Document):
+    """What others may build on; `dependent_safe` is whether those may that take nothing half."""
+
+    dependent_safe: bool
+    artifacts: tuple[LeftFile, ...]
+    verification: tuple[Verified, ...]
+    limitations: tuple[str, ...]
+    payloads: tuple[PayloadLeft, ...]
+    seams: tuple[SeamSaid, ...]
+
+
+class StepOutcome(_Document):
+    """How a step came out. `wave` is the start that it belongs to, `seconds` how long it took, all tries together."""
+
+    schema_: Literal["redfirst.step-outcome/1"] = Field(default="redfirst.step-outcome/1", alias="schema")
+    step: str
+    wave: int
+    dispatches: tuple[str, ...]
+    session: str | None
+    """The product's name of the last conversation, where it has one."""
+    signal: str | None
+    checkpoint: Checkpoint
+    summary: str
+    seconds: float
+    error: StepError | None
+    base_tree: str
+    tree: str
+    held_by: tuple[str, ...]
+    bundle: Bundle
+    safe_next_actions: tuple[str, ...]
+
 
 _REVIEW_RECORD: Final = re.compile(r"/review-\d+\.json$")
 _LINE: Final = 200

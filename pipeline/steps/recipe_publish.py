@@ -1,44 +1,148 @@
-"""Publishes for a step of a recipe: the changes of the writers that it depends on become one commit on the branch.
-
-It was measured as it is published: whatever passes over the commit that it is put on passes over it, too. What other
-steps wrote is no part of it: nobody said that it belongs there.
-"""
+"""Puts what a recipe's steps made on the branch, one commit each: their changes, or the issues that they found."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pydantic import ValidationError
+
+from pipeline.config.commits import styled
+from pipeline.errors import UserError
+from pipeline.git import SigningError
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.progress import counted
 from pipeline.recipes.model import Kind
 from pipeline.recipes.rules import going_along
 from pipeline.recipes.step_table import Checkpoint, StepEvent, StepSignal
+from pipeline.recipes.templates import only_reference
 from pipeline.reports.markdown import bullets, sections
-from pipeline.steps.publication.commits import Planned
+from pipeline.reports.payloads import Findings, ProposedIssues, spaced_once
+from pipeline.reports.untrusted_text import block, fenced, one_line
+from pipeline.routing.vocabulary import Signal
+from pipeline.runs import tracker
+from pipeline.runs.run_ref import drop_publication
+from pipeline.steps.publication.bases import Blocked, choose
+from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature
+from pipeline.steps.publication.follow_ups import Item, file_items, title_of
 from pipeline.steps.publication.holding import held_md, hold_over
 from pipeline.steps.publication.manual_ways import onto_line
-from pipeline.steps.publication.publisher import since
+from pipeline.steps.publication.moving import intend, is_published, move
+from pipeline.steps.publication.publisher import intended, note_published, since, under_way
 from pipeline.steps.publication.rebuilding import refusal_of_files
 from pipeline.steps.publication.trees import put_on
-from pipeline.steps.recipe_commit import Wanted, put_on_branch
+from pipeline.steps.recipe_context import below, tree_with
 from pipeline.steps.recipe_outcome import left_open
-from pipeline.steps.recipe_project import has_tests, prepared
-from pipeline.steps.recipe_trees import tree_with
+from pipeline.steps.recipe_tests import has_tests, prepared
+from todo.issue import normalised_title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
+    from pydantic import JsonValue
+
+    from pipeline.reports.payloads import ProposedIssue, QuotedFinding
     from pipeline.runs.events import PublishIntended
     from pipeline.steps.publication.bases import Base
-    from pipeline.steps.recipe_commit import Made
     from pipeline.steps.recipe_context import RecipeContext
+
+_TRIES: Final = 3
+"""How often the branch may be moved by others between our look at it and our move."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A commit to be: its tree, its title, what else is said of it, and the ids of the issues that it files."""
+
+    tree: str
+    title: str
+    body: str
+    filed: tuple[str, ...] = ()
+
+
+Made: TypeAlias = Wanted | StepEvent | None
+
+
+async def put_on_branch(
+    ctx: RecipeContext, make: Callable[[Base], Awaitable[Made]]
+) -> PublishIntended | StepEvent | None:
+    """Return what the branch holds now, None where there is nothing to publish.
+
+    Where the branch cannot be moved it is the event that says why, and nothing of the user's has changed.
+
+    Args:
+        ctx: The step that publishes.
+        make: Returns the commit as it is on a base, None where it would change nothing, or why there is none.
+    """
+    moved_on = ""
+    for _ in range(_TRIES):
+        tried, first = intended(ctx), not under_way(ctx)
+        if not tried and ctx.stopping != "no":
+            return _stopped(ctx)
+        if not tried or not is_published(ctx, tried[-1].commits[-1]):
+            base = choose(ctx)
+            if isinstance(base, Blocked):
+                return StepEvent(signal=StepSignal.BRANCH_MOVED, note=base.why)
+            if not tried or (tried[-1].base or ctx.run.info.start_commit) != base.commit:
+                made = await make(base)
+                if not isinstance(made, Wanted):
+                    return made
+                refused = _intended(ctx, base, made)
+                if refused is not None:
+                    return refused
+            refusal = move(ctx, intended(ctx)[-1].commits[-1], base, first=first)
+            if refusal is not None and refusal.signal is Signal.TIP_MOVED:
+                moved_on = refusal.note
+                continue
+            if refusal is not None:
+                return StepEvent(signal=StepSignal(refusal.signal.value), note=refusal.note)
+        said = note_published(ctx)
+        drop_publication(ctx.repository, ctx.run)
+        return said
+    return StepEvent(signal=StepSignal.BRANCH_MOVED, note=f"{moved_on}, again and again")
+
+
+def _intended(ctx: RecipeContext, base: Base, wanted: Wanted) -> StepEvent | None:
+    """Make the commit, to be published next; return why it cannot be."""
+    repository, start = ctx.repository, ctx.run.info.start_commit
+    message = message_of(wanted.title, f"{wanted.body}\n\n{_by(ctx)}".strip(), _trailers(ctx))
+    try:
+        who, key = signature(ctx), repository.signing_key()
+        ticket = ctx.run.info.issue or ctx.run.info.run_id
+        message = styled(message, ctx.config.commits, ticket, f"{who.name} <{who.email}>")
+        commit = repository.commit_tree(wanted.tree, (base.commit,), message, who, sign=key)
+    except SigningError as error:
+        return _stopped(ctx) if ctx.stopping != "no" else StepEvent(signal=StepSignal.SIGNING_FAILED, note=str(error))
+    if ctx.stopping != "no":  # the last moment: what is intended is brought to its end
+        return _stopped(ctx)
+    intend(ctx, (commit,), wanted.filed, None if base.commit == start else base.commit)
+    return None
+
+
+def _by(ctx: RecipeContext) -> str:
+    return f"Step {ctx.step.id} of the recipe {ctx.run.recipe.name}, {ctx.run.info.run_id}."
+
+
+def _trailers(ctx: RecipeContext) -> list[tuple[str, str]]:
+    """Return the trailers of a commit of the run: of its agents those whom the step depends on."""
+    machine, state = ctx.run.machine, ctx.run.state
+    above = {name for id_ in machine.ancestors(ctx.step.id) for name in machine.names(state, id_)}
+    used = {record.backend for record in ctx.run.records.values() if record.lane in above}
+    return [("Run-Id", ctx.run.info.run_id), *assisted_by(used)]
+
+
+def _stopped(ctx: RecipeContext) -> StepEvent:
+    return StepEvent(signal=StepSignal.CANCELLED, note=f"{ctx.lane_name} is published when the run goes on")
+
 
 _SHOWN: Final = 3
 _MEASURED: Final = "suite.md"
 
 
-async def run(ctx: RecipeContext) -> StepEvent:
+async def publish(ctx: RecipeContext) -> StepEvent:
     """Return PUBLISHED, also where nothing was changed; NOT_MET where a test breaks; or what is in the way."""
     try:
         done = await put_on_branch(ctx, partial(_made, ctx))
@@ -147,3 +251,147 @@ def _told(ctx: RecipeContext, done: PublishIntended | None) -> StepEvent:
 
 def _name(ctx: RecipeContext, name: str) -> str:
     return f"steps/{ctx.lane_name}/{name}"
+
+
+_LABELS: Final = {"simplify": "tech-debt"}
+_LABEL: Final = "followup"
+"""What a finding is filed as, by the role that found it, where it is no other."""
+
+
+async def file(ctx: RecipeContext) -> StepEvent:
+    """Return PUBLISHED where all that was found is filed or open already, NOT_MET where it is not of a known form."""
+    items, faults = _items(ctx)
+    if faults:
+        return StepEvent(signal=StepSignal.NOT_MET, note="; ".join(faults))
+    done = await put_on_branch(ctx, partial(_filed_on, ctx, items))
+    return done if isinstance(done, StepEvent) else _filed(ctx, items, done)
+
+
+async def _filed_on(ctx: RecipeContext, items: Sequence[Item], base: Base) -> Made:
+    """Return the commit that files what is not open on *base*."""
+    tree = ctx.repository.tree_of(base.commit)
+    issues = tracker.in_tree(ctx.repository, tree)
+    try:
+        with tracker.as_user_errors(issues):
+            filed, edits = file_items(issues, None, items, prefix=tracker.first_prefix(ctx.repository.worktree.name))
+            titles = [f"{id_}: {issues.with_edits(edits).read(id_).title}" for id_ in filed]
+    except UserError as error:  # the start was looked at before anybody was asked
+        return StepEvent(signal=StepSignal.BRANCH_MOVED, note=error.message)
+    if not filed:
+        return None
+    title = f"chore(todo): file {filed[0] if len(filed) == 1 else counted(len(filed), 'issue')}"
+    return Wanted(tracker.tree_with(ctx.repository, tree, issues, edits), title, bullets(titles), filed)
+
+
+def _filed(ctx: RecipeContext, items: Sequence[Item], done: PublishIntended | None) -> StepEvent:
+    """Leave what was filed, and what was not, for people and for the steps behind; return PUBLISHED."""
+    filed = [] if done is None else [(id_, _title_in(ctx, done.commits[-1], id_)) for id_ in done.follow_ups]
+    taken = {normalised_title(title) for _, title in filed}
+    known = [item.title for item in items if normalised_title(title_of(item.title)) not in taken]
+    note = f"{counted(len(filed), 'issue')} filed on {ctx.run.info.branch}"
+    note += f", {len(known)} open already" if known else ""
+    name = ctx.lane_name
+    said = sections(
+        ("Filed", bullets(f"{id_}: {title}" for id_, title in filed)),
+        ("Open already, and not filed again", bullets(known)),
+    )
+    ctx.write(f"steps/{name}/{name}.md", f"{note}\n{said}")
+    document = {
+        "commit": None if done is None else done.commits[-1],
+        "filed": [{"id": id_, "title": title} for id_, title in filed],
+        "open_already": known,
+    }
+    payload = ctx.write_json(f"steps/{name}/{name}.json", document)
+    return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(payload,))
+
+
+def _title_in(ctx: RecipeContext, commit: str, issue: str) -> str:
+    return tracker.in_tree(ctx.repository, ctx.repository.tree_of(commit)).read(issue).title
+
+
+def _items(ctx: RecipeContext) -> tuple[list[Item], list[str]]:
+    """Return what shall be filed, the same thing found twice once, and a sentence for each payload of another form."""
+    said = ctx.step.file_issues or ()
+    machine, state = ctx.run.machine, ctx.run.state
+    found: dict[object, Item] = {}
+    faults: list[str] = []
+    for text in (said,) if isinstance(said, str) else said:
+        reference = only_reference(text)
+        if reference is None or reference.step is None:
+            raise LookupError(f"{text} is no payload of a step")  # the rules of recipes see to it
+        role = machine.steps[reference.step].agent or "redfirst"
+        for name in machine.names(state, reference.step):
+            if not ctx.path(f"steps/{name}/{name}.json").is_file():
+                continue  # with `accepts: partial` a step may be left without one
+            value = below(ctx.payload_of(name), reference.path)
+            where = f"Found by @{role} in {ctx.run.info.run_id}, step {name}."
+            each = _read(value, _LABELS.get(role, _LABEL), where)
+            if each is None:
+                faults.append(f"{name} left neither issues nor findings to file")
+                continue
+            for key, item in each:
+                same = found.get(key)
+                found[key] = item if same is None else _both(same, item)
+    return list(found.values()), faults
+
+
+def _read(value: JsonValue, label: str, where: str) -> list[tuple[object, Item]] | None:
+    """Return what a payload asks to be filed, each with what it is known by; None where it is of no known form."""
+    try:
+        if isinstance(value, dict) and "issues" in value:
+            issues = ProposedIssues.model_validate_json(json.dumps(value)).issues
+            return [(normalised_title(one.title), _of_issue(one, where)) for one in issues]
+        findings = Findings.model_validate_json(json.dumps(value)).findings
+    except ValidationError:
+        return None
+    # what its proof refutes is no finding any more; it stays in the payload
+    held = (one for one in findings if one.measured is None or one.measured.found != "refuted")
+    return [(_key(one), _of_finding(one, label, where)) for one in held]
+
+
+def _key(finding: QuotedFinding) -> object:
+    """Return what a finding is known by: the words that it is about, else what it says."""
+    quote = spaced_once(finding.quote)
+    return (finding.path, quote) if quote and finding.path else normalised_title(finding.claim)
+
+
+def _of_issue(one: ProposedIssue, where: str) -> Item:
+    parts = [block(one.body), *_severity(one.severity), *("\n\n".join(_finding(each)) for each in one.evidence)]
+    return _item(one.labels, one.title, parts, where)
+
+
+def _of_finding(one: QuotedFinding, label: str, where: str) -> Item:
+    return _item((label,), one.claim, [*_severity(one.severity), *_finding(one)], where)
+
+
+def _item(labels: Sequence[str], title: str, parts: Sequence[str], where: str) -> Item:
+    words, known = one_line(title), tuple(dict.fromkeys(map(one_line, labels)))
+    body = "\n\n".join(part for part in parts if part.strip())
+    return Item(labels=known, title=words, body=body, provenance=where, seen_as=words)
+
+
+def _severity(word: str | None) -> list[str]:
+    return [f"Severity: {word}"] if word is not None else []
+
+
+def _finding(one: QuotedFinding) -> Iterator[str]:
+    yield block(one.claim)
+    if one.path is not None:
+        yield f"`{one.path}`" + (" says:" if one.quote.strip() else "")
+    if one.quote.strip():
+        yield fenced(one.quote)
+    if one.measured is not None:
+        yield f"{one.measured.found.capitalize()}: {one_line(one.measured.why)}"
+    test = one.proof.test if one.proof is not None else None
+    if test is not None and one.measured is not None and one.measured.found == "proved":
+        yield f"`{test.path}`, which fails:"
+        yield fenced(test.content)
+    if one.confidence == "uncertain":
+        yield "Uncertain: what it quotes was not found there, or who found it is not sure."
+
+
+def _both(one: Item, other: Item) -> Item:
+    """Return one item of two that are about the same words."""
+    labels = tuple(dict.fromkeys((*one.labels, *other.labels)))
+    body = one.body if other.body == one.body else f"{one.body}\n\n{other.provenance}\n\n{other.body}"
+    return one.model_copy(update={"labels": labels, "body": body})

@@ -23,7 +23,7 @@ from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.asking.reviews import is_settled
 from pipeline.steps.recipe_dispatch import REVIEW, asked, evidence_of, handed, not_counting
-from pipeline.steps.recipe_proofs import work_between
+from pipeline.steps.recipe_tests import work_between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ _LEFT_OUT: Final = frozenset({Signal.MALFORMED, Signal.TIMED_OUT, Signal.VIOLATI
 """Advice that does not come is done without."""
 
 
-async def run(ctx: RecipeContext) -> StepEvent:
+async def review(ctx: RecipeContext) -> StepEvent:
     """Ask the reviewers of the step, and return what their findings mean."""
     review = _Review(ctx)
     await review.prove_again()

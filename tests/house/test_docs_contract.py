@@ -18,7 +18,7 @@ from pipeline.reports.kinds import KINDS
 from pipeline.runs.next_actions import ACTIONS
 from pipeline.service.recipe_result import RecipeDocument
 from pipeline.service.run_result import RunDocument
-from pipeline.steps.recipe_documents import StepOutcome
+from pipeline.steps.recipe_outcome import StepOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import pytest
 from kit import make_project
 
 from pipeline.service.recipe_result import RecipeDocument
-from pipeline.steps.recipe_documents import StepOutcome
+from pipeline.steps.recipe_outcome import StepOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
