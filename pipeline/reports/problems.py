@@ -48,7 +48,7 @@ RULES: Final[dict[str, str]] = {
     "H024": "a new name that differs from another in upper and lower case only",
 }
 """The rules by id. H015 to H017, H019 and H021 to H024 need more than the text: `steps.asking.task_drafts` and
-`draft_places` check them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
+`asking.drafts` check them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
 
 
 class Weight(StrEnum):

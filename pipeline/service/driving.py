@@ -28,9 +28,9 @@ from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.run_ref import keep, trees_of
 from pipeline.service.progress import IssueStanding, StepsStanding, shown
 from pipeline.steps.asking.stopping import stopped
-from pipeline.steps.publication.bases import start_of
 from pipeline.steps.publication.commits import planned_subjects
 from pipeline.steps.publication.follow_ups import planned_titles
+from pipeline.steps.publication.publisher import start_of
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.recipe_context import CollisionError, RecipeContext
 from pipeline.steps.recipe_outcome import write_outcome

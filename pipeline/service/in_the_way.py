@@ -15,9 +15,8 @@ from pipeline.routing.vocabulary import Step
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.store import WORKFLOW
-from pipeline.steps.publication.bases import Base, Blocked, choose
-from pipeline.steps.publication.manual_ways import put_away
-from pipeline.steps.publication.rebuilding import refusal_of_files
+from pipeline.steps.publication.moving import put_away, refusal_of_files
+from pipeline.steps.publication.publisher import Base, Blocked, choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -76,8 +76,8 @@ if TYPE_CHECKING:
     from pipeline.runs.info import ChangeSeen
     from pipeline.service.progress import Display
     from pipeline.service.recipe_choice import Chosen
-    from pipeline.steps.publication.bases import Base
     from pipeline.steps.publication.commits import Planned
+    from pipeline.steps.publication.publisher import Base
 
 _MOST_BESIDE: Final = 12
 """As many tasks as `limits.parallel` may name."""

@@ -16,11 +16,10 @@ from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import work_tree
 from pipeline.runs.run_ref import drop_publication, give_back_claim
-from pipeline.steps.publication.bases import Base, Blocked, choose
 from pipeline.steps.publication.commits import in_form, run_time, signature, trailers
 from pipeline.steps.publication.follow_ups import file_items, items
 from pipeline.steps.publication.moving import intend, is_published, move, take_back
-from pipeline.steps.publication.publisher import note_published
+from pipeline.steps.publication.publisher import Base, Blocked, choose, note_published
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publication.trees import put_on
 from todo import NO_EDITS, Status

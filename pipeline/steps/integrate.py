@@ -6,14 +6,16 @@ that the evidence of each commit fits its parent.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pipeline.git import TreeChange
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import fenced
 from pipeline.reports.work import ReadyTests
-from pipeline.routing.state import Event
+from pipeline.routing.state import Event, Trees
 from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.facts import task_words
 from pipeline.steps import stub, write_tests
@@ -21,16 +23,58 @@ from pipeline.steps.asking.dispatches import last_answer
 from pipeline.steps.asking.proofs import proof_of_task, report_of
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green
 from pipeline.steps.evidence.in_lane import red_over_head, still_holds
-from pipeline.steps.evidence.over_head import over_head
 from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
+from pipeline.steps.publication.trees import put_on
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipeline.evidence.observation import Layout
+    from pipeline.git import Repository
     from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
-    from pipeline.routing.state import TaskState, Trees
+    from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane
-    from pipeline.steps.evidence.over_head import OverHead
+
+
+@dataclass(frozen=True)
+class OverHead:
+    """The trees of a task over the head, without the files that were changed there too, by tests and by production."""
+
+    trees: Trees
+    tests_in_the_way: tuple[str, ...] = ()
+    code_in_the_way: tuple[str, ...] = ()
+
+
+def over_head(repository: Repository, task: TaskState, head: str, layout: Layout) -> OverHead:
+    """Return the task's work over *head*; a file that both changed is the head's.
+
+    Two changes of one file are not merged: what comes of that nobody wrote.
+    """
+    start = task.start or head
+    stubs, _ = _put(repository, head, start, task.stubs)
+    red, in_tests = _put(repository, head, start, task.red)
+    code, in_code = _put(repository, head, start, task.candidate)
+    tests = tuple(path for path in in_tests if layout.is_test_side(path))
+    trees = Trees(start=head, stubs=stubs, tests=red, red=None if tests else red, candidate=code)
+    return OverHead(trees, tests, tuple(path for path in dict.fromkeys((*in_tests, *in_code)) if path not in tests))
+
+
+def _put(repository: Repository, head: str, start: str, tree: str | None) -> tuple[str | None, tuple[str, ...]]:
+    if tree is None:
+        return None, ()
+    put = put_on(repository, head, start, tree)
+    met = (*put.conflicts, *put.merged)
+    return (_as_in(repository, put.tree, head, put.merged) if put.merged else put.tree), met
+
+
+def _as_in(repository: Repository, tree: str, other: str, paths: Iterable[str]) -> str:
+    """Return a tree in which these files are those of another."""
+    names = tuple(paths)
+    there = {entry.path: entry for entry in repository.entries(other, *names)}
+    return repository.build_tree(tree, [TreeChange(path, there.get(path)) for path in names])
+
 
 _SHOWN: Final = 30_000
 """Characters of a change that is left out: more of it helps nobody to make it again."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.progress import counted
+from pipeline.reports import reduce
 from pipeline.reports.artifacts import plan_md
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanAndTasks, PlanReport
@@ -20,8 +22,8 @@ from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.plans import BOTH
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import Answer, ask
-from pipeline.steps.asking.draft_places import lint_places, true_of
-from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence
+from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence, lint_places, planned, true_of
+from pipeline.steps.asking.reviews import Review, ask_reviewers, check_of, review_artifacts, simplify_of, summarise
 from pipeline.steps.asking.task_drafts import (
     accepted,
     ids_line,
@@ -30,6 +32,7 @@ from pipeline.steps.asking.task_drafts import (
     tasks_of_plan,
     unloadable,
 )
+from pipeline.steps.asking.task_reviews import task_artifacts, unfounded
 from pipeline.steps.asking.words import baseline_md
 
 if TYPE_CHECKING:
@@ -144,3 +147,28 @@ def _refused(ctx: Context, report: Report) -> Malformed | None:
     if not isinstance(tasks, Malformed):
         return None
     return tasks if isinstance(report, PlanAndTasks) else Malformed(tasks.sentence, "/task/depends_on")
+
+
+async def review(ctx: Context) -> Event:
+    """Return the review's signal, with the open blockers on record; NOT_ASKED where the recipe has no reviewer."""
+    if ctx.state.phases.passes(ctx.lane.step):
+        return Event(signal=Signal.NOT_ASKED)
+    review = Review(ctx)
+    artifacts = review_artifacts(ctx, review)
+    tasks = accepted(tasks_of_plan(ctx, planned(ctx)))
+    if tasks:
+        artifacts |= task_artifacts(ctx, review, {task.id: task for task in tasks})
+    artifacts |= review.changes("\n".join([ctx.read("plan.md"), *map(task_md, tasks)]))
+    accept = partial(unfounded, review) if tasks else None
+    answers = await ask_reviewers(review, "review-plan", ctx.state.start, artifacts, accept)
+    if isinstance(answers, Event):
+        return answers
+    check, simplify = check_of(answers), simplify_of(answers)
+    reviewed = reduce.review_plan(review.ledger, review.number, check, simplify)
+    names = review.record(reviewed, check, simplify, ctx.state.start)
+    return Event(
+        signal=reviewed.signal,
+        blockers=reviewed.outcome.on_record,
+        note=summarise(reviewed),
+        evidence=names,
+    )

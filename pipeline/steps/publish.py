@@ -21,19 +21,25 @@ from pipeline.routing.vocabulary import Signal
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.stopping import stopped
-from pipeline.steps.publication.bases import Blocked, blocked, choose, start_of
 from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.holding import held_md, hold
-from pipeline.steps.publication.manual_ways import by_hand, carried, onto_line
-from pipeline.steps.publication.moving import intend, is_published, move
-from pipeline.steps.publication.publisher import note_published
-from pipeline.steps.publication.rebuilding import refusal_of_files, unproven
+from pipeline.steps.publication.moving import (
+    by_hand,
+    carried,
+    intend,
+    is_published,
+    move,
+    onto_line,
+    refusal_of_files,
+    unproven,
+)
+from pipeline.steps.publication.publisher import Blocked, blocked, choose, note_published, start_of
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publication.wording import evidence, notes, word
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
-    from pipeline.steps.publication.bases import Base
+    from pipeline.steps.publication.publisher import Base
 
 _SHOWN: Final = 3
 

@@ -23,7 +23,7 @@ from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.spending import Held, UsedUp, reserve
 from pipeline.scheduling.patterns import fault, parsed
-from pipeline.steps.asking.resting import rest
+from pipeline.steps.asking.stopping import rest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,14 +25,11 @@ from pipeline.reports.untrusted_text import block, fenced, one_line
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.run_ref import drop_publication
-from pipeline.steps.publication.bases import Blocked, choose
 from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature
 from pipeline.steps.publication.follow_ups import Item, file_items, title_of
 from pipeline.steps.publication.holding import held_md, hold_over
-from pipeline.steps.publication.manual_ways import onto_line
-from pipeline.steps.publication.moving import intend, is_published, move
-from pipeline.steps.publication.publisher import intended, note_published, since, under_way
-from pipeline.steps.publication.rebuilding import refusal_of_files
+from pipeline.steps.publication.moving import intend, is_published, move, onto_line, refusal_of_files
+from pipeline.steps.publication.publisher import Blocked, choose, intended, note_published, since, under_way
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import below, tree_with
 from pipeline.steps.recipe_outcome import left_open
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
 
     from pipeline.reports.payloads import ProposedIssue, QuotedFinding
     from pipeline.runs.events import PublishIntended
-    from pipeline.steps.publication.bases import Base
+    from pipeline.steps.publication.publisher import Base
     from pipeline.steps.recipe_context import RecipeContext
 
 _TRIES: Final = 3

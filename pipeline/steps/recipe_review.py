@@ -18,10 +18,9 @@ from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.info import DispatchResult
-from pipeline.steps.asking.known_artifacts import known_artifacts, last_answered
 from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord
-from pipeline.steps.asking.reviews import is_settled
+from pipeline.steps.asking.reviews import is_settled, known_artifacts, last_answered
 from pipeline.steps.recipe_dispatch import REVIEW, asked, evidence_of, handed, not_counting
 from pipeline.steps.recipe_tests import work_between
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.request import Request
 from pipeline.engine.events import DecisionMade
 from pipeline.progress import counted
+from pipeline.reports import reduce
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
 from pipeline.reports.problems import drafted
@@ -20,7 +21,7 @@ from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.drafts import REFUSED, as_given, draft_artifacts, hygiene_evidence, planned
 from pipeline.steps.asking.proofs import said_by_person, tasks_of_proofs
-from pipeline.steps.asking.reviews import remarks
+from pipeline.steps.asking.reviews import Review, both, check_of, remarks, review_artifacts, summarise
 from pipeline.steps.asking.task_drafts import (
     CUT,
     accepted,
@@ -33,7 +34,7 @@ from pipeline.steps.asking.task_drafts import (
     tasks_of_plan,
     unloadable,
 )
-from pipeline.steps.asking.task_reviews import outside_plan
+from pipeline.steps.asking.task_reviews import outside_plan, task_artifacts, unfounded
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report
@@ -148,3 +149,23 @@ def _came_back(ctx: Context) -> list[str]:
     settled = {task_file(t.id) for t in ctx.state.tasks.values() if t.status in SETTLED}
     names = (name for name in drafted[-1].data.evidence if name.startswith("task-") and name not in settled)
     return [name for name in names if ctx.path(name).exists()]
+
+
+async def review(ctx: Context) -> Event:
+    """Return the review's signal, with the open blockers on record; NOT_ASKED where the recipe has no reviewer."""
+    if ctx.state.phases.passes(ctx.lane.step):
+        return Event(signal=Signal.NOT_ASKED)
+    review = Review(ctx)
+    artifacts = review_artifacts(ctx, review)
+    artifacts |= task_artifacts(ctx, review, {name: ctx.task(name) for name in ctx.state.queue})
+    artifacts |= review.changes("\n".join(ctx.read(f"task-{name}.md") for name in ctx.state.queue))
+    accept = both(review.forgotten, partial(unfounded, review))
+    asked = review.request(Role.CHECK, "review-split", ctx.state.head, artifacts, accept=accept)
+    answer = await ask(ctx, asked)
+    if isinstance(answer, Event):
+        return answer
+    check = check_of([answer])
+    reviewed = reduce.review_split(review.ledger, review.number, check)
+    written = review.record(reviewed, check, None, ctx.state.head)
+    left = reviewed.outcome.on_record
+    return Event(signal=reviewed.signal, blockers=left, note=summarise(reviewed), evidence=written)

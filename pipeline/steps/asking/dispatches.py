@@ -31,8 +31,7 @@ from pipeline.runs.events import DispatchFinished
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.spending import Held, UsedUp, reserve
-from pipeline.steps.asking.resting import rest
-from pipeline.steps.asking.stopping import stopped, waiting_for
+from pipeline.steps.asking.stopping import rest, stopped, waiting_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

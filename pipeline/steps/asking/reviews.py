@@ -14,11 +14,10 @@ from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.lookup import counter_key
 from pipeline.routing.vocabulary import Loop, Role, Step
 from pipeline.steps.asking.dispatches import ask_all
-from pipeline.steps.asking.known_artifacts import known_artifacts, last_answered
 from pipeline.steps.asking.review_record import ReviewRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
     from pipeline.reports import reduce
@@ -28,9 +27,46 @@ if TYPE_CHECKING:
     from pipeline.reports.reduce import Reviewed
     from pipeline.reports.reviews import ToAnswer
     from pipeline.routing.state import Event
+    from pipeline.runs.info import DispatchRecord, DispatchResult
     from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
 
+
+def last_answered(
+    records: Iterable[DispatchRecord], results: Mapping[str, DispatchResult], asked: tuple[Role, str, str], before: int
+) -> str | None:
+    """Return the dispatch of the last visit before that one in which a reviewer gave an answer that counts.
+
+    Args:
+        records: The dispatches of the run.
+        results: Of those that have ended, by name.
+        asked: Role, step and kind.
+        before: The visit of this review.
+    """
+    mine = [one for one in records if (one.role, one.step, one.kind) == asked and one.visit < before]
+    found = [one.dispatch for one in mine if one.dispatch in results and results[one.dispatch].signal is None]
+    return found[-1] if found else None
+
+
+def known_artifacts(before: Path, artifacts: Mapping[str, Iterable[Path]], covered: Collection[str]) -> frozenset[Path]:
+    """Return the files of *artifacts* that were given before as they are, or of which `changes` says what is new.
+
+    Args:
+        before: The folder with the artifacts of the last review.
+        artifacts: What this one is about.
+        covered: The artifacts that `changes` is a part of.
+    """
+    return frozenset(
+        path for name, paths in artifacts.items() for path in paths if name in covered or _is_among(path, before / name)
+    )
+
+
+def _is_among(path: Path, folder: Path) -> bool:
+    content = path.read_bytes()
+    return folder.is_dir() and any(content == one.read_bytes() for one in folder.iterdir())
+
+
+if TYPE_CHECKING:
     Refusal = Callable[[Report], Malformed | None]
     """Says what is wrong with a well-formed report that cannot be true here."""
 

@@ -24,7 +24,7 @@ from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Signal
 from pipeline.scheduling.graph import Posture, Step, planned
 from pipeline.scheduling.patterns import of_file
-from pipeline.steps.asking.draft_places import lint_places, true_of
+from pipeline.steps.asking.drafts import lint_places, true_of
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
 

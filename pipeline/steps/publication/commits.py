@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
-    from pipeline.steps.publication.bases import Base
     from pipeline.steps.publication.follow_ups import Item
-    from pipeline.steps.publication.publisher import Publisher
+    from pipeline.steps.publication.publisher import Base, Publisher
 
 _WRITING: Final = frozenset({"write-tests", "implement", "seam", "stub", "build", "change"})
 """Kinds of dispatches whose work is in the commits."""
