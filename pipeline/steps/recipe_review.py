@@ -39,15 +39,15 @@ _LEFT_OUT: Final = frozenset({Signal.MALFORMED, Signal.TIMED_OUT, Signal.VIOLATI
 
 async def review(ctx: RecipeContext) -> StepEvent:
     """Ask the reviewers of the step, and return what their findings mean."""
-    review = _Review(ctx)
-    await review.prove_again()
+    mine = _Review(ctx)
+    await mine.prove_again()
     answers: dict[Role, DispatchResult | StepEvent] = {}
 
     async def ask(role: Role) -> None:
-        answers[role] = await asked(ctx, review.request(role))
+        answers[role] = await asked(ctx, mine.request(role))
 
     async with anyio.create_task_group() as group:
-        for role in review.reviewers:
+        for role in mine.reviewers:
             group.start_soon(ask, role)
     stopped = next((one for one in answers.values() if isinstance(one, StepEvent)), None)
     if stopped is not None:
@@ -59,8 +59,8 @@ async def review(ctx: RecipeContext) -> StepEvent:
         failed = not_counting(simplify)
     if failed is not None:
         return failed
-    report = await review.proved(_report(Role.CHECK, check))
-    return review.event(report, check, simplify if simplify is not None and simplify.signal is None else None)
+    report = await mine.proved(_report(Role.CHECK, check))
+    return mine.event(report, check, simplify if simplify is not None and simplify.signal is None else None)
 
 
 class _Review:

@@ -81,19 +81,20 @@ async def measure_red(ctx: Context, task: Task, report: ReadyTests, tree: str) -
     """
     start = tests_start(ctx)
     if ctx.state.task.spec.red_base != "start":
-        found = await _red_over(ctx, [task], report, tree, start)
-        hiding = {one.id for one in found.verdict.illegal if one.cls is red_classes.RedClass.IMPORT_HIDES_TESTS}
-        errors = [error for error in found.after.collection_errors if error.path in hiding]
-        standing = with_stand_ins(ctx, [task], start, errors) if errors else None
-        return found if standing is None else await _red_over(ctx, [task], report, tree, start, standing)
+        over_production = await _red_over(ctx, [task], report, tree, start)
+        verdict, errors = over_production.verdict, over_production.after.collection_errors
+        hiding = {one.id for one in verdict.illegal if one.cls is red_classes.RedClass.IMPORT_HIDES_TESTS}
+        hidden = [error for error in errors if error.path in hiding]
+        standing = with_stand_ins(ctx, [task], start, hidden) if hidden else None
+        return over_production if standing is None else await _red_over(ctx, [task], report, tree, start, standing)
     # over the start, what the tasks before the fix introduced is missing too
     tasks = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks)]
-    found = await _red_over(ctx, tasks, report, tree, ctx.state.start)
-    refused = {refusal.id for refusal in found.verdict.illegal}
-    if all(error.path not in refused for error in found.after.collection_errors):
-        return found
+    over_start = await _red_over(ctx, tasks, report, tree, ctx.state.start)
+    refused = {refusal.id for refusal in over_start.verdict.illegal}
+    if all(error.path not in refused for error in over_start.after.collection_errors):
+        return over_start
     bare = with_stubs(ctx, tasks, tree, ctx.state.start, baseline_of(ctx).layout)
-    return found if bare is None else await _red_over(ctx, tasks, report, tree, bare)
+    return over_start if bare is None else await _red_over(ctx, tasks, report, tree, bare)
 
 
 async def measure_added(ctx: Context, task: Task, report: ReadyTests, tree: str, found: MeasuredRed) -> Added | None:
