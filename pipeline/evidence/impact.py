@@ -1,4 +1,4 @@
-"""Finds the tests that a change touches, the nearest first: by what it is about, by traced reach, imports and names.
+"""Finds the tests that a change touches, the nearest first: by what it is about, by traced reach, text and names.
 
 It orders and it informs; it never decides.
 """
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pipeline.evidence.observation import Reach, TestRecord
 
 Graph = Mapping[str, frozenset[str]]
-"""The files that each source imports directly; an unreadable source has no entry."""
+"""The files that each source mentions."""
 
-_ENTERED, _OPENED, _IMPORTED = 0, 1, 2
+_ENTERED, _OPENED, _MENTIONED = 0, 1, 2
 _NAMED: Final = 1_000_000
 _UNTOUCHED: Final = 2_000_000
 _SAYS_NOTHING: Final = frozenset({"", "index", "init", "lib", "main", "mod", "src", "test", "tests"})
@@ -49,12 +49,12 @@ def impacted(
     """Return the ids of the tests that the change touches, as far as is known, the nearest first.
 
     First by what a test says of the subject, then in this order: tests that stand in a changed file or entered one;
-    those that opened one or mention it; those whose file imports one, by the length of the way; those whose path has
+    those that opened one or name it; those whose file mentions one, by the length of the way; those whose path has
     its name. Among equals those come first whose file is called like a changed one, then in the order of *tests*.
 
     Args:
         changed: The paths that changed, or are to change.
-        graph: What the project's files use.
+        graph: What the project's files mention.
         tests: All tests, as collected.
         reach: What those entered that were traced, by id.
         subject: What the change is about; without it only files count.
@@ -66,7 +66,7 @@ def impacted(
     about = mentions(touched, subject) if subject is not None else {}
     like = {test.path: names is not None and names.search(test.path) is not None for test in touched}
     ranked = sorted(
-        (-about.get(test.function, 0.0), ranks[test], ranks[test] >= _IMPORTED and not like[test.path], place, test.id)
+        (-about.get(test.function, 0.0), ranks[test], ranks[test] >= _MENTIONED and not like[test.path], place, test.id)
         for place, test in enumerate(touched)
     )
     return tuple(entry for *_, entry in ranked)
@@ -119,7 +119,7 @@ def _said(text: str, tests: Iterable[TestRecord], names: Collection[str]) -> dic
 
 
 def distances(graph: Graph, changed: Iterable[str]) -> dict[str, int]:
-    """Return the number of imports between each file and the nearest changed one; unconnected files are left out."""
+    """Return the number of mentions between each file and the nearest changed one; unconnected files are left out."""
     users: dict[str, list[str]] = {}
     for path, used in graph.items():
         for other in used:
@@ -150,14 +150,24 @@ def _rank(
         if any(path in changed for path in (*reach.references, *reach.doors)):
             return _OPENED
     if test.path in away:
-        return _IMPORTED + away[test.path]
+        return _MENTIONED + away[test.path]
     return _NAMED if names is not None and names.search(test.path) else _UNTOUCHED
 
 
 def _names(changed: Iterable[str]) -> re.Pattern[str] | None:
-    """Return a pattern for the changed files' names in a path, or their folders' where the file name says nothing."""
-    stems = ((path.name.partition(".")[0].strip("_"), path.parent.name) for path in map(PurePosixPath, changed))
-    found = {next((stem for stem in pair if stem.casefold() not in _SAYS_NOTHING), "") for pair in stems} - {""}
+    """Return a pattern for the changed files' names in a path."""
+    found = set(map(telling_name, changed)) - {""}
     if not found:
         return None
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, sorted(found)))})(?![^\W_])", re.IGNORECASE)
+
+
+def telling_name(path: str) -> str:
+    """Return a file's name without endings, or the nearest folder's where it says nothing; empty if none says more."""
+    names = (own_name(path), *(folder.name for folder in PurePosixPath(path).parents))
+    return next((name for name in names if name.casefold() not in _SAYS_NOTHING), "")
+
+
+def own_name(path: str) -> str:
+    """Return a file's name without endings and outer underscores."""
+    return PurePosixPath(path).name.partition(".")[0].strip("_")

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from pipeline.languages.python import cosmetic
 from pipeline.languages.rust import test_regions
 from pipeline.languages.sources import examples, faults, forgery, known_answers
-from pipeline.languages.sources import import_graph as imports
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pipeline.evidence.impact import Graph
     from pipeline.languages.sources.faults import Mutant
 
 
@@ -110,14 +108,6 @@ def edited(content: bytes, old: str, new: str) -> bytes | None:
         return limited(cosmetic.edited)(content, old, new)
     except UnreadableError:
         return None
-
-
-def import_graph(sources: Mapping[str, str]) -> Graph:
-    """Return the import graph of the sources; empty if one of them cannot be read."""
-    try:
-        return limited(imports.import_graph)(sources)
-    except UnreadableError:
-        return {}
 
 
 def mutants(path: str, source: bytes, lines: Collection[int], *, at_most: int) -> tuple[Mutant, ...]:

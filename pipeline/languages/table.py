@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Part = Literal[
     "forgery",
-    "import_graph",
     "fault_sites",
     "test_regions",
     "compile_time",
@@ -41,7 +40,7 @@ class Language:
         sources: The endings of its files.
         marks: The files by which a project is recognised, and what a person is told was looked for.
         parts: The modules that the folder has for reading its sources.
-        manifests: Files beside its sources whose texts say something about imports.
+        manifests: Files beside its sources that say what of them runs while they are compiled.
         further: Endings of files that are its code, too, though no runner knows them.
         texts: Endings of texts whose examples its runner tests.
         examples: A pattern for what of documentation is a test, or checks something in one.
@@ -102,7 +101,7 @@ class Language:
 
 def _parts(*more: Part) -> frozenset[Part]:
     """Return the names of the common parts, which each of our languages has, and of the given ones."""
-    return frozenset({"forgery", "import_graph", "fault_sites", *more})
+    return frozenset({"forgery", "fault_sites", *more})
 
 
 PYTHON: Final = Language(
@@ -141,7 +140,6 @@ JAVASCRIPT: Final = Language(
     sources=(".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"),
     marks=("package.json",),
     parts=_parts(),
-    manifests=("package.json",),
     runners=frozenset({"node", "npm", "npx", "pnpm", "yarn", "bun", "vitest", "jest"}),
 )
 GO: Final = Language(
@@ -150,7 +148,6 @@ GO: Final = Language(
     sources=(".go",),
     marks=("go.mod",),
     parts=_parts(),
-    manifests=("go.mod",),
     runners=frozenset({"go"}),
     lock="go.sum",
     subcommand="test",

@@ -20,6 +20,7 @@ from pipeline.languages.javascript.sources import Sources
 from pipeline.languages.rust import sources as cargo_sources
 from pipeline.languages.sources import stubs
 from pipeline.languages.sources.faults import mutants
+from pipeline.languages.sources.mentions import mention_graph
 from pipeline.languages.sources.stubs import StubFault
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import language_of
@@ -52,7 +53,7 @@ def test_every_reader_answers_to_every_nasty_source(path: str, tmp_path: Path) -
         more = source + b"\n"
         readers.means(path, None, source)
         readers.examples_lost([(path, source, more)], {path})
-        readers.import_graph({path: text})
+        mention_graph({path: text})
         readers.mutants(path, source, frozenset({1, 2}), at_most=2)
         found = toolchain_of(path).stub_faults({path: text}, {path: text + "\n"}, [Symbol(path, "f")])
         assert all(isinstance(one, StubFault) for one in found), what

@@ -9,24 +9,20 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from pydantic import TypeAdapter
-
 from pipeline.evidence.compare import passed
 from pipeline.evidence.early_results import first_stage, is_long
-from pipeline.evidence.impact import Graph, Subject, impacted
+from pipeline.evidence.impact import Subject, impacted
 from pipeline.git import TooLargeError
-from pipeline.languages.readers import import_graph
 from pipeline.languages.runners import durations
-from pipeline.languages.sources.import_graph import is_read
+from pipeline.languages.sources.mentions import is_source, mention_graph
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import CACHE, changed_paths
-from pipeline.runs.files import write_atomic
 from pipeline.steps.evidence.records import baseline_of, kept_tests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
+    from pipeline.evidence.impact import Graph
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_tests import RedTests
     from pipeline.git import Repository
@@ -36,12 +32,11 @@ if TYPE_CHECKING:
 HANDED: Final = 40
 """So many test functions, the nearest, are for @make to run: a list that nobody reads helps nobody. Probes run all."""
 _LIMIT: Final = 8 << 20
-"""Of more code than this, in bytes, the imports are not read: a megabyte takes about half a second."""
+"""Of more code than this, in bytes, nothing is read: a megabyte takes about a tenth of a second."""
 _CODE: Final = re.compile(r"`([^`\n]+)`|\b(\w+(?=\()|\w*[^\W_]_[^\W_]\w*|[^\W\d_]*[a-z][A-Z]\w*)")
 _NAME: Final = re.compile(r"[^\W\d]\w{2,}")
 _LONGEST: Final = 80
 """A longer span of code is an example, and no name."""
-_STORED: Final = TypeAdapter(dict[str, frozenset[str]])
 
 
 def impacted_tests(ctx: Context, task: Task, tree: str, *, since: str | None = None) -> tuple[str, ...]:
@@ -56,10 +51,10 @@ def impacted_tests(ctx: Context, task: Task, tree: str, *, since: str | None = N
     start = ctx.state.task.red or ctx.state.head
     changed = {path for change in task.files for path in (change.path, change.origin) if path is not None}
     changed.update(changed_paths(ctx, since or start, tree))
-    graph = graph_of(ctx.repository, start, ctx.checkout.root / "imports")
+    graph = graph_of(ctx.repository, start)
     tests = {**baseline_of(ctx).records, **kept_tests(ctx)}
     paths = frozenset(record.path for record in tests.values())
-    about = Subject(names_of(task), _texts(ctx.repository, start, paths))
+    about = Subject(names_of(task), _texts(ctx.repository, start, paths.__contains__))
     return impacted(changed, graph, tests.values(), kept_runs.reach(ctx.checkout.root), about)
 
 
@@ -69,15 +64,6 @@ def names_of(task: Task) -> frozenset[str]:
     text = f"{task.title}\n{task.body}"
     said += [span for pair in _CODE.findall(text) for span in pair if span]
     return frozenset(word for span in said if len(span) <= _LONGEST for word in _NAME.findall(span))
-
-
-def _texts(repository: Repository, tree: str, paths: frozenset[str]) -> dict[str, str]:
-    """Return the sources of the tests; none where there is too much of them."""
-    entries = [entry for entry in repository.entries(tree) if entry.path in paths and entry.mode.startswith("100")]
-    with suppress(TooLargeError):
-        texts = repository.blobs((entry.oid for entry in entries), _LIMIT)
-        return {entry.path: texts[entry.oid].decode("utf-8", "replace") for entry in entries}
-    return {}
 
 
 def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedTests) -> frozenset[str]:
@@ -130,22 +116,15 @@ def worth_repeating(
     return tuple(found)
 
 
-def graph_of(repository: Repository, tree: str, kept: Path) -> Graph:
-    """Return the imports of a tree's code; an empty graph, in which nothing is known, where there is too much of it.
+def graph_of(repository: Repository, tree: str) -> Graph:
+    """Return what the code of a tree mentions; an empty graph, in which nothing is known, where there is too much."""
+    return mention_graph(_texts(repository, tree, is_source))
 
-    Args:
-        repository: Where the tree is.
-        tree: The tree.
-        kept: The folder in which graphs are kept, by tree; the run's own, out of every box.
-    """
-    place = kept / f"{tree}.json"
-    if place.exists():
-        return _STORED.validate_json(place.read_bytes())
-    entries = [entry for entry in repository.entries(tree) if entry.mode.startswith("100") and is_read(entry.path)]
-    graph: Graph = {}
+
+def _texts(repository: Repository, tree: str, is_wanted: Callable[[str], bool]) -> dict[str, str]:
+    """Return files of a tree by path; none where there is too much of them."""
+    entries = [entry for entry in repository.entries(tree) if entry.mode.startswith("100") and is_wanted(entry.path)]
     with suppress(TooLargeError):
         texts = repository.blobs((entry.oid for entry in entries), _LIMIT)
-        graph = import_graph({entry.path: texts[entry.oid].decode("utf-8", "replace") for entry in entries})
-    kept.mkdir(parents=True, exist_ok=True)
-    write_atomic(place, _STORED.dump_json(dict(graph)))
-    return graph
+        return {entry.path: texts[entry.oid].decode("utf-8", "replace") for entry in entries}
+    return {}

@@ -122,7 +122,7 @@ def still_holds(ctx: Context, was: TaskState, evidence: TaskEvidence, reached: M
     meanwhile = changed_paths(ctx, was.start, head)
     if any(_serves_tests(ctx, path) for path in meanwhile):
         return None
-    graph = graph_of(ctx.repository, candidate, ctx.checkout.root / "imports")
+    graph = graph_of(ctx.repository, candidate)
     ground = _Ground(graph, frozenset(meanwhile), ctx.toolchain.sources)
     now = kept_runs.reach(ctx.checkout.root)
     if not (ground.is_clear(own, work, reached) and ground.is_clear(own, work, now)):
@@ -145,7 +145,7 @@ def _serves_tests(ctx: Context, path: str) -> bool:
 
 @dataclass(frozen=True)
 class _Ground:
-    """What the head changed, `meanwhile`, and what the files of the project import."""
+    """What the head changed, `meanwhile`, and what the files of the project mention."""
 
     graph: Graph
     meanwhile: frozenset[str]
@@ -154,7 +154,7 @@ class _Ground:
     def is_clear(self, tests: Collection[str], files: Collection[str], reached: Mapping[str, Reach]) -> bool:
         """Return whether tests and files stand on nothing that was changed; False where that is not known.
 
-        Tests stand on what they entered, opened or mention, and on what these files import themselves. What else a
+        Tests stand on what they entered, opened or name, and on what these files mention themselves. What else a
         package loads beside that is not asked: it is there for everybody.
         """
         ground = set(files)
