@@ -172,7 +172,6 @@ class Toolchain(Table):
     env: Annotated[Mapping[str, str], Field(description="Variables of the tests, and of agents who run them")] = {}
     timeout_s: Annotated[Seconds, Field(description="One whole test run, in seconds")] = 900
     test_timeout_s: Annotated[Seconds, Field(description="One test, in seconds")] = 60
-    workers: Annotated[int, Field(ge=1, le=64, description="Parts of a whole test run that run side by side")] = 1
 
 
 class _Toolchains(Table):

@@ -21,19 +21,16 @@ SHARE = 0.3
 """The largest share of the whole run that a first stage may take, which is wasted where the candidate is GREEN."""
 
 
-def is_long(seconds: Mapping[str, float], workers: int = 1) -> bool:
+def is_long(seconds: Mapping[str, float]) -> bool:
     """Return whether a run of all tests is long enough for a first stage; not if their times are unknown.
 
     Args:
         seconds: How long the tests of each file take.
-        workers: In how many parts all tests are run, side by side; a first stage is always one.
     """
-    return sum(seconds.values()) / workers >= WORTH_S
+    return sum(seconds.values()) >= WORTH_S
 
 
-def first_stage(
-    own: Collection[str], near: Iterable[str], seconds: Mapping[str, float], workers: int = 1
-) -> frozenset[str]:
+def first_stage(own: Collection[str], near: Iterable[str], seconds: Mapping[str, float]) -> frozenset[str]:
     """Return the test files of the first stage: the task's own, then the nearest others within the share.
 
     Empty where two stages save nothing: the whole is short, its length is unknown, or the own files are most of it.
@@ -42,11 +39,10 @@ def first_stage(
         own: The files of the task's own tests.
         near: The files of impacted tests, the nearest first.
         seconds: How long the tests of each file take; one that is unknown counts as nothing.
-        workers: In how many parts all tests are run.
     """
-    limit = sum(seconds.values()) / workers * SHARE
+    limit = sum(seconds.values()) * SHARE
     taken = sum(seconds.get(path, 0.0) for path in set(own))
-    if not own or not is_long(seconds, workers) or taken > limit:
+    if not own or not is_long(seconds) or taken > limit:
         return frozenset()
     chosen = set(own)
     for path in near:

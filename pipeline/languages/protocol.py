@@ -287,8 +287,6 @@ class Settings(Protocol):
     def timeout_s(self) -> float: ...  # noqa: D102
     @property
     def test_timeout_s(self) -> float: ...  # noqa: D102
-    @property
-    def workers(self) -> int: ...  # noqa: D102
 
 
 class Tables(Protocol):

@@ -12,11 +12,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import redacted_observation
-from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for, projects_in
+from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for
 from pipeline.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, View
 from pipeline.measure import kept_runs
 from pipeline.measure.repository_shown import with_repository
-from pipeline.measure.sharding import measure_in_parts, remember
 from pipeline.policy.characters import as_utf8
 from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.progress import duration
@@ -187,38 +186,24 @@ async def measure(
 
     traces: list[Traces] = []
 
-    async def run(chosen: Selection | None) -> Observation:
+    async def run() -> Observation:
         with ctx.copies.lent(tree, traces.append) as folder:
             view = View(Mount(folder, ctx.box.inside(folder, WORKSPACE), writable=True))
             seconds, each = (min(limit, longest) * slower for limit in (limits.timeout_s, limits.test_timeout_s))
             box = with_repository(ctx.box, folder)
             return await ctx.toolchain.run_tests(
-                Measurement(box, view, env, chosen, trace, seconds, each, cache, found=found)
+                Measurement(box, view, env, selection, trace, seconds, each, cache, found=found)
             )
-
-    async def of_all_or_chosen() -> Observation:
-        if whole and limits.workers > 1 and not (again or warm):
-            paths = (entry.path for entry in ctx.repository.entries(tree))
-            return await measure_in_parts(run, ctx.checkout.root, cache.folder, paths, limits.workers)
-        return await run(selection)
 
     # who makes many small ones holds the lock for all of them
     async with ctx.copies.one_at_a_time if limit_s is None else contextlib.nullcontext():
         began = ctx.progress.clock()
         with working_box(), ctx.progress.doing(what) if limit_s is None else contextlib.nullcontext():
-            observation = await of_all_or_chosen()
+            observation = await run()
         seconds = ctx.progress.clock() - began
     timed(seconds)
     observation = observation.model_copy(update=_traced(say, traces, observation))
     observation = redacted_observation(observation, ctx.secrets)
-    projects = projects_in(ctx.toolchain)
-    if warm and len(projects) > 1:
-        for name in dict.fromkeys(
-            one.name for one in projects if ctx.config.toolchains.settings_of(one.name).workers > 1
-        ):
-            ctx.say(f"    [toolchains.{name}] workers does not count where several projects are measured")
-    if warm and limits.workers > 1:
-        remember(ctx.checkout.root, observation)
     if limit_s is None:
         _journal(ctx, tree, selection, observation, what, seconds)
     if observation.environment_problem is not None:

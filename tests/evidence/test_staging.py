@@ -106,11 +106,3 @@ def test_a_first_stage_is_the_own_files_and_the_nearest(
     assert found == expected
     assert is_long(seconds) or not found
     assert sum(seconds.get(path, 0) for path in found) <= SHARE * sum(seconds.values())
-
-
-def test_parts_side_by_side_leave_a_first_stage_less_time() -> None:
-    near = ["near.py", "next.py", "far.py"]
-    assert first_stage(["own.py"], near, SECONDS, 4) == {"own.py", "near.py"}
-    assert is_long(SECONDS, 4)
-    assert not is_long(SECONDS, 5)
-    assert first_stage(["own.py"], near, SECONDS, 5) == frozenset()

@@ -76,12 +76,11 @@ def nearest_files(ctx: Context, task: Task, tree: str, ledger: RedTests) -> froz
         ledger: The task's RED evidence.
     """
     seconds = durations.read(ctx.checkout.root / CACHE)
-    workers = ctx.config.toolchains.settings_of(ctx.toolchain.name).workers
-    if not is_long(seconds, workers):
+    if not is_long(seconds):
         return frozenset()
     tests = {**baseline_of(ctx).records, **kept_tests(ctx)}
     near = dict.fromkeys(tests[entry].path for entry in impacted_tests(ctx, task, tree))
-    return first_stage((*ledger.frozen.files, *ledger.whole_files), near, seconds, workers)
+    return first_stage((*ledger.frozen.files, *ledger.whole_files), near, seconds)
 
 
 def worth_repeating(
