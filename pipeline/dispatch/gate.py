@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
-from pipeline.languages import readers
-from pipeline.languages.sources import compile_time
+from pipeline.languages import names, readers
 from pipeline.languages.table import has_part
 from pipeline.policy.area import effective_writes
 from pipeline.policy.control_files import is_control
@@ -232,11 +231,11 @@ class _Inspection:
         if tests is not None and tests.writable and tests.covers(change.path):  # one writer's own tests
             return ()
         means = readers.means(change.path, self.view.pristine(change.path), change.content)
-        return (*means, *compile_time.notes(change.path, self._manifests(change.path)))
+        return (*means, *names.compile_time_notes(change.path, self._manifests(change.path)))
 
     def _manifests(self, path: str) -> Mapping[str, bytes]:
         found: dict[str, bytes] = {}
-        for name in compile_time.manifests_above(path):
+        for name in names.manifests_above(path):
             with contextlib.suppress(OSError):
                 found[name] = self.view.read(name)
         return found

@@ -1,9 +1,18 @@
-"""What can be said of a file by its path: its module, and whether it can have tests. Each language knows its own."""
+"""What can be said of a file by its path: its module, and whether it can have tests, or runs while they are compiled.
+
+Each language knows its own.
+"""
 
 from __future__ import annotations
 
-from pipeline.languages.table import has_part, language_of
+from posixpath import basename
+from typing import TYPE_CHECKING
+
+from pipeline.languages.table import LANGUAGES, has_part, language_of, part_for
 from pipeline.languages.toolchain import says_test
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def is_module(path: str, module: str) -> bool:
@@ -36,3 +45,25 @@ def why_overlooked(path: str) -> str | None:
 def may_share_file(path: str) -> bool:
     """Return whether tests may be in a production file."""
     return has_part(path, "test_regions")
+
+
+def compile_time_notes(path: str, manifests: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return a sentence if a changed file runs while tests are compiled, which no test run shows, else an empty tuple.
+
+    Args:
+        path: Of the changed file.
+        manifests: What is known of the manifests of the tree, by their paths.
+    """
+    part = part_for(path, "compile_time")
+    return part.notes(path, manifests) if part is not None else ()
+
+
+def manifests_above(path: str) -> tuple[str, ...]:
+    """Return the paths of manifests that decide whether a file runs then; none for other languages."""
+    part = part_for(path, "compile_time")
+    return part.manifests_above(path) if part is not None else ()
+
+
+def is_manifest(path: str) -> bool:
+    """Return whether a file is a manifest of a language that has such files."""
+    return any(basename(path) in one.manifests for one in LANGUAGES.values() if "compile_time" in one.parts)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.languages import readers
-from pipeline.languages.sources import compile_time, known_answers
+from pipeline.languages import names, readers
+from pipeline.languages.sources import known_answers
 from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import has_part
 from pipeline.measure.composed_trees import both, shares_file
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 def means_of_forgery(ctx: MeasurementContext, old: str, new: str, layout: Layout) -> tuple[str, ...]:
     """Return a sentence for each means of forging test results that production files of the second tree add."""
     changed = changed_paths(ctx, old, new)
-    packages = [entry.path for entry in ctx.repository.entries(new) if compile_time.is_manifest(entry.path)]
+    packages = [entry.path for entry in ctx.repository.entries(new) if names.is_manifest(entry.path)]
     wanted = any(has_part(path, "compile_time") for path in changed)
     manifests = {path: text for path, _, text in both(ctx, new, new, packages) if text is not None} if wanted else {}
     found: list[str] = []
     for path, before, after in both(ctx, old, new, changed):
         if after is not None and added_lines_by_side(path, before or b"", after, layout)[0]:
             found += readers.means(path, before, after)
-            found += compile_time.notes(path, manifests)
+            found += names.compile_time_notes(path, manifests)
     return tuple(found)
 
 

@@ -19,7 +19,6 @@ from pipeline.evidence.observation import Ended
 from pipeline.languages.projects.combined import Projects, projects_in
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.protocol import Environment, Lookup, Measurement, View
-from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
@@ -267,7 +266,3 @@ def test_packages_of_an_npm_workspace_run_in_their_own_folders_and_see_what_is_i
         "packages/a/test/a.test.js::reads beside its package": Ended.PASSED,
         "packages/b/test/a.test.js::b is there": Ended.PASSED,
     }
-
-
-def test_languages_say_which_of_them_have_such_members() -> None:
-    assert {name for name, language in LANGUAGES.items() if language.workspaces is not None} == {"pytest", "node"}

@@ -24,7 +24,8 @@ from pipeline.languages.go import output as go_output
 from pipeline.languages.go.project import Linked, Modules, Packages, TestEnded, is_test_side
 from pipeline.languages.go.sources import functions_of, names_of
 from pipeline.languages.runners.exec_guard import REPLACED
-from pipeline.languages.runners.sessions import TAIL, state_of, unwatched, with_last_outcome
+from pipeline.languages.runners.sessions import TAIL, relative, state_of, unwatched, with_last_outcome
+from pipeline.languages.sources.syntax_trees import with_helpers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -96,7 +97,7 @@ class Map:
         entered = [name for block in blocks if (name := self._function(block))]
         frames = [frame for frame in (fault.frames if fault is not None else ()) if frame.path]
         entered += [f"{frame.path}::{frame.function}" for frame in frames if not is_test_side(frame.path)]
-        mentioned = _mentioned(test)
+        mentioned = with_helpers(test.source.mentions, test.unit.sources.helpers)
         defined = self._names()
         references = sorted(f"{defined[name]}::{name}" for name in mentioned & set(defined))
         doors = [*self._opened(test, ended.doors), *(("process",) if mentioned & _STARTS else ())]
@@ -135,18 +136,6 @@ class Map:
             elif (path := self._project.below(place)) not in {"", "."}:
                 found[path] = None
         return list(found)
-
-
-def _mentioned(test: Test) -> frozenset[str]:
-    """Return the names in a test, and in the test helpers that it mentions."""
-    helpers = test.unit.sources.helpers
-    found = set(test.source.mentions)
-    waiting = list(found)
-    while waiting:
-        more = helpers.get(waiting.pop(), frozenset[str]()) - found
-        found |= more
-        waiting += more
-    return frozenset(found)
 
 
 IDLE: Final = "idle "
@@ -340,18 +329,11 @@ def _is_busy(run: _Run, name: str) -> bool:
 def _fault(project: Project, run: _Run, name: str) -> Fault:
     source = run.test.source
     if run.panic is not None and _is_busy(run, name):
-        return _clean(go_output.of_panic(run.panic, source, project.sources), project)
+        return relative(go_output.of_panic(run.panic, source, project.sources), project.workspace)
     fault = go_output.of_failure(name, run.output, source, project.sources)
     race = go_output.read_race(run.line.stderr) if fault.raised.kind == go_output.SILENT else None
-    return _clean(go_output.of_panic(race, source, project.sources) if race is not None else fault, project)
-
-
-def _clean(fault: Fault, project: Project) -> Fault:
-    chain = tuple(
-        raised.model_copy(update={"message": raised.message.replace(f"{project.workspace}/", "")})
-        for raised in fault.chain
-    )
-    return fault.model_copy(update={"chain": chain})
+    fault = go_output.of_panic(race, source, project.sources) if race is not None else fault
+    return relative(fault, project.workspace)
 
 
 def _reason(run: _Run, name: str, outcome: Ended | None) -> str:

@@ -21,7 +21,7 @@ from pipeline.programs import locate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.evidence.observation import CollectionError, TestRecord
+    from pipeline.evidence.observation import CollectionError, Fault, TestRecord
     from pipeline.languages.protocol import Measurement
     from pipeline.process import Answer
 
@@ -189,6 +189,14 @@ def with_last_outcome(records: dict[str, TestRecord], session: Session, state: R
         return records
     ended = Ended.TIMED_OUT if state is RunState.TIMED_OUT else Ended.CRASHED
     return {**records, started[-1]: records[started[-1]].model_copy(update={"outcome": ended})}
+
+
+def relative(fault: Fault, workspace: str) -> Fault:
+    """Return a fault whose messages name files of the workspace from there on."""
+    chain = (
+        raised.model_copy(update={"message": raised.message.replace(f"{workspace}/", "")}) for raised in fault.chain
+    )
+    return fault.model_copy(update={"chain": tuple(chain)})
 
 
 def unwatched(reasons: Iterable[str]) -> list[str]:

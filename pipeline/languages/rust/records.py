@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.observation import Ended, Fault, Frame, Observation, Raised, Reach, RunState, TestRecord
 from pipeline.languages.runners.exec_guard import REPLACED
-from pipeline.languages.runners.sessions import TAIL, state_of, unwatched, with_last_outcome
+from pipeline.languages.runners.sessions import TAIL, relative, state_of, unwatched, with_last_outcome
 from pipeline.languages.rust import output
+from pipeline.languages.sources.syntax_trees import with_helpers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -151,24 +152,15 @@ def _fault(project: Project, test: Test, line: output.TestEnded, printed: output
     if test.unit.own_harness:
         said = Raised(kind="exit", bases=("AssertionError",), message=f"exited with {line.code}")
         return Fault(chain=(said,), frames=(at,))
-    fault = output.of_panic(printed, project.sources, at=at)
-    clean = tuple(
-        raised.model_copy(update={"message": raised.message.replace(f"{project.workspace}/", "")})
-        for raised in fault.chain
-    )
-    return fault.model_copy(update={"chain": clean})
+    return relative(output.of_panic(printed, project.sources, at=at), project.workspace)
 
 
 def _reach(project: Project, test: Test, fault: Fault, printed: output.Printed) -> Reach:
     """Return the known reach of a test: production frames of its panics, and names in its code."""
     own = [frame for frame in (*fault.frames, *printed.reached(project.sources)) if frame.path]
     entered = [f"{frame.path}::{frame.function}" for frame in own if not project.layout.is_test_side(frame.path)]
-    mentioned: set[str] = set(test.source.mentions) if test.source is not None else set()
-    waiting = list(mentioned)
-    while waiting:  # what a helper of the tests mentions counts as well
-        more = test.unit.crate.helpers.get(waiting.pop(), frozenset()) - mentioned
-        mentioned |= more
-        waiting += more
+    own_names = test.source.mentions if test.source is not None else ()
+    mentioned = with_helpers(own_names, test.unit.crate.helpers)  # what a helper of the tests mentions counts as well
     known = _production(project)
     references = sorted(f"{known[name]}::{name}" for name in mentioned & set(known))
     doors = ("process",) if "Command" in mentioned else ()

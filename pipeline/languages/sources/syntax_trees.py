@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from tree_sitter import Node
 
@@ -47,6 +47,16 @@ def span_of(node: Node | None) -> tuple[int, int] | None:
 def names_below(top: Node, kinds: Collection[str]) -> frozenset[str]:
     """Return the texts of all nodes of some kinds in a node."""
     return frozenset(text(node) for node in below(top) if node.type in kinds)
+
+
+def with_helpers(names: Collection[str], helpers: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """Return the names, and those that the helpers among them mention, and the helpers among these."""
+    found, waiting = set(names), list(names)
+    while waiting:
+        more = set(helpers.get(waiting.pop(), ())) - found
+        found |= more
+        waiting += more
+    return frozenset(found)
 
 
 def first_error(top: Node) -> Node | None:
