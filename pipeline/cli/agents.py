@@ -21,8 +21,7 @@ from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.policy.paths import protected, scratch_pattern
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
-from pipeline.policy.ruling import Ruling
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.backends.protocol import Mishap, ToolAnswer
 from pipeline.languages.readers import region_fault
 from pipeline.policy.characters import visible
-from pipeline.policy.file_tools import judge_deletion, judge_path
 from pipeline.policy.paths import TRACKER, malformed
+from pipeline.policy.scope import judge_deletion, judge_path
 from pipeline.trees import NotRegularError, read_regular
 from pipeline.views.manifest import Limits
 from pipeline.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
@@ -23,9 +23,8 @@ from pipeline.views.view_files import delete_file, is_file, names_in, opened_top
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.policy.area import Covering
     from pipeline.policy.roles import RoleSpec
-    from pipeline.policy.scope import Grant, TestScope
+    from pipeline.policy.scope import Covering, Grant, TestScope
     from pipeline.process import Box, Mount
 
 LINES: Final = "\r\n\t"

@@ -18,17 +18,15 @@ from unicodedata import category
 
 from pipeline.languages import names, readers
 from pipeline.languages.table import has_part
-from pipeline.policy.area import effective_writes
 from pipeline.policy.control_files import is_control
 from pipeline.policy.paths import LOCKS, TRACKER, folders_above, ignored_by, protected, scratch_pattern
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, effective_writes, judge
 from pipeline.views.manifest import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pipeline.policy.area import Covering
-    from pipeline.policy.ruling import Ruling
+    from pipeline.policy.scope import Covering, Ruling
     from pipeline.views.view import Survey, View
 
 

@@ -1,6 +1,12 @@
 """Decides which role may change what: the pure function `judge` rules on one change, and the gate calls it for each.
 
 Every ruling carries a stable rule id and a sentence that the agent can act on. Unknown means refused.
+
+A dispatch may be held to path patterns instead of a task's files. A pattern never covers a file that controls tests or
+builds: such a file is named, or is not changed. Nor does it cover a test, unless one writer makes tests and code.
+
+A file tool of ours is judged by the same rules before it writes; the gate judges the result again. The tool is stricter
+in one point: what a path may look like is asked of existing files too. Here the path is a model's word, no scan's.
 """
 
 from __future__ import annotations
@@ -9,16 +15,26 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, ClassVar, Final, assert_never
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, assert_never
 
-from pipeline.policy.area import judge_area
 from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import TRACKER, is_inside, is_tracker, malformed, parent, protected, used_by_git
+from pipeline.policy.paths import (
+    TRACKER,
+    collision_key,
+    is_inside,
+    is_tracker,
+    malformed,
+    parent,
+    protected,
+    used_by_git,
+)
 from pipeline.policy.roles import Writes
-from pipeline.policy.ruling import Ruling, refused
 
 if TYPE_CHECKING:
-    from pipeline.policy.area import Covering
+    from collections.abc import Callable, Iterable
+
+    from pipeline.policy.roles import RoleSpec
+
 
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _MAKE_NEEDS: Final = "to ask for it, answer INCOMPLETE or CANNOT_PROCEED with it in `needs`"
@@ -299,3 +315,131 @@ def _refuse_unnamed(change: Change, grants: tuple[Grant, ...], needs: str) -> Ru
     regions = f". In its test modules you may change it, but {change.region_fault}" if change.region_fault else ""
     why = f"{path!r} was {change.kind}, but the task names only: {listed}; {needs}{regions}"
     return refused("outside-task", why)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """A ruling on one change. `note` tells @check why an allowed change deserves a look."""
+
+    allowed: bool
+    rule: str
+    why: str
+    note: str | None = None
+
+
+def refused(rule: str, why: str) -> Ruling:
+    """Return a ruling that refuses the change."""
+    return Ruling(allowed=False, rule=rule, why=why)
+
+
+class Covering(Protocol):
+    """The protocol of a path pattern (`scheduling.patterns`); `text` is how its author wrote it."""
+
+    @property
+    def text(self) -> str:
+        """Return the pattern as it was written."""
+        ...
+
+    def covers(self, path: str) -> bool:
+        """Return whether the pattern covers a file's path."""
+        ...
+
+
+def effective_writes(writes: Writes, area: tuple[Covering, ...] | None) -> Writes:
+    """Return AREA instead of TASK as a role's write permission where the dispatch has an area."""
+    return Writes.AREA if area is not None and writes is Writes.TASK else writes
+
+
+def judge_area(change: Change, area: tuple[Covering, ...], *, is_test: bool, tests_too: bool = False) -> Ruling:
+    """Return the ruling on a change in an area; files that control tests or builds must be named in full.
+
+    Args:
+        change: The change.
+        area: The patterns.
+        is_test: Whether its path is a test's.
+        tests_too: Whether tests may be changed as well.
+    """
+    path = change.path
+    if is_test and not tests_too:
+        return refused("test-file", f"{path!r} is a test: this role never changes tests, whatever the area covers")
+    pattern = next((one.text for one in area if one.covers(path)), None)
+    listed = ", ".join(one.text for one in area) or "none"
+    if pattern is None:
+        return refused("outside-area", f"{path!r} was {change.kind}, but the area is: {listed}")
+    if change.tests_differ and not tests_too:
+        return refused("test-region", f"{path!r} has other tests in it: this role never changes tests, nor adds any")
+    if not is_control(path):
+        return Ruling(allowed=True, rule="in-area", why=f"{pattern!r} covers {path!r}")
+    if any(one.text == path for one in area):
+        note = f"{path} controls tests or builds and was {change.kind}; the area names it"
+        return Ruling(allowed=True, rule="control-file-named", why=f"the area names {path!r}", note=note)
+    return refused("control-file", f"{path!r} controls tests or builds; no pattern covers it, only its own name would")
+
+
+def judge_path(
+    spec: RoleSpec,
+    path: str,
+    *,
+    exists: bool,
+    grants: tuple[Grant, ...] = (),
+    tests: TestScope | None = None,
+    area: tuple[Covering, ...] | None = None,
+    tracker: str = TRACKER,
+    contents: tuple[bytes, bytes] | None = None,
+    regions: Callable[[str, bytes, bytes], str | None] | None = None,
+) -> Ruling:
+    """Return the ruling on a role's writing `path`. Total: every text has a ruling.
+
+    Args:
+        spec: The role.
+        path: What a model wrote, relative to the workspace.
+        exists: Whether exactly this path is a file there.
+        grants: The production files that the task names.
+        tests: What counts as a test, and the task's test files.
+        area: The patterns that the dispatch is held to.
+        tracker: The folder of the issues.
+        contents: What is in the file and what is to be; decides on test regions, for a role that has them.
+        regions: Says what else differs there; without it nothing is a test region.
+    """
+    kind = ChangeKind.MODIFIED if exists else ChangeKind.ADDED
+    change = Change(path, kind)
+    if exists and contents is not None and regions is not None and spec.test_regions:
+        fault = regions(path, *contents)
+        change = Change(path, kind, test_regions_only=fault is None, region_fault=fault)
+    return _refuse_form(path, grants, tests) or judge(
+        effective_writes(spec.writes, area), change, grants, tests, area=area, tracker=tracker
+    )
+
+
+def judge_deletion(
+    spec: RoleSpec,
+    path: str,
+    *,
+    grants: tuple[Grant, ...] = (),
+    tests: TestScope | None = None,
+    area: tuple[Covering, ...] | None = None,
+    tracker: str = TRACKER,
+) -> Ruling:
+    """Return the ruling on a role's deleting `path`."""
+    change = Change(path, ChangeKind.DELETED)
+    return _refuse_form(path, grants, tests) or judge(
+        effective_writes(spec.writes, area), change, grants, tests, area=area, tracker=tracker
+    )
+
+
+def _refuse_form(path: str, grants: tuple[Grant, ...], tests: TestScope | None) -> Ruling | None:
+    if fault := protected(path) or malformed(path):
+        return Ruling(allowed=False, rule=fault.rule, why=fault.why)
+    named = _other_spelling(path, (*grants, *(tests.files if tests else ())))
+    if named is None:
+        return None
+    why = f"{path!r} is not {named!r}, which the task names, though some file systems take it for the same; write that"
+    return Ruling(allowed=False, rule="path-collision", why=why)
+
+
+def _other_spelling(path: str, grants: Iterable[Grant]) -> str | None:
+    """Return the granted path that differs from `path` only in case or Unicode form, None if there is none."""
+    named = {name for grant in grants for name in (grant.path, grant.from_path) if name is not None}
+    if path in named:
+        return None
+    return next((name for name in sorted(named) if collision_key(name) == collision_key(path)), None)

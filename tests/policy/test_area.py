@@ -8,16 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.area import effective_writes
 from pipeline.policy.control_files import is_control
-from pipeline.policy.file_tools import judge_deletion, judge_path
 from pipeline.policy.paths import is_tracker, protected
 from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.policy.scope import (
+    Action,
+    Change,
+    ChangeKind,
+    Grant,
+    TestScope,
+    effective_writes,
+    judge,
+    judge_deletion,
+    judge_path,
+)
 from pipeline.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
-    from pipeline.policy.ruling import Ruling
+    from pipeline.policy.scope import Ruling
 
 TESTS = TestScope(folders=("tests",), code=frozenset({"src/app.py"}))
 

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from pipeline.dispatch.roles import load_roles
 from pipeline.languages.rust.test_regions import region_fault
-from pipeline.policy.file_tools import judge_deletion, judge_path
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge, judge_deletion, judge_path
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
-    from pipeline.policy.ruling import Ruling
+    from pipeline.policy.scope import Ruling
 
 ROLES = load_roles()
 APP = Grant("src/app.py", Action.MODIFY)

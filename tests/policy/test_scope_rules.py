@@ -13,7 +13,7 @@ from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 
 if TYPE_CHECKING:
-    from pipeline.policy.ruling import Ruling
+    from pipeline.policy.scope import Ruling
 
 ADDED, MODIFIED, DELETED = ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED
 APP = Grant("src/app.py", Action.MODIFY)
