@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.config.folders import state_folder
 from pipeline.config.layers import Flags
 from pipeline.config.tables import Overlap
-from pipeline.engine.journal import utc_now
+from pipeline.engine.journal import JOURNAL, stamp, utc_now
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.lines import OrderEnded
@@ -19,19 +20,25 @@ from pipeline.queue.orders import Wanted, log_of
 from pipeline.queue.pick import Candidate, Room, pick
 from pipeline.queue.slots import Slots
 from pipeline.queue.worker import Worker
+from pipeline.reset_times import as_moment, moment_words
 from pipeline.routing.vocabulary import ISSUE_ROLES
+from pipeline.runs.events import DispatchFinished
+from pipeline.runs.lease import FileLease
+from pipeline.runs.plans import planned
 from pipeline.runs.preconditions import base_branch
+from pipeline.runs.roster import Roster
+from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
+from pipeline.runs.tail import Tail
 from pipeline.runs.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended
-from pipeline.service.live_runs import live_runs, planned_paths, spent_today
-from pipeline.service.resting_runs import folder_of, limit_of, limit_words, rests
 from pipeline.service.run_config import read_config, refuse_recursion
 from pipeline.service.run_list import lines_of, list_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
 
     from pipeline.config.model import Config
     from pipeline.config.tables import Work
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
     from pipeline.queue.pick import Verdict
     from pipeline.service.run_line import RunLine
     from todo import Tracker
+
 
 SWEEP: Final = "sweep"
 """By whom orders are that a worker places for what it finds."""
@@ -376,3 +384,84 @@ def resting(repository: Repository, environ: Mapping[str, str]) -> tuple[str, ..
     log = log_of(repository, environ)
     log.read_on()
     return tuple(RepositoryWork(repository, environ).rests(log).values())
+
+
+def live_runs(repository: Repository) -> list[Path]:
+    """Return the folders of the runs that are driven now."""
+    return [run.folder for run in Roster(repository).runs if FileLease.is_held(run.folder)]
+
+
+def planned_paths(folder: Path) -> frozenset[str]:
+    """Return the paths that the plan of a run names, nothing where it has none or cannot be read."""
+    try:
+        return frozenset(change.path for change in planned(Run.load(folder, driving=False)).files)
+    except (LookupError, UserError, OSError, ValueError):
+        return frozenset()
+
+
+def spent_today(repository: Repository, now: datetime) -> float:
+    """Return what the models of all runs are known to have cost since midnight (UTC), in USD."""
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    since, total = stamp(midnight), 0.0
+    for run in Roster(repository).runs:
+        try:
+            if (run.folder / JOURNAL).stat().st_mtime < midnight.timestamp():
+                continue
+            lines = Tail(run.folder).lines()
+        except (UserError, OSError):  # `runs` says what is wrong with it
+            continue
+        ended = (line.data for line in lines if line.at >= since and isinstance(line.data, DispatchFinished))
+        total += sum(one.usage.cost_usd or 0 for one in ended)
+    return total
+
+
+_ASKS: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
+
+
+def folder_of(line: RunLine) -> Path:
+    """Return the folder of a run."""
+    return Path(line.worktree) / WORKFLOW / line.name
+
+
+def limit_of(line: RunLine) -> datetime | None:
+    """Return when the limit ends that a run is parked by, or that its dead driver waited for; None where none is known.
+
+    Who stopped a run by hand takes it up by hand.
+    """
+    waits = line.outcome in {None, Outcome.PARKED} and not line.live
+    try:
+        return as_moment(line.not_before) if waits and line.not_before is not None else None
+    except (ValueError, OverflowError):  # a stranger's journal
+        return None
+
+
+def limit_words(line: RunLine) -> str:
+    """Return why a run that is limited does not go on, and what to do who cannot wait."""
+    until = moment_words(line.not_before or "")
+    resume = f"redfirst resume {key_of_run(folder_of(line))}"
+    return f"not before {until}, when the limit of its account ends. It goes on then, and before by: {resume}"
+
+
+def rests(lines: Iterable[RunLine], covered: Collection[str]) -> dict[str, str]:
+    """Return a sentence on each parked run that no open order is for, by what the run is called.
+
+    Args:
+        lines: The runs.
+        covered: The folders of runs that open orders are for.
+    """
+    found: dict[str, str] = {}
+    for line in lines:
+        if line.outcome is Outcome.PARKED and not line.live and str(folder_of(line)) not in covered:
+            run = key_of_run(folder_of(line))
+            found[run] = f"{run} is parked ({line.reason}): {_what_to_do(line, run)}"
+    return found
+
+
+def _what_to_do(line: RunLine, run: str) -> str:
+    if limit_of(line) is not None:
+        return limit_words(line)
+    if line.reason in _ASKS:
+        return f"it waits for you at {line.gate_place or 'a question'}: redfirst show {run} --packet"
+    if line.reason is Reason.AGENT_UNAVAILABLE:
+        return f"nobody said when its service is there again. When it is: redfirst resume {run}"
+    return f"see what it needs: redfirst show {run}"

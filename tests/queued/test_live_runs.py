@@ -11,7 +11,7 @@ from runs.real import BEGAN, alone, begin, dispatch, event, make_repository
 
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.lease import FileLease
-from pipeline.service.live_runs import live_runs, planned_paths, spent_today
+from pipeline.service.work import live_runs, planned_paths, spent_today
 
 if TYPE_CHECKING:
     from pathlib import Path
