@@ -23,43 +23,43 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/languages": 13850,
-    "pipeline/service": 10450,
-    "pipeline/steps": 7650,
-    "pipeline/cli": 5600,
-    "pipeline/backends": 3750,
-    "pipeline/reports": 3400,
+    "pipeline/languages": 13000,
+    "pipeline/service": 9950,
+    "pipeline/steps": 7550,
+    "pipeline/cli": 5200,
+    "pipeline/backends": 3650,
+    "pipeline/reports": 3350,
     "pipeline/runs": 3200,
     "pipeline/measure": 2750,
     "pipeline/dispatch": 2550,
-    "pipeline/recipes": 2350,
-    "pipeline/routing": 2150,
+    "pipeline/routing": 2100,
+    "pipeline/recipes": 1950,
     "pipeline/boxes": 1750,
-    "pipeline/config": 1600,
-    "pipeline/git": 1600,
-    "pipeline/console": 1600,
-    "pipeline/views": 1500,
-    "pipeline/evidence": 1450,
-    "pipeline/gateway": 1400,
+    "pipeline/config": 1550,
+    "pipeline/console": 1550,
+    "pipeline/views": 1450,
+    "pipeline/git": 1400,
+    "pipeline/evidence": 1400,
+    "pipeline/gateway": 1350,
     "pipeline/verification": 1350,
     "todo": 1300,
     "pipeline": 1150,
-    "pipeline/policy": 1050,
+    "pipeline/policy": 1000,
     "pipeline/queue": 900,
     "pipeline/engine": 600,
-    "pipeline/events": 450,
     "pipeline/demo": 400,
     "pipeline/mcp": 350,
     "pipeline/limited": 350,
+    "pipeline/events": 300,
     "pipeline/landing": 300,
     "pipeline/scheduling": 300,
 }
 """Lines of code for each package; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 74_000
-MODULES: Final = 800
-IMPORTS: Final = 13.8
+IN_ALL: Final = 72_973
+MODULES: Final = 717
+IMPORTS: Final = 13.3
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 743
+PARTICIPLES: Final = 712
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {
