@@ -28,7 +28,7 @@ from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Grant
 from pipeline.process import Command
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.written import Written
+from pipeline.runs.folder import Written
 from pipeline.views.views import Views
 
 if TYPE_CHECKING:

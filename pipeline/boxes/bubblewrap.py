@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.boxes import canary, seccomp
-from pipeline.boxes.bubblewrap_options import ENV, MADE_UP, options
+from pipeline.boxes.bubblewrap import ENV, MADE_UP, options
 from pipeline.boxes.channel import opened_channel
 from pipeline.boxes.children import run_child, wait_gone
 from pipeline.boxes.helper_process import helper_command, memory_file, namespace_prefix, received_descriptors, tool
 from pipeline.boxes.limits import OWN_LIMITS
-from pipeline.boxes.mount_points import mount_points, refuse_links
+from pipeline.boxes.bubblewrap import mount_points, refuse_links
 from pipeline.boxes.orphans import clear_orphans
 from pipeline.process import MODEL_PORT, BoxError, Completed
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pipeline.boxes.capture import Capture, Lines
-from pipeline.boxes.process_record import Recording
-from pipeline.boxes.signals import default_for_children
+from pipeline.boxes.children import Capture, Lines
+from pipeline.boxes.orphans import Recording
+from pipeline.boxes.children import default_for_children
 from pipeline.process import NO_ANSWER, Answer, BoxError, Completed
 
 if TYPE_CHECKING:

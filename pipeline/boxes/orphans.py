@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.limits import BOX_USER, MARK
-from pipeline.boxes.process_record import Recorded
+from pipeline.boxes.orphans import Recorded
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.pids import boot_id, carries, descendants, pids

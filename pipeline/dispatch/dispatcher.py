@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from pipeline.process import Box
     from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.runs.folder import Written
     from pipeline.runs.info import DispatchRecord, DispatchResult, Try
-    from pipeline.runs.written import Written
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Detects a dispatch or measurement that changed something outside its view, whatever the box.
 
 It compares what makes git run programs or see other content (`repository_hashes`) with how it stood before, our own
-refs and records of this run with what we wrote last (`runs.written`), and after a dispatch the private checkout. What
+refs and records of this run with what we wrote last (`runs.folder`), and after a dispatch the private checkout. What
 the user may do meanwhile is no escape: edits, commits, fetches, `git gc`, another run. What cannot be told from one (a
 hook installed, a setting that names a program) ends the run all the same, since the user's next git command would run
 it; then nothing of theirs is touched, and what was accepted so far is kept. Of dispatches side by side nobody can tell
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.written import Standing, Written
+    from pipeline.runs.folder import Standing, Written
 
 _REPLACE_REFS: Final = "refs/replace/"
 _SHOWN: Final = 4

@@ -1,18 +1,27 @@
-"""Keeps the plan of an issue's run as data: plan.md and the first task files were rendered from it."""
+"""Tells which plan a run works by: the last draft that counted, or the one that its recipe brought along."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
+from pipeline.recipes.model import Recipe
 from pipeline.recipes.rules import given_of
 from pipeline.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.files import to_json
-from pipeline.runs.kept_recipe import kept_recipe
+from pipeline.runs.info import RECIPE
 
 if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord
     from pipeline.runs.run import Run
+
+
+def kept_recipe(run: Run) -> tuple[Recipe, dict[str, str]]:
+    """Return the recipe, and the values of its inputs."""
+    kept = json.loads(run.read(RECIPE))
+    return Recipe.model_validate_json(json.dumps(kept["recipe"])), kept["inputs"]
+
 
 BOTH: Final = "plan-and-tasks"
 """The kind of a draft of plan and split in one."""

@@ -24,7 +24,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.claimants import claimant
+from pipeline.runs.roster import claimant
 from pipeline.runs.drafts import PLAN, edit_words, open_drafts, take_edits, task_file
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.lease import FileLease
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pipeline.git import Repository
-    from pipeline.runs.claimants import Claimant
+    from pipeline.runs.roster import Claimant
     from pipeline.runs.spending import AnyRun
     from pipeline.service.start import Act
 

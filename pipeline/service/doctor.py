@@ -20,8 +20,7 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.progress import counted
 from pipeline.runs.preconditions import base_branch, shown_by_live_runs
-from pipeline.runs.uncommitted import listed, uncommitted
-from pipeline.runs.unfit import closed_to_agents, refuse_hidden, refuse_ignored, refuse_unusable
+from pipeline.runs.unfit import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.doctor_agents import asked_roles, check_agents
 from pipeline.service.doctor_document import Check, DoctorDocument

@@ -14,10 +14,10 @@ from pipeline.events.mapping import Origin, event_of
 from pipeline.events.model import TYPES, full
 from pipeline.outcomes import Reason
 from pipeline.queue.orders import log_of
+from pipeline.runs.folder import POLL_S, Tail, followed
 from pipeline.runs.records import read_record
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import key_of_worktree, repository_name
-from pipeline.runs.tail import POLL_S, Tail, followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,8 +15,7 @@ from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Step
 from pipeline.runs.drafts import PLAN, counted, task_file
 from pipeline.runs.files import to_json
-from pipeline.runs.kept_recipe import kept_recipe
-from pipeline.runs.plans import planned
+from pipeline.runs.plans import kept_recipe, planned
 from pipeline.service.recipe_files import BUILTIN
 
 if TYPE_CHECKING:

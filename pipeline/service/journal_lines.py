@@ -13,7 +13,7 @@ from pipeline.reset_times import moment_words
 from pipeline.routing.vocabulary import Loop
 from pipeline.runs import events as runs
 from pipeline.runs.drafts import edit_words
-from pipeline.runs.tail import followed
+from pipeline.runs.folder import followed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.outcomes import Reason
 from pipeline.runs import tracker
-from pipeline.runs.next_actions import begun_again, safe_next_actions
+from pipeline.runs.gates import begun_again, safe_next_actions
 from pipeline.service.landing import landing
 from pipeline.service.removal import removal
 from todo import Status, TrackerError

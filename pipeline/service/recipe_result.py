@@ -16,8 +16,8 @@ from pipeline.recipes.step_table import Checkpoint
 from pipeline.runs.activity_file import Doing, read_now
 from pipeline.runs.events import Published
 from pipeline.runs.facts import driven_s, not_before_of
+from pipeline.runs.gates import onto_advised
 from pipeline.runs.lease import FileLease
-from pipeline.runs.next_actions import onto_advised
 from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.spending import spent
 from pipeline.service.documents import Document, FindingLine, finding_line

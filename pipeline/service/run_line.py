@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.policy.characters import as_utf8
-from pipeline.runs.claimants import RUNNING
 from pipeline.runs.lease import FileLease
+from pipeline.runs.roster import RUNNING
 from pipeline.runs.store import WORKFLOW
 
 if TYPE_CHECKING:

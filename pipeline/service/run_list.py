@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.outcomes import Reason
-from pipeline.runs.claimants import GONE, claimant
 from pipeline.runs.lease import FileLease
 from pipeline.runs.records import ARTIFACT_LIMIT
-from pipeline.runs.roster import Roster, orphans
+from pipeline.runs.roster import GONE, Roster, claimant, orphans
 from pipeline.runs.store import RUN_REFS, key_of_run
 from pipeline.scratch import scratch_folder
 from pipeline.service.ended_runs import RunIndex, facts_of, has_ended
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.runs.claimants import Claimant
+    from pipeline.runs.roster import Claimant
     from pipeline.runs.store import Claim
 
 _KEPT: Final = frozenset({*RECORDS, "recipe.json", "result.json"})

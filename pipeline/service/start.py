@@ -28,7 +28,7 @@ from pipeline.runs.files import disk
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.info import PREVIOUS_PATCH, RECIPE, RunInfo
 from pipeline.runs.lease import FileLease
-from pipeline.runs.next_actions import begun_again
+from pipeline.runs.gates import begun_again
 from pipeline.runs.preconditions import Start, examine, examine_recipe
 from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.records import OF_RECIPE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config.trust import Widening
 from pipeline.git.tracked_paths import TrackedFiles
 from pipeline.languages.table import LANGUAGES
-from pipeline.runs.worktree_include import INCLUDE_FILE, include_patterns
+from pipeline.runs.ignored import INCLUDE_FILE, include_patterns
 from pipeline.service.projects_here import projects_here
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from pipeline.runs.preconditions import base_branch
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
-from pipeline.runs.tail import Tail
+from pipeline.runs.folder import Tail
 from pipeline.runs.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended

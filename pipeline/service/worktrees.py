@@ -21,11 +21,11 @@ from pipeline.runs import tracker
 from pipeline.runs.checkout import fill_submodules, has_submodules
 from pipeline.runs.facts import commits_of
 from pipeline.runs.files import to_json, write_atomic
+from pipeline.runs.ignored import bring_ignored
 from pipeline.runs.preconditions import known_base, refuse_claimed
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, issue_of
-from pipeline.runs.worktree_include import bring_ignored
 from pipeline.service.run_config import read_config
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pipeline.recipes.templates import filled
 from pipeline.reports.work import Complete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
-from pipeline.runs.kept_recipe import kept_recipe
+from pipeline.runs.plans import kept_recipe
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.evidence.records import baseline_of, files_of, known_tests

@@ -19,9 +19,9 @@ from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
+from pipeline.runs.ignored import forget_ignored, include_ignored
 from pipeline.runs.preconditions import examine
 from pipeline.runs.unfit import closed_to_agents
-from pipeline.runs.worktree_include import forget_ignored, include_ignored
 from pipeline.steps.evidence.records import BASELINE
 
 if TYPE_CHECKING:

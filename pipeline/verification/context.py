@@ -10,7 +10,7 @@ from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.measure import setup
 from pipeline.progress import Progress
-from pipeline.runs.worktree_include import include_ignored
+from pipeline.runs.ignored import include_ignored
 from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from pipeline.git import GITLINK, NO_OBJECT
 from pipeline.git.process import refuse_disk
 from pipeline.process import BoxError
 from pipeline.runs.files import disk
-from pipeline.views.history_shown import NOTHING, ShownHistory
+from pipeline.views.decoy import NOTHING, ShownHistory
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.boxes.helper_process import helper_command, received_descriptors, tool
 from pipeline.process import BoxError, Mount, Namespaces
 from pipeline.trees import opened_parent, read_regular
-from pipeline.views.comparison import compare, without
-from pipeline.views.layers import Layered, Touched, lower_entry
+from pipeline.views.manifest import compare, without
+from pipeline.views.overlay import Layered, Touched, lower_entry
 from pipeline.views.manifest import EntryKind, Limits
 from pipeline.views.view import Survey
 

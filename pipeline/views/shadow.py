@@ -17,8 +17,8 @@ from pipeline.process import BoxError
 from pipeline.runs.files import disk
 from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
 from pipeline.views.decoy import Decoy
-from pipeline.views.decoy_copy import DecoyCopy
-from pipeline.views.history_shown import NOTHING, ShownHistory
+from pipeline.views.decoy import DecoyCopy
+from pipeline.views.decoy import NOTHING, ShownHistory
 from pipeline.views.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan
 
 if TYPE_CHECKING:

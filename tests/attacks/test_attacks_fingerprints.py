@@ -14,8 +14,7 @@ from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.git import Repository
 from pipeline.measure.measuring import measure_types
 from pipeline.process import BoxError
-from pipeline.runs.store import publish_ref
-from pipeline.runs.worktree_keys import keep_key
+from pipeline.runs.store import keep_key, publish_ref
 from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.programs import locate
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
+from pipeline.runs.folder import Written
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.store import WORKFLOW
-from pipeline.runs.written import Written
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

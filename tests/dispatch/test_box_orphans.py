@@ -21,7 +21,7 @@ from pipeline.boxes.children import recorded
 from pipeline.boxes.limits import MARK
 from pipeline.boxes.nobox import NoBox
 from pipeline.boxes.orphans import clear_orphans, end_lost
-from pipeline.boxes.process_record import Recorded
+from pipeline.boxes.orphans import Recorded
 from pipeline.pids import ProcessId, boot_id, pids
 from pipeline.process import Command, Completed
 

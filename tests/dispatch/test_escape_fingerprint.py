@@ -16,9 +16,8 @@ from pipeline.dispatch.sandbox_escape import Escape, Fingerprint
 from pipeline.git import NO_OBJECT, Repository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import to_json
-from pipeline.runs.folder import RunFolder
+from pipeline.runs.folder import RunFolder, Written
 from pipeline.runs.store import claim_ref, publish_ref, run_ref, take_claim
-from pipeline.runs.written import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable

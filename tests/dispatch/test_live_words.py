@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boxes.capture import Capture, Lines
+from pipeline.boxes.children import Capture, Lines
 from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.live_words import LiveWords
 from pipeline.process import Command

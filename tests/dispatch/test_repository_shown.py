@@ -18,7 +18,7 @@ from pipeline.config.model import Checks, Config
 from pipeline.evidence.observation import Ended
 from pipeline.measure.project_checks import measure_checks
 from pipeline.views.decoy import Decoy, Source
-from pipeline.views.history_shown import ShownHistory, ShownTag, history_shown
+from pipeline.views.decoy import ShownHistory, ShownTag, history_shown
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,7 @@ from e2e.misbehaviour import POISON, entry, last_rows, processes_with, scene, sh
 from kit import AFTER_MAKE, GREET_DONE, HONEST, MAKE, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, TESTS, UNTIL_TESTS, judge
 
 from pipeline.git import Repository
-from pipeline.runs.store import publish_ref
-from pipeline.runs.worktree_keys import keep_key
+from pipeline.runs.store import keep_key, publish_ref
 
 if TYPE_CHECKING:
     from pathlib import Path

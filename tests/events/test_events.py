@@ -20,8 +20,7 @@ from pipeline.engine.journal import JOURNAL, Journal
 from pipeline.errors import UserError
 from pipeline.events.model import TYPES, checked
 from pipeline.routing.vocabulary import Signal
-from pipeline.runs.folder import RunFolder
-from pipeline.runs.tail import Tail
+from pipeline.runs.folder import RunFolder, Tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable

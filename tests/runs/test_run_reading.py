@@ -22,9 +22,8 @@ from pipeline.runs.facts import (
     tasks_of,
     work_tree,
 )
-from pipeline.runs.gates import gate_of
+from pipeline.runs.gates import ACTIONS, gate_of, safe_next_actions
 from pipeline.runs.info import RecipeFacts
-from pipeline.runs.next_actions import ACTIONS, safe_next_actions
 
 if TYPE_CHECKING:
     from pathlib import Path
