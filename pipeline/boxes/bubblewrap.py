@@ -12,29 +12,191 @@ import os
 import re
 import signal
 import socket
+import stat
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from pipeline.boxes import canary, seccomp
-from pipeline.boxes.bubblewrap import ENV, MADE_UP, options
 from pipeline.boxes.channel import opened_channel
 from pipeline.boxes.children import run_child, wait_gone
 from pipeline.boxes.helper_process import helper_command, memory_file, namespace_prefix, received_descriptors, tool
 from pipeline.boxes.limits import OWN_LIMITS
-from pipeline.boxes.bubblewrap import mount_points, refuse_links
 from pipeline.boxes.orphans import clear_orphans
-from pipeline.process import MODEL_PORT, BoxError, Completed
+from pipeline.process import BOX_HOME, MODEL_PORT, MODEL_URL, BoxError, Completed, Mount
+from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS
+from pipeline.trees import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from pipeline.boxes.canary import Proof
     from pipeline.boxes.channel import Channel
     from pipeline.boxes.children import Child, Outcome
     from pipeline.process import Command, Gateway, Namespaces
+
+HOME: Final = str(BOX_HOME)
+ENV: Final = {
+    "HOME": HOME,
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "TMPDIR": "/tmp",  # noqa: S108  (a tmpfs of the box, not the host's)
+    "LANG": "C.UTF-8",
+    "TERM": "dumb",
+    "USER": "agent",
+    "SHELL": "/bin/sh",
+}
+_UID: Final = "1000"
+_HOST: Final = "box"
+_RESOLVER: Final = "/etc/resolv.conf"
+MADE_UP: Final = {
+    "/etc/passwd": f"root:x:0:0::/nonexistent:/bin/false\nagent:x:{_UID}:{_UID}::{HOME}:/bin/sh\n",
+    "/etc/group": f"root:x:0:\nagent:x:{_UID}:\n",
+    "/etc/hosts": "127.0.0.1 localhost box\n::1 localhost\n",
+    "/etc/hostname": f"{_HOST}\n",
+    "/etc/machine-id": f"{'b0' * 16}\n",
+    _RESOLVER: "nameserver 127.0.0.1\n",
+}
+"""Files that say who and where a command is, the same in every box; with an open network the resolver is the host's."""
+
+
+def options(command: Command, sources: Sequence[str], files: Mapping[str, int]) -> Iterator[str]:
+    """Yield bwrap's options; they are passed by file descriptor, since argv is readable inside (`/proc/1/cmdline`).
+
+    Args:
+        command: What will run.
+        sources: Where bwrap finds the command's mounts, in their order.
+        files: Descriptors of the files that are made up.
+    """
+    yield from ("--unshare-all", "--unshare-user", "--uid", _UID, "--gid", _UID, "--disable-userns")
+    yield from ("--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--hostname", _HOST)
+    yield from _network(command.network)
+    yield from _system()
+    for path, descriptor in files.items():
+        if path == _RESOLVER and command.network == "open":
+            continue
+        yield from ("--ro-bind-data", str(descriptor), path)
+    yield from ("--proc", "/proc", "--dev", "/dev", "--size", _mib(64), "--tmpfs", "/dev/shm")  # noqa: S108  (inside)
+    yield from ("--size", _mib(512), "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108  (inside)
+    yield from ("--size", _mib(512), "--tmpfs", "/home", "--dir", HOME, "--size", _mib(16), "--tmpfs", "/run")
+    for mount, source in zip(command.mounts, sources, strict=True):
+        yield from ("--bind" if mount.writable else "--ro-bind", source, str(mount.target))
+    model = {"REDFIRST_MODEL_URL": MODEL_URL} if command.network == "model" else {}
+    for name, value in {**ENV, **command.env, **model}.items():
+        yield from ("--setenv", name, value)
+    yield from ("--remount-ro", "/dev", "--remount-ro", "/proc", "--remount-ro", "/", "--chdir", str(command.cwd))
+
+
+def _network(network: str) -> Iterator[str]:
+    match network:
+        case "none":
+            return
+        case "model":
+            yield "--share-net"  # with the namespace that the helper has made, not with the host's
+        case "open":
+            yield "--share-net"
+            if Path(_RESOLVER).exists():
+                yield from ("--ro-bind", str(Path(_RESOLVER).resolve()), _RESOLVER)
+        case _:
+            raise BoxError(f"this box has no network {network!r}")
+
+
+def _system() -> Iterator[str]:
+    for folder in SYSTEM_FOLDERS:
+        if folder.is_symlink():
+            yield from ("--symlink", str(folder.readlink()), str(folder))
+        elif folder.is_dir():
+            yield from ("--ro-bind", str(folder), str(folder))
+    for path in SYSTEM_SETTINGS:
+        if path.exists():
+            yield from ("--ro-bind", str(path), str(path))
+
+
+def _mib(count: int) -> str:
+    return str(count * 1024 * 1024)
+
+
+@contextlib.contextmanager
+def mount_points(mounts: tuple[Mount, ...]) -> Generator[None]:
+    """Create the missing mount points of nested mounts, and remove those that are still empty afterwards.
+
+    A `.venv` shown over the view needs an empty folder there while it is mounted. Both go by descriptor: what runs in
+    between may move the folders and put links in their places.
+
+    Raises:
+        BoxError: a folder on the way is something else; a link there would be followed out of the view.
+    """
+    with contextlib.ExitStack() as held:
+        for index, mount in enumerate(mounts):
+            if outer := _outer(mount, mounts[:index]):
+                _create(outer, mount, held)
+        yield
+
+
+def refuse_links(mounts: tuple[Mount, ...]) -> None:
+    """Check that each mount of a view's subfolder (`Mount.below`) is really in the view and not behind a link.
+
+    Raises:
+        BoxError: on the way there is a link, which would be followed out of the view, or nothing.
+    """
+    for mount in mounts:
+        parts = PurePosixPath(mount.inner).parts
+        if not parts:
+            continue
+        try:
+            with contextlib.ExitStack() as held:
+                folder = _top(mount.reach.parents[len(parts) - 1], held)
+                for part in parts:
+                    folder = held.enter_context(opened(part, folder))
+        except OSError as error:
+            raise BoxError(
+                f"{mount.target} cannot be mounted: {mount.inner} is no folder of the view: {error.strerror}"
+            ) from error
+
+
+def _outer(mount: Mount, earlier: tuple[Mount, ...]) -> Mount | None:
+    around = [other for other in earlier if other.target in mount.target.parents]
+    return max(around, key=lambda other: len(other.target.parts), default=None)
+
+
+def _create(outer: Mount, mount: Mount, held: contextlib.ExitStack) -> None:
+    *folders, last = mount.target.relative_to(outer.target).parts
+    folder = _top(outer.reach, held)
+    for name in folders:
+        _make(folder, name, mount, held, is_file=False)
+        folder = held.enter_context(opened(name, folder))
+    _make(folder, last, mount, held, is_file=not mount.reach.is_dir())
+
+
+def _top(path: os.PathLike[str], held: contextlib.ExitStack) -> int:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # may be a link of /proc to a descriptor
+    held.callback(os.close, folder)
+    return folder
+
+
+def _make(folder: int, name: str, mount: Mount, held: contextlib.ExitStack, *, is_file: bool) -> None:
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        if is_file:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=folder))
+        else:
+            os.mkdir(name, dir_fd=folder)
+        held.callback(_take_away, folder, name)
+        return
+    if not (stat.S_ISREG(mode) if is_file else stat.S_ISDIR(mode)):
+        raise BoxError(f"{mount.target} cannot be mounted: something else is in the way at {name}")
+
+
+def _take_away(folder: int, name: str) -> None:
+    with contextlib.suppress(OSError):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            os.rmdir(name, dir_fd=folder)
+        elif stat.S_ISREG(status.st_mode) and status.st_size == 0:
+            os.unlink(name, dir_fd=folder)
+
 
 _STAGED: Final = next((path for path in ("/mnt", "/tmp") if Path(path).is_dir()), "/")  # noqa: S108  (hidden by a tmpfs of our own)
 _GONE_WITHIN_S: Final = 10.0

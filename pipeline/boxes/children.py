@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 from contextvars import ContextVar
@@ -14,9 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pipeline.boxes.children import Capture, Lines
 from pipeline.boxes.orphans import Recording
-from pipeline.boxes.children import default_for_children
 from pipeline.process import NO_ANSWER, Answer, BoxError, Completed
 
 if TYPE_CHECKING:
@@ -27,6 +26,96 @@ if TYPE_CHECKING:
 
     from pipeline.boxes.channel import Channel
     from pipeline.process import Talk
+
+_BREAK: Final = re.compile(rb"[\r\n]+")
+_LONGEST: Final = 256_000
+"""The longest line, in bytes, that is passed on; of a longer one nothing is: half of it might be half of a secret."""
+
+
+@dataclass
+class Lines:
+    """Passes each whole line of a stream on to `on_line`; a carriage return ends one, too."""
+
+    on_line: Callable[[bytes], None]
+    _begun: bytearray = field(default_factory=bytearray)
+    _too_long: bool = False
+
+    def take(self, chunk: bytes) -> None:
+        """Add the stream's next bytes."""
+        *whole, rest = _BREAK.split(chunk)
+        for line in whole:
+            self._add(line)
+            if self._begun and not self._too_long:
+                self.on_line(bytes(self._begun))
+            self._begun.clear()
+            self._too_long = False
+        self._add(rest)
+
+    def _add(self, more: bytes) -> None:
+        if self._too_long or len(self._begun) + len(more) > _LONGEST:
+            self._too_long = True
+            self._begun.clear()
+            return
+        self._begun += more
+
+
+@dataclass
+class Capture:
+    """Collects the beginning and the end of a stream, at most `limit` bytes together; `lines` hear of all of it.
+
+    The beginning has the first error, the end the report.
+    """
+
+    limit: int
+    lines: Lines | None = None
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    total: int = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Add the stream's next bytes."""
+        if self.lines is not None:
+            self.lines.take(chunk)
+        self.total += len(chunk)
+        room = self.limit // 2 - len(self.head)
+        self.head += chunk[:room]
+        self.tail += chunk[room:]
+        if len(self.tail) > 2 * self.limit:
+            del self.tail[: -self.limit]
+
+    @property
+    def truncated(self) -> bool:
+        """Return whether bytes in the middle were dropped."""
+        return self.total > self.limit
+
+    def content(self) -> bytes:
+        """Return the kept bytes, with a line in the place of dropped ones."""
+        if not self.truncated:
+            return bytes(self.head + self.tail)
+        end = self.tail[len(self.head) - self.limit :]
+        dropped = self.total - len(self.head) - len(end)
+        return bytes(self.head) + f"\n[... {dropped} bytes left out ...]\n".encode() + bytes(end)
+
+
+_IGNORED_IN_BACKGROUND: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def default_for_children() -> Generator[None]:
+    """Handle the signals that this process ignores while children are started, for which they are then default.
+
+    A shell starts what it puts in the background with SIGINT and SIGQUIT ignored, `nohup` with SIGHUP, and a child
+    inherits that for good. Tests that interrupt a program of theirs would then measure how redfirst was started.
+    """
+    ignored = [number for number in _IGNORED_IN_BACKGROUND if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda _number, _frame: None)
+    try:
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
 
 _GRACE_S: Final = 5.0
 _FAREWELL_S: Final = 2.0

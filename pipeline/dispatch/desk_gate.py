@@ -21,8 +21,7 @@ from pipeline.process import Mount
 from pipeline.runs.ignored import ignored_names
 from pipeline.scheduling.patterns import parsed
 from pipeline.trees import opened, opened_parent, read_regular
-from pipeline.views.manifest import compare, without
-from pipeline.views.manifest import Entry, EntryKind, Limits
+from pipeline.views.manifest import Entry, EntryKind, Limits, compare, without
 from pipeline.views.view import Survey
 
 if TYPE_CHECKING:

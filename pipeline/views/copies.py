@@ -19,8 +19,7 @@ from pipeline.process import BoxError, Mount
 from pipeline.runs.files import disk
 from pipeline.runs.ignored import ignored_names, put_ignored
 from pipeline.trees import remove_tree
-from pipeline.views.decoy import Source
-from pipeline.views.decoy import history_shown
+from pipeline.views.decoy import Source, history_shown
 from pipeline.views.manifest import Limits
 from pipeline.views.renames import Traces, watched_folders
 from pipeline.views.shadow import DECOY, Shadow, stamps_hold

@@ -10,23 +10,121 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
+import shutil
 import stat
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.git import GITLINK, NO_OBJECT
 from pipeline.git.process import refuse_disk
 from pipeline.process import BoxError
-from pipeline.runs.files import disk
-from pipeline.views.decoy import NOTHING, ShownHistory
+from pipeline.runs.files import disk, write_atomic
+from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
+from pipeline.views.manifest import Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from pipeline.git import Repository
+
+_FILE: Final = "history.json"
+_MOST: Final = 50
+"""The most tags that are told, the newest: each is a file of the decoy, which views copy."""
+_SSH: Final = re.compile(r"([\w.-]+@)?[\w.-]+:(?!//)[^\s?#]*")
+_HTTP: Final = ("http", "https")
+
+
+class ShownTag(BaseModel):
+    """A tag of the commit that the branch stands on, or of one before it; `seconds` is when it was made."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    annotated: bool
+    seconds: int
+
+
+class ShownHistory(BaseModel):
+    """The tags, and the address of `origin`, empty where there is none.
+
+    Tests and builds ask for a version (`git describe`) or for the project's name. Neither commits nor contents are
+    told, no credential of an address, and no path of the host. It is asked once for a run: what tests see of it must
+    not differ between the baseline and what is compared with it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    tags: tuple[ShownTag, ...] = ()
+    origin: str = ""
+
+    def settings(self) -> str:
+        """Return the part of a git configuration file about `origin`."""
+        return f'[remote "origin"]\n\turl = "{self.origin}"\n' if self.origin else ""
+
+    def commands(self, mark: bytes) -> bytes:
+        """Return the commands for git fast-import that put every tag on one commit.
+
+        `git describe` takes an annotated tag before others, and of those the newest: so tags without a note get one
+        where no tag has one, else it would take them by their names.
+        """
+        with_note = any(tag.annotated for tag in self.tags)
+        lines: list[bytes] = []
+        for tag in self.tags:
+            name = tag.name.encode(errors="surrogateescape")
+            if tag.annotated or not with_note:
+                tagger = b"base <base@localhost> %d +0000" % tag.seconds
+                lines.append(b"tag %s\nfrom %s\ntagger %s\ndata 0\n" % (name, mark, tagger))
+            else:
+                lines.append(b"reset refs/tags/%s\nfrom %s\n\n" % (name, mark))
+        return b"".join(lines)
+
+
+NOTHING: Final = ShownHistory()
+
+
+def history_shown(repository: Repository, place: Path) -> ShownHistory:
+    """Return what is told of a repository, as it was when it was asked first.
+
+    Args:
+        repository: The user's.
+        place: The run's own folder, which keeps the answer.
+    """
+    kept = place / _FILE
+    try:
+        return ShownHistory.model_validate_json(kept.read_bytes())
+    except (OSError, ValidationError):
+        pass
+    asked = (tag for tag in repository.tags("HEAD", _MOST) if tag[0].isprintable())
+    tags = (ShownTag(name=name, annotated=noted, seconds=when) for name, noted, when in asked)
+    found = ShownHistory(tags=tuple(tags), origin=_without_secrets(repository.config("remote.origin.url") or ""))
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomic(kept, found.model_dump_json(), durable=False)
+    return found
+
+
+def _without_secrets(address: str) -> str:
+    """Return an address without credentials and queries; of a folder of this machine only its name."""
+    if not address.isprintable() or set(address) & set('"\\'):
+        return ""
+    if "://" not in address:
+        return address if _SSH.fullmatch(address) else address.rstrip("/").rpartition("/")[2]
+    try:
+        parts = urlsplit(address)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    if not parts.hostname:
+        return parts.path.rstrip("/").rpartition("/")[2]
+    user = f"{parts.username}@" if parts.username and not parts.password and parts.scheme not in _HTTP else ""
+    return f"{parts.scheme}://{user}{parts.hostname}{port}{parts.path}"
+
 
 _ENV: Final = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -257,3 +355,55 @@ def _write_entry(stream: IO[bytes], name: bytes, path: Path) -> bytes:
     stream.write(b'M %s inline "%s"\ndata %d\n%s\n' % (mode, quoted, len(content), content))
     oid = hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
     return b"%s %s\t%s\0" % (mode, oid.encode(), name)
+
+
+@dataclass
+class DecoyCopy:
+    """The `.git` at the top of a view, a copy of a decoy elsewhere.
+
+    Args:
+        decoy: What it is a copy of; it lies in the same file system, out of the agent's reach.
+        top: The view.
+        trusting: Whether an unchanged stamp means an unchanged file.
+    """
+
+    decoy: Decoy
+    top: Path
+    trusting: bool
+    _copied: dict[str, tuple[Stamp, Stamp]] = field(default_factory=dict[str, tuple[Stamp, Stamp]], init=False)
+    _settled_ns: int = field(default=0, init=False)
+
+    def renew(self) -> None:
+        """Restore the copy to equal the decoy. Untouched files stay: a pack can be large."""
+        made = self.decoy.folder.with_name("copy")
+        remove_tree(made)
+        copied: dict[str, tuple[Stamp, Stamp]] = {}
+        with opened(self.top) as top:
+            for at, _, names in os.walk(self.decoy.folder):
+                below = Path(at).relative_to(self.decoy.folder)
+                (made / below).mkdir()
+                for name in names:
+                    source, target = Path(at, name), made / below / name
+                    path = str(Path(".git", below, name))
+                    if not self._keep(top, path, source, target):
+                        shutil.copyfile(source, target)
+                    copied[path] = (Stamp.of(source.lstat()), Stamp.of(target.lstat()))
+            remove_entry(top, ".git")
+        made.rename(self.top / ".git")
+        self._copied = copied
+
+    def settle(self, now_ns: int) -> None:
+        """Record the time at which an agent gets the copy; a file written at that very time is not trusted later."""
+        self._settled_ns = now_ns
+
+    def _keep(self, top: int, path: str, source: Path, target: Path) -> bool:
+        """Move a file of the old copy if neither it nor its source has changed; return whether it was."""
+        before = self._copied.get(path)
+        if before is None or not self.trusting or before[1].changed_ns >= self._settled_ns:
+            return False
+        with contextlib.suppress(OSError), opened_parent(top, path) as (parent, name):
+            now = (Stamp.of(source.lstat()), Stamp.of(os.stat(name, dir_fd=parent, follow_symlinks=False)))
+            if now == before:
+                os.rename(name, target, src_dir_fd=parent)
+                return True
+        return False

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pipeline.process import BoxError, Mount
 from pipeline.trees import opened, opened_parent, read_regular, remove_tree
-from pipeline.views.manifest import compare, without
-from pipeline.views.manifest import EntryKind, Limits
+from pipeline.views.manifest import EntryKind, Limits, compare, without
 from pipeline.views.shadow import Shadow
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from pipeline.process import WORKSPACE
 from pipeline.runs.ignored import ignored_names, kept_ignored
 from pipeline.trees import remove_tree
 from pipeline.views.copies import Copies, move
-from pipeline.views.decoy import Decoy, Source
-from pipeline.views.decoy import ShownHistory, history_shown
+from pipeline.views.decoy import Decoy, ShownHistory, Source, history_shown
 from pipeline.views.overlay import OverlayView, overlay_works
 from pipeline.views.view import ShadowView
 

@@ -20,8 +20,7 @@ from waiting import wait_until
 from pipeline.boxes.children import recorded
 from pipeline.boxes.limits import MARK
 from pipeline.boxes.nobox import NoBox
-from pipeline.boxes.orphans import clear_orphans, end_lost
-from pipeline.boxes.orphans import Recorded
+from pipeline.boxes.orphans import Recorded, clear_orphans, end_lost
 from pipeline.pids import ProcessId, boot_id, pids
 from pipeline.process import Command, Completed
 

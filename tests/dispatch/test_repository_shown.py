@@ -17,8 +17,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Checks, Config
 from pipeline.evidence.observation import Ended
 from pipeline.measure.project_checks import measure_checks
-from pipeline.views.decoy import Decoy, Source
-from pipeline.views.decoy import ShownHistory, ShownTag, history_shown
+from pipeline.views.decoy import Decoy, ShownHistory, ShownTag, Source, history_shown
 
 if TYPE_CHECKING:
     from pathlib import Path

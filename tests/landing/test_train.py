@@ -12,10 +12,9 @@ import pytest
 from landing.finished import make_fleet
 
 from pipeline.git import Repository
-from pipeline.landing.moving import move, settle
 from pipeline.landing.pick import Picked, Result, picked
 from pipeline.landing.table import MOST_PICKS, Found, Then
-from pipeline.landing.train import Landing, Train, now_signed
+from pipeline.landing.train import Landing, Train, move, now_signed, settle
 from pipeline.runs.landed import is_on
 from pipeline.service.land_choice import chosen_runs
 from pipeline.verification.results import CommitCheck, Status
