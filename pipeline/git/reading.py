@@ -293,12 +293,6 @@ class ReadDoor(SettingsDoor):
         ignored = set(self._git("ls-files", *both, "--exclude-standard").split(b"\0"))
         return tuple(sorted(p.decode(errors="surrogateescape") for p in wanted if p and p in ignored))
 
-    def is_clean(self, checkout: Path, index: Path) -> bool:
-        """Return whether the files of *checkout* equal its private *index*."""
-        env = self._at(checkout, index)
-        changed = self._start(["diff-files", "--quiet"], env, checkout).returncode != 0
-        return not changed and not self._git("ls-files", "--others", "-z", env=env, cwd=checkout)
-
     def refs(self, *prefixes: str) -> dict[str, str]:
         """Return the refs at or below one of *prefixes*, each with the object it points to."""
         few = prefixes and all(prefix.startswith(_FEW) for prefix in prefixes)

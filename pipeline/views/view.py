@@ -11,10 +11,9 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.process import BoxError, Mount
-from pipeline.trees import opened, opened_parent, read_regular, remove_tree
+from pipeline.process import Mount
+from pipeline.trees import opened, opened_parent, read_regular
 from pipeline.views.manifest import EntryKind, Limits, compare, without
-from pipeline.views.shadow import Shadow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from pipeline.policy.scope import Change
     from pipeline.views.manifest import Entry, Manifest
+    from pipeline.views.shadow import Shadow
 
 
 @dataclass(frozen=True)
@@ -83,37 +83,6 @@ class ShadowView:
     _changed: tuple[str, ...] = ()
     _pristine: dict[str, bytes] = field(default_factory=dict[str, bytes])
     _open: bool = True
-
-    @classmethod
-    def open(cls, fill: Callable[[Path], None], where: Path, *, workspace: Path, writable: bool) -> ShadowView:
-        """Return a view with the files that `fill` writes, for one use.
-
-        Args:
-            fill: Is given the folder, which is empty.
-            where: The folder, which does not exist or is empty; the view owns it from now on.
-            workspace: The absolute path at which the box shows it.
-            writable: False for a role that changes nothing.
-
-        Raises:
-            BoxError: the folder is not empty or the copy could not be made.
-        """
-        where.mkdir(parents=True, exist_ok=True)
-        if any(where.iterdir()):
-            raise BoxError(f"a view needs an empty folder, and {where} is not")
-        beside = where.with_name(f".{where.name}.beside")
-        beside.mkdir()
-
-        def release(_: Manifest | None) -> None:
-            remove_tree(where)
-            remove_tree(beside)
-
-        try:
-            shadow = Shadow.make(where, beside, fill, trusting=False)
-            shadow.hand_over()
-        except BaseException:
-            release(None)
-            raise
-        return cls(shadow, workspace, writable, release)
 
     @property
     def host(self) -> Path:

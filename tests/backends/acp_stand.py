@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from agent_clis import cli
+from dispatch.one_view import open_view
 from model_service.service import ModelService
 from pydantic import SecretStr
 
@@ -26,7 +27,6 @@ from pipeline.gateway.proxy import ModelGateway
 from pipeline.process import WORKSPACE, Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
-from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ class Stand:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(exist_ok=True)
-        self.view = ShadowView.open(self._fill, self.folder / "view", workspace=WORKSPACE, writable=self.writable)
+        self.view = open_view(self._fill, self.folder / "view", workspace=WORKSPACE, writable=self.writable)
         self.sessions = self.folder / "sessions"
         self.sessions.mkdir(mode=0o700)
         if not self.argv:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from dispatch.one_view import open_view
 from model_service.service import ModelService
 from pydantic import SecretStr
 
@@ -23,7 +24,6 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.routing.vocabulary import Role
-from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ class Play:
     def __post_init__(self) -> None:
         self.spec = load_roles()[self.role]
         self.writable &= self.role in {Role.MAKE, Role.TEST}
-        self.view = ShadowView.open(fill, self.folder / "view", workspace=WORK, writable=self.writable)
+        self.view = open_view(fill, self.folder / "view", workspace=WORK, writable=self.writable)
         (self.folder / "session").mkdir()
 
     def prompt(self, reask: str = "") -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from dispatch.one_view import open_view
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, AgentResult, Ended
@@ -20,12 +21,12 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
 from pipeline.policy.scope import ChangeKind
 from pipeline.process import Mount
-from pipeline.views.view import ShadowView
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pipeline.boxes.box import ProvableBox
+    from pipeline.views.view import ShadowView
 
 BWRAP = shutil.which("bwrap")
 WORK = Path("/view")
@@ -71,7 +72,7 @@ class Bench:
     number: int = 0
 
     def __post_init__(self) -> None:
-        self.view = ShadowView.open(fill, self.folder / "view", workspace=WORK, writable=True)
+        self.view = open_view(fill, self.folder / "view", workspace=WORK, writable=True)
         self.agents = self.folder / "agents"
         self.agents.mkdir()
         (self.agents / "agent.py").write_text(AGENT)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from dispatch.one_view import open_view
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.desk import Desk, desk_around, desks_of
@@ -22,7 +23,6 @@ from pipeline.reports.kinds import report_schema
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Role
-from pipeline.views.view import ShadowView
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ class Slot:
     def job(self, **changes: Any) -> AgentJob:
         self.number += 1
         writable = bool(changes.pop("writable", True))
-        self.view = ShadowView.open(
+        self.view = open_view(
             self.base, self.folder / f"view-{self.number}", workspace=Path("/redfirst-view"), writable=writable
         )
         exchange = self.folder / f"try-{self.number}/.workflow/run-GAL-1/dispatches/003-implement-make/exchange"

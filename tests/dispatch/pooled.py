@@ -7,6 +7,7 @@ import stat
 import subprocess
 from pathlib import Path
 
+from dispatch.one_view import open_view
 from runs.real import git, make_repository
 
 from pipeline.boxes.bubblewrap import Bubblewrap
@@ -109,7 +110,7 @@ def decoy(top: Path) -> dict[str, bytes]:
 def check(view: ShadowView, place: Place, tree: str, began_ns: int) -> None:
     """Compare a view that is open with a fresh copy of the same tree."""
     fresh_folder = place.checkout.new_folder("fresh")
-    fresh = ShadowView.open(
+    fresh = open_view(
         lambda folder: place.checkout.fill(tree, folder), fresh_folder, workspace=Path("/view"), writable=True
     )
     assert view.survey().changes == ()

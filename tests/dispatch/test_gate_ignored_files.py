@@ -6,12 +6,12 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from dispatch.one_view import open_view
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.git import Repository
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Grant, TestScope
-from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,9 +48,7 @@ def ruled(
         TESTS,
         ignored=lambda paths: repository.ignored_paths(project, paths),
     )
-    view = ShadowView.open(
-        lambda root: put(root, {CODE: "", **base}), folder / "view", workspace=folder / "w", writable=True
-    )
+    view = open_view(lambda root: put(root, {CODE: "", **base}), folder / "view", workspace=folder / "w", writable=True)
     put(view.host, written)
     subprocess.run(["bash", "-c", script], cwd=view.host, check=True)
     try:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from dispatch.one_view import open_view
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.policy.paths import ignored_by
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Grant
-from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ def ruled(folder: Path, base: Mapping[str, str], written: Mapping[str, str], pol
     def fill(root: Path) -> None:
         put(root, {CODE: "", **base})
 
-    view = ShadowView.open(fill, folder / "view", workspace=Path("/view"), writable=True)
+    view = open_view(fill, folder / "view", workspace=Path("/view"), writable=True)
     put(view.host, written)
     try:
         return inspect(view, policy)

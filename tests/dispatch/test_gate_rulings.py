@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from dispatch.one_view import open_view
 
 from pipeline.dispatch.gate import AdmittedChange, GateResult, Policy, inspect
 from pipeline.policy.roles import Writes
@@ -38,7 +39,7 @@ def fill(folder: Path) -> None:
 
 @pytest.fixture
 def view(tmp_path: Path) -> ShadowView:
-    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
+    return open_view(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
 
 
 def after(view: ShadowView, script: str, policy: Policy) -> GateResult:

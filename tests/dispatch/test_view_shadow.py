@@ -4,13 +4,16 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from dispatch.one_view import open_view
 
 from pipeline.policy.scope import ChangeKind
-from pipeline.process import BoxError
 from pipeline.views.manifest import Limits
-from pipeline.views.view import ShadowView
+
+if TYPE_CHECKING:
+    from pipeline.views.view import ShadowView
 
 FILES = {
     "src/app.py": "a = 1\n",
@@ -31,7 +34,7 @@ def fill(folder: Path) -> None:
 
 @pytest.fixture
 def view(tmp_path: Path) -> ShadowView:
-    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
+    return open_view(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
 
 
 def sh(view: ShadowView, script: str) -> None:
@@ -194,20 +197,3 @@ def test_closing_removes_everything_and_nothing_outside(view: ShadowView, tmp_pa
     view.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outside"]
     assert (outside / "keep").read_text() == "x"
-
-
-def test_a_folder_that_is_not_empty_is_no_place_for_a_view(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("x")
-    with pytest.raises(BoxError, match="empty"):
-        ShadowView.open(fill, tmp_path, workspace=Path("/view"), writable=True)
-    assert (tmp_path / "mine").exists()
-
-
-def test_a_fill_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    def broken(folder: Path) -> None:
-        (folder / "half").write_text("x")
-        raise BoxError("no such tree")
-
-    with pytest.raises(BoxError, match="no such tree"):
-        ShadowView.open(broken, tmp_path / "view", workspace=Path("/view"), writable=True)
-    assert list(tmp_path.iterdir()) == []

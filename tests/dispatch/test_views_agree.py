@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from dispatch.one_view import open_view
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.views.overlay import OverlayView, overlay_works
-from pipeline.views.view import ShadowView
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipeline.views.view import View
+    from pipeline.views.view import ShadowView, View
 
 FILES = {"app.py": "one\n", "src/a.py": "a\n", "src/b.py": "b\n", "src/deep/c.py": "c\n", "tests/test_a.py": "t\n"}
 
@@ -42,7 +42,7 @@ def overlay(tmp_path: Path, name: str = "overlay") -> OverlayView:
 
 
 def shadow(tmp_path: Path, name: str = "shadow") -> ShadowView:
-    return ShadowView.open(fill, tmp_path / name, workspace=Path("/view"), writable=True)
+    return open_view(fill, tmp_path / name, workspace=Path("/view"), writable=True)
 
 
 @pytest.fixture

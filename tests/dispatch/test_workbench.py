@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from dispatch.one_view import open_view
 from languages.direct import environment, write
 
 from pipeline.boxes.bubblewrap import Bubblewrap
@@ -20,7 +21,6 @@ from pipeline.dispatch.roles import load_roles
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
 from pipeline.routing.vocabulary import Role
-from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -290,7 +290,7 @@ def test_what_was_changed_is_shown(tmp_path: Path, box: Box) -> None:
     def fill(top: Path) -> None:
         write(top, PROJECT)
 
-    view = ShadowView.open(fill, tmp_path / "view", workspace=WORKSPACE, writable=True)
+    view = open_view(fill, tmp_path / "view", workspace=WORKSPACE, writable=True)
     mount = replace(view.mount, target=box.inside(view.mount.source, WORKSPACE))
     bench = replace(workbench(tmp_path, box), view=mount)
     assert anyio.run(bench.changes).text == "nothing was changed"

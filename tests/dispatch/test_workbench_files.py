@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from dispatch.one_view import open_view
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.gate import Policy, inspect
@@ -17,7 +18,6 @@ from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.routing.vocabulary import Role
 from pipeline.views.overlay import OverlayView, overlay_works
-from pipeline.views.view import ShadowView
 from pipeline.views.view_files import opened_top, put_file
 
 pytestmark = pytest.mark.slow
@@ -48,7 +48,7 @@ def fill(folder: Path) -> None:
 
 
 def shadow(tmp_path: Path) -> View:
-    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
+    return open_view(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
 
 
 def overlay(tmp_path: Path) -> View:

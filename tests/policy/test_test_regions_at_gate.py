@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from dispatch.one_view import open_view
 from policy.region_cases import BASE, NEW, with_line
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
@@ -12,7 +14,9 @@ from pipeline.languages.rust.test_regions import only_test_regions
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.scheduling.patterns import parsed
-from pipeline.views.view import ShadowView
+
+if TYPE_CHECKING:
+    from pipeline.views.view import ShadowView
 
 TESTS = TestScope(files=(Grant("tests/it.rs", Action.CREATE),), folders=("tests",))
 POLICY = Policy(Writes.TESTS, (), TESTS, only_test_regions)
@@ -26,7 +30,7 @@ def fill(folder: Path) -> None:
 
 @pytest.fixture
 def view(tmp_path: Path) -> ShadowView:
-    return ShadowView.open(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
+    return open_view(fill, tmp_path / "view", workspace=Path("/view"), writable=True)
 
 
 def written(view: ShadowView, name: str, text: str, policy: Policy = POLICY) -> GateResult:
