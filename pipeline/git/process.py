@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from pipeline.errors import UserError
 from pipeline.git.values import GitError
@@ -67,14 +67,14 @@ def run(
     folder: Path,
     argv: Sequence[str],
     env: Mapping[str, str] | None = None,
-    stdin: bytes = b"",
+    stdin: bytes | BinaryIO = b"",
     *,
     prefix: Sequence[str] = HARDENED,
     limit_s: float | None = None,
     foreground: bool = False,
     keeps: Sequence[int] = (),
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git in *folder* and return how it ended.
+    """Run git in *folder* and return how it ended; its standard input is some bytes, or a file at its beginning.
 
     Raises:
         FileNotFoundError: git is not on PATH.
@@ -84,12 +84,13 @@ def run(
 
     line = command(folder, argv, prefix)
     with tempfile.TemporaryFile() as given:
-        given.write(stdin)
-        given.seek(0)
+        if isinstance(stdin, bytes):
+            given.write(stdin)
+            given.seek(0)
         try:
             code, out, said = Git().execute(
                 line,
-                istream=given,
+                istream=given if isinstance(stdin, bytes) else stdin,
                 with_extended_output=True,
                 with_exceptions=False,
                 stdout_as_string=False,

@@ -14,16 +14,17 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import IO, TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.git import GITLINK, NO_OBJECT
-from pipeline.git.process import refuse_disk
+from pipeline.git import GITLINK, NO_OBJECT, GitError
+from pipeline.git.process import refuse_disk, run
 from pipeline.process import BoxError
 from pipeline.runs.files import disk, write_atomic
 from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
@@ -129,9 +130,9 @@ def _without_secrets(address: str) -> str:
 _ENV: Final = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_COUNT": "0",
+    "GIT_CONFIG_PARAMETERS": "",
     "HOME": "/nonexistent",
-    "LC_ALL": "C",
 }
 _CONFIG: Final = """\
 [core]
@@ -240,10 +241,7 @@ class Decoy:
 
     def _note(self, entries: bytes) -> None:
         """Put entries into the index, without reading files as a reset would."""
-        with tempfile.TemporaryFile() as stream:
-            stream.write(entries)
-            stream.seek(0)
-            self._git("update-index", "-z", "--index-info", stdin=stream)
+        self._git("update-index", "-z", "--index-info", stdin=entries)
 
     def contents(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the bytes that these files have in the commit, through one process.
@@ -251,31 +249,21 @@ class Decoy:
         Raises:
             BoxError: one of them is not in it.
         """
-        lines: list[str] = []
-        for path in paths:
-            if "\n" in path:  # no line can ask for it
-                yield path, self._git("cat-file", "blob", f"{_BASE}:{path}")
-            else:
-                lines.append(path)
-        if lines:
-            yield from self._batch(lines)
+        from pipeline.git.library import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
 
-    def _batch(self, paths: list[str]) -> Iterator[tuple[str, bytes]]:
-        with tempfile.TemporaryFile() as asked:
-            asked.writelines(os.fsencode(f"{_BASE}:{path}\n") for path in paths)
-            asked.seek(0)
-            argv = ("git", "cat-file", "--batch", "--buffer")
-            with subprocess.Popen(
-                argv, cwd=self.folder, env=self._env(), stdin=asked, stdout=subprocess.PIPE, process_group=0
-            ) as git:
-                answers = cast("IO[bytes]", git.stdout)
-                for path in paths:
-                    said = answers.readline().split(b" ")
-                    size = int(said[2]) if said[1:2] == [b"blob"] else -1
-                    content = answers.read(size + 1)
-                    if size < 0 or len(content) <= size:
-                        raise BoxError(f"the decoy repository does not have {path!r}")
-                    yield path, content[:size]
+        reader = ObjectReader(self.folder, self._env())
+        for path in paths:
+            revision = f"{_BASE}:{path}"
+            try:
+                # no line can ask for a name with a line break
+                found = (
+                    self._git("cat-file", "blob", revision) if "\n" in path else reader.content(revision, sys.maxsize)
+                )
+            except GitError as error:
+                raise BoxError(f"the decoy repository cannot be read: {error}") from error
+            if found is None:
+                raise BoxError(f"the decoy repository does not have {path!r}")
+            yield path, found
 
     def _import(self, commit: bytes, paths: Iterable[Path]) -> bytes:
         with tempfile.TemporaryFile() as stream:
@@ -291,21 +279,11 @@ class Decoy:
         return b"".join(entries)
 
     def _env(self) -> dict[str, str]:
-        where = {"GIT_DIR": str(self.folder), "GIT_WORK_TREE": str(self.tree)}
-        return {**_ENV, "PATH": os.environ.get("PATH", os.defpath), **where}
+        return {**_ENV, "GIT_DIR": str(self.folder), "GIT_WORK_TREE": str(self.tree)}
 
-    def _git(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> bytes:
+    def _git(self, *arguments: str, stdin: bytes | BinaryIO = b"") -> bytes:
         try:
-            done = subprocess.run(
-                ["git", *arguments],
-                cwd=self.tree,
-                env=self._env(),
-                stdin=stdin,
-                capture_output=True,
-                timeout=_TIMEOUT_S,
-                process_group=0,  # Ctrl-C at a terminal is for the driver
-                check=False,
-            )
+            done = run(self.tree, arguments, self._env(), stdin, prefix=(), limit_s=_TIMEOUT_S)
         except subprocess.TimeoutExpired as error:
             raise BoxError(f"git failed in the view: {error}") from error
         refuse_disk(done, self.folder)
