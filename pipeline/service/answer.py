@@ -24,13 +24,12 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.roster import claimant
 from pipeline.runs.drafts import PLAN, edit_words, open_drafts, take_edits, task_file
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.records import is_of_recipe
-from pipeline.runs.roster import Roster, is_named, orphans
+from pipeline.runs.roster import Roster, claimant, is_named, orphans
 from pipeline.runs.run import Run
 from pipeline.runs.run_ref import drop_publication, keep
 from pipeline.runs.store import give_back

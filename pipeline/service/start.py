@@ -25,10 +25,9 @@ from pipeline.routing.state import PARALLEL
 from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.events import PublishOnto
 from pipeline.runs.files import disk
-from pipeline.runs.gates import WAYS_BACK
+from pipeline.runs.gates import WAYS_BACK, begun_again
 from pipeline.runs.info import PREVIOUS_PATCH, RECIPE, RunInfo
 from pipeline.runs.lease import FileLease
-from pipeline.runs.gates import begun_again
 from pipeline.runs.preconditions import Start, examine, examine_recipe
 from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.records import OF_RECIPE

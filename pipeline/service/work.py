@@ -23,13 +23,13 @@ from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
 from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.events import DispatchFinished
+from pipeline.runs.folder import Tail
 from pipeline.runs.lease import FileLease
 from pipeline.runs.plans import planned
 from pipeline.runs.preconditions import base_branch
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
-from pipeline.runs.folder import Tail
 from pipeline.runs.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
 from pipeline.service.ended_runs import has_ended

@@ -37,8 +37,8 @@ from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import Findings, MeasuredTest, TestEvidence
 from pipeline.reports.untrusted_text import fenced, one_line
 from pipeline.routing.vocabulary import Role
-from pipeline.runs.info import day_of
 from pipeline.runs.ignored import include_ignored
+from pipeline.runs.info import day_of
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.proofs import measured_once
 
