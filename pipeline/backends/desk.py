@@ -158,7 +158,7 @@ class Desk:
     @property
     def form(self) -> Path:
         """Return the path of the form in which the person begins the report at a terminal."""
-        return self.folder / "form.txt"
+        return self.folder / "form.yaml"
 
     @property
     def shown(self) -> Path:

@@ -19,7 +19,7 @@ from pipeline.reports.forms import deciding
 from pipeline.reports.schema_summary import entries
 from pipeline.routing.vocabulary import Role  # noqa: TC001  (typer reads it)
 from pipeline.service import human_answer
-from pipeline.service.earlier_try import came_back
+from pipeline.service.report_form import came_back
 from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.editor import some_editor
-from pipeline.cli.report_editor import edited
+from pipeline.cli.editor import edit, some_editor
 from pipeline.cli.text import print_text
 from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.reports.decode import Malformed
+from pipeline.reports.form import unmarked
 from pipeline.reports.forms import (
     alternatives,
     blanks,
@@ -36,7 +36,7 @@ from pipeline.service import human_answer, human_report
 from pipeline.service.report_form import ReportForm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pipeline.backends.desk import Asked, Desk
     from pipeline.reports.decode import JsonObject
@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 
 
 _SHOWN: Final = 20
-
-
+_MOST: Final = 20
+"""Times that the form is opened: an editor that is a program could go on for ever."""
+_WAITING: Final = "An editor in a window of its own needs its option to wait, such as code --wait."
 _YES = ("true", "yes")
 _NO = ("false", "no")
 
@@ -180,6 +181,45 @@ def at_the_terminal(desk: Desk, asked: Asked, schema: Mapping[str, Any]) -> dict
     difference = human_answer.checked_files(desk, asked)
     editor = some_editor()
     return edited(ReportForm(desk, asked, difference), editor) if editor else filled(schema)
+
+
+def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
+    """Return the report that was written in the editor; what cannot count opens it again.
+
+    Raises:
+        UserError: the form was left as it was, or the editor did not work.
+    """
+    opened = form.opened()
+    for _ in range(_MOST):
+        _edit(form, editor)
+        text, filled = form.read()
+        faults = form.faults(filled) if filled.report or filled.faults else []
+        if not filled.report and not filled.faults:
+            raise UserError(f"Nothing was handed in. The form says nothing yet. {_WAITING}", Reason.USAGE)
+        if text == unmarked(opened) and (faults or not _as_it_is(form)):
+            raise _nothing("The form was left as it was", _WAITING)
+        if not faults:
+            return form.report(filled)
+        print_text(f"{len(faults)} field(s) cannot count; each is marked with #! in the form", err=True)
+        opened = form.mark(text, filled, faults)
+    raise _nothing(f"The form was edited {_MOST} times, and cannot count yet")
+
+
+def _as_it_is(form: ReportForm) -> bool:
+    """Ask whether a form from before is meant as it is."""
+    return typer.confirm(f"The form for {form.asked.dispatch} is as it was. Hand it in as it is?", default=False)
+
+
+def _edit(form: ReportForm, editor: Sequence[str]) -> None:
+    try:
+        edit(form.file, editor)
+    except UserError as error:
+        raise _nothing(error.message.removesuffix(".")) from error
+
+
+def _nothing(why: str, hint: str = "") -> UserError:
+    kept = "what you wrote is kept, and opened again by redfirst hand-in."
+    return UserError(f"Nothing was handed in. {why}; {kept} {hint}".strip(), Reason.USAGE)
 
 
 def filled(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,16 +23,17 @@ from pipeline.reports.schema_errors import Fault
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.reports.work import Built, ReadyTests
-from pipeline.service.proof_faults import proof_faults
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.task_reviews import open_questions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from pipeline.backends.desk import Asked, Desk
     from pipeline.backends.layout import Difference
     from pipeline.reports.fields import Report
+    from pipeline.reports.proofs import Edit
 
 _FINDING: Final = re.compile(r"### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)")
 _BLOCKING: Final = ("BLOCK", "HIGH")
@@ -170,11 +171,11 @@ def _untrue(desk: Desk, asked: Asked, content: Mapping[str, Any], report: Report
     if isinstance(report, CheckReview | SuiteJudgement):
         found += proof_faults(desk, report)
     if isinstance(report, PlanReport | PlanAndTasks | SplitReport):
-        from pipeline.service.draft_faults import draft_faults  # noqa: PLC0415  (it loads all that drives a run)
+        from pipeline.service.report_faults import draft_faults  # noqa: PLC0415  (it loads all that drives a run)
 
         found += draft_faults(asked, content, report)
     if isinstance(report, ReadyTests | Built):
-        from pipeline.service.id_faults import id_faults  # noqa: PLC0415  (it reads what was measured, and files)
+        from pipeline.service.report_faults import id_faults  # noqa: PLC0415  (it reads what was measured, and files)
 
         found += id_faults(desk, asked, report.on_tests if isinstance(report, Built) else report)
     return [fault for fault in found if fault is not None]
@@ -221,3 +222,27 @@ def _unanswered(asked: Asked, content: Mapping[str, Any]) -> Fault | None:
         f"The verdict is ACCEPTABLE, and {', '.join(left)} has no answer in `prior`. Answer each open finding, as "
         f'resolved, open or withdrawn: "prior": [{{"id": "{left[0]}", "status": "resolved", "note": "..."}}]',
     )
+
+
+def proof_faults(desk: Desk, report: CheckReview | SuiteJudgement) -> list[Fault]:
+    """Return what keeps proofs from being run, as far as it can be seen at the desk."""
+    found: list[Fault] = []
+    for number, finding in enumerate(report.findings):
+        proof, at = getattr(finding, "proof", None), f"/findings/{number}/proof"
+        if proof is None:
+            continue
+        if proof.test is not None and (desk.files / proof.test.path).exists():
+            found.append(Fault(f"{at}/test/path", f"{proof.test.path} is there already: a proof is a new file."))
+        if proof.edit is not None:
+            found += [Fault(f"{at}/edit/{key}", said) for key, said in _of_edit(desk.files, proof.edit)]
+    return found
+
+
+def _of_edit(files: Path, edit: Edit) -> Iterator[tuple[str, str]]:
+    try:
+        content = (files / edit.path).read_bytes()
+    except OSError:
+        yield "path", f"{edit.path} is no file of the work."
+        return
+    if (times := content.count(edit.old.encode())) != 1:
+        yield "old", f"It is {times} times in {edit.path}: give so much of the text that it is there once."

@@ -524,7 +524,7 @@ def editor(tmp_path: Path, *edits: str) -> str:
 def test_at_a_terminal_an_editor_opens_on_a_form_until_it_counts(repository: Repository, tmp_path: Path) -> None:
     desk = lay_out(repository)
     wrong = "text = text.replace('result:\\n', 'result: incomplete\\nattempts:\\n  - looked for it\\n', 1)"
-    right = "text = text.replace('blocking_issue:\\n', 'blocking_issue: no seam:\\n  there is none\\n')"
+    right = "text = text.replace('blocking_issue:\\n', 'blocking_issue: |-\\n  no seam:\\n  there is none\\n')"
     code, told = at_a_terminal("hand-in", EDITOR="false", VISUAL=editor(tmp_path, wrong, right))
     assert code == 0, told
     assert "is marked with #! in the form" in told
@@ -671,7 +671,7 @@ def test_tests_that_are_written_again_begin_with_the_last_report(repository: Rep
     body = "## Acceptance Criteria\n\n- [ ] C1: it is a\n- [ ] C2: it is b\n"
     lay_artifact(desk, "task", task_md(Task(id="1", title="a", files=(), test_files=(), body=body)))
     lay_artifact(desk, "findings", "# RED measurement of task 1: ILLEGAL_RED\n\n- refused: it errs\n")
-    answer = "text = text.replace('      -\\n    reason:', '    reason: an old one')"
+    answer = "text = text.replace('      - \\n    reason:', '    reason: an old one')"
     code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, answer))
     assert code == 0, told
     seen = (tmp_path / "seen-0").read_text()

@@ -10,7 +10,7 @@ from pipeline.backends.desk import Desk
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import ResultReview
 from pipeline.routing.vocabulary import Role
-from pipeline.service.proof_faults import proof_faults
+from pipeline.service.human_report import proof_faults
 
 if TYPE_CHECKING:
     from pathlib import Path
