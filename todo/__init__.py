@@ -5,12 +5,11 @@ Nothing here knows of runs, agents or git. Operations return edits; `write_edits
 
 from __future__ import annotations
 
-from todo.edits import NO_EDITS, Edits
+from todo.edits import NO_EDITS, Edits, write_edits
 from todo.errors import ErrorKind, TrackerError
 from todo.file_sources import FolderSource, MappingSource, Source
 from todo.issue import INDEX_NAME, Issue, NewIssue, Status, checked_id, file_name, is_issue_id
 from todo.lint import Problem, Rule, lint
-from todo.store import write_edits
 from todo.tracker import Obstacle, Tracker
 
 __all__ = [

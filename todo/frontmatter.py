@@ -1,38 +1,33 @@
 """Reads the YAML front matter of an issue file as strings, and replaces one value with every other byte kept.
 
-Most front matter is `key: value` lines, the value plain or simply quoted; these are read here in a few microseconds.
-Everything else goes to the YAML parser (`yaml_events.py`), which gives the same values (a test compares them).
+It is read from the events of PyYAML's C parser, not as objects: all scalars stay strings (no YAML 1.1 booleans or
+dates), anchors are refused before anything could be multiplied, depth is counted without recursion, and each scalar's
+place is known, so that it can be replaced where it stands.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import yaml
 
 from todo.errors import TrackerError, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 MAX_FRONT_MATTER: Final = 64 * 1024
 MAX_DEPTH: Final = 16
 FIRST_LINE: Final = 2
 """The line of the file on which the first line of the front matter stands."""
 
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BYTE_ORDER_MARK: Final = "\ufeff"
 _NEWLINE = r"(?>\r\n|\n|\r)"
 _FRONT: Final = re.compile(rf"\ufeff?---[ \t]*{_NEWLINE}((?:[^\r\n]*{_NEWLINE})*?)---[ \t]*(?:{_NEWLINE}|\Z)")
-_LINE: Final = re.compile(rf"([^\r\n]*+)(?:{_NEWLINE}|\Z)")
 _END: Final = re.compile(_NEWLINE)
-_WORD = r"[A-Za-z0-9][A-Za-z0-9_./-]*+"
-_PLAIN: Final = re.compile(
-    r"(?P<key>[A-Za-z][A-Za-z0-9_-]*):"
-    r"(?: +(?:(?P<value>~|[^\W_](?:[^:#]*[^:# ])?)|(?P<quoted>\"[^\"\\]*\"|'[^']*')"
-    rf"|\[ *+(?P<list>(?:{_WORD} *+, *+)*+{_WORD})? *+\]))?"
-    r" *(?: #.*)?"
-)
-_BLANK: Final = re.compile(r" *(?:#.*)?")
-_WORDS: Final = re.compile(_WORD)
 _SAFE: Final = re.compile(r"[A-Za-z0-9](?:[\w ()./+-]*[\w()./+-])?")
 
 
@@ -104,55 +99,96 @@ def parse(text: str, name: str) -> Document:
     start, end = found.span(1)
     if end - start > MAX_FRONT_MATTER:
         raise invalid(f"The front matter is longer than {MAX_FRONT_MATTER} characters.", path=name, line=1)
-    return Document(name, text, start, end, found.end(), read_values(text[start:end], name))
+    return Document(name, text, start, end, found.end(), read_mapping(text[start:end], name))
 
 
-def read_values(front: str, name: str) -> dict[str, Node]:
-    """Return the values of front matter by key, every scalar as the string that YAML makes of it.
+class _Open:
+    """A YAML collection whose end has not been read; `key` waits for its value."""
+
+    def __init__(self, node: list[Node] | dict[str, Node]) -> None:
+        self.node = node
+        self.key: str | None = None
+
+
+def read_mapping(front: str, name: str) -> dict[str, Node]:
+    """Return the values of front matter by key.
 
     Raises:
         TrackerError: not YAML, not a mapping, a key twice, an anchor or alias, nested too deep.
     """
-    plain = read_plain(front)
-    if plain is not None:
-        return plain
-    from todo.yaml_events import read_mapping  # noqa: PLC0415  (plain front matter, the usual one, needs no yaml)
+    if _BYTE_ORDER_MARK in front:  # libyaml drops it wherever it stands, other readers take it for a letter
+        line = front.count("\n", 0, front.index(_BYTE_ORDER_MARK)) + FIRST_LINE
+        raise invalid("There is a byte order mark (U+FEFF) in the front matter. Remove it.", path=name, line=line)
+    try:
+        root = _compose(yaml.parse(front, Loader=_LOADER), name)
+    except yaml.MarkedYAMLError as error:
+        line = None if error.problem_mark is None else error.problem_mark.line + FIRST_LINE
+        if "nesting depth" in str(error.problem):  # libyaml has a limit of its own since PyYAML 6.0.4
+            raise _too_deep(name, line) from None
+        raise invalid(f"The front matter is not YAML: {error.problem}.", path=name, line=line) from None
+    except yaml.YAMLError as error:
+        raise invalid(f"The front matter is not YAML: {str(error).splitlines()[0]}.", path=name) from None
+    if not isinstance(root, dict):
+        raise invalid("The front matter must be `key: value` lines.", path=name, line=FIRST_LINE)
+    return root
 
-    return read_mapping(front, name)
 
-
-def read_plain(front: str) -> dict[str, Node] | None:
-    """Return the values by key if every line has an unambiguous plain form, else None."""
-    values: dict[str, Node] = {}
-    for line in _LINE.finditer(front):
-        text = line[1]
-        # YAML has more line breaks and white space than we want to know here; none of it is printable.
-        if not text.isprintable():
-            return None
-        found = _PLAIN.fullmatch(text)
-        if found is None:
-            if _BLANK.fullmatch(text):
+def _compose(events: Iterator[Any], name: str) -> Node | None:
+    root: Node | None = None
+    stack: list[_Open] = []
+    for event in events:
+        start: Any = event.start_mark
+        line: int = start.line + FIRST_LINE
+        if getattr(event, "anchor", None) is not None:
+            raise invalid("Anchors and aliases (& and *) are not allowed in front matter.", path=name, line=line)
+        node: Node
+        match event:
+            case yaml.ScalarEvent():
+                plain = not event.style and event.tag is None
+                end: Any = event.end_mark
+                node = Scalar(event.value, plain, start.index, end.index)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                if len(stack) == MAX_DEPTH:
+                    raise _too_deep(name, line)
+                stack.append(_Open({} if isinstance(event, yaml.MappingStartEvent) else []))
                 continue
-            return None
-        key = found["key"]
-        if key in values:
-            return None
-        offset = line.start()
-        value = found["value"]
-        if value is not None:
-            values[key] = Scalar(value, True, offset + found.start("value"), offset + found.end("value"))
-        elif (quoted := found["quoted"]) is not None:  # without an escape, what is between the quotes is what it says
-            values[key] = Scalar(quoted[1:-1], False, offset + found.start("quoted"), offset + found.end("quoted"))
-        elif found["list"] is not None:
-            first = offset + found.start("list")
-            words = _WORDS.finditer(found["list"])
-            values[key] = [Scalar(word[0], True, first + word.start(), first + word.end()) for word in words]
-        elif "[" in text.partition("#")[0]:
-            values[key] = []
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                node = stack.pop().node
+            case yaml.DocumentStartEvent() if root is not None:
+                raise invalid("The front matter must be one YAML document.", path=name, line=line)
+            case _:
+                continue
+        if stack:
+            _add(stack[-1], node, name, line)
         else:
-            place = offset + found.end("key") + 1
-            values[key] = Scalar("", True, place, place)
-    return values or None
+            root = node
+    return root
+
+
+def _too_deep(name: str, line: int | None) -> TrackerError:
+    return invalid(f"The front matter is nested deeper than {MAX_DEPTH} levels.", path=name, line=line)
+
+
+def _add(parent: _Open, node: Node, name: str, line: int) -> None:
+    if isinstance(parent.node, list):
+        parent.node.append(node)
+    elif parent.key is not None:
+        parent.node[parent.key] = node
+        parent.key = None
+    else:
+        parent.key = _key(node, parent.node, name, line)
+
+
+def _key(node: Node, mapping: dict[str, Node], name: str, line: int) -> str:
+    if not isinstance(node, Scalar):
+        raise _bad_key("A key of the front matter must be a word.", name, line)
+    if node.text in mapping:
+        raise _bad_key(f"The key `{node.text}` is there twice. Remove one.", name, line)
+    return node.text
+
+
+def _bad_key(message: str, name: str, line: int) -> TrackerError:
+    return invalid(message, path=name, line=line)
 
 
 def with_scalar(document: Document, key: str, value: str) -> str:
@@ -180,7 +216,7 @@ def with_scalar(document: Document, key: str, value: str) -> str:
 
 def _only_differs_in(document: Document, changed: str, key: str, value: str) -> bool:
     try:
-        after = read_values(changed, document.name)
+        after = read_mapping(changed, document.name)
     except TrackerError:
         return False
     expected = {name: plain_data(node) for name, node in document.values.items()} | {key: value}

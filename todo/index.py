@@ -11,9 +11,8 @@ from typing import Final, NamedTuple
 
 from todo.errors import invalid
 from todo.issue import Issue, Status, id_of_file, is_issue_id
-from todo.outline import Outline, Section, outline
+from todo.outline import Outline, Section, insert_after, is_list_line, last_filled, newline_of, outline, split_lines
 from todo.render import one_line
-from todo.text_lines import insert_after, is_list_line, last_filled, newline_of, split_lines
 
 SUB_ISSUES: Final = "Sub-issues"
 COMMENTS: Final = "Comments"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -12,7 +13,7 @@ from todo.errors import invalid, usage
 from todo.frontmatter import Document, Node, Scalar, decode, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 INDEX_NAME: Final = "README.md"
 _ID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,63}")
@@ -218,3 +219,82 @@ def _checked_reference(document: Document, key: str, word: str) -> str:
         message = f"`{key}` names `{word}`, which is not an issue id."
         raise invalid(message, path=document.name, line=document.line_of(key))
     return word
+
+
+_NUMBER: Final = re.compile(r"[0-9]{1,64}")
+_NUMBERED: Final = re.compile(rf"([A-Za-z][A-Za-z0-9_-]*-)({_NUMBER.pattern})")
+_NEAREST: Final = 3
+
+
+def named(ids: Sequence[str], text: str) -> str:
+    """Return the id that equals *text* but for case if there is exactly one, else *text* itself."""
+    same = [issue_id for issue_id in ids if issue_id.casefold() == text.casefold()]
+    return same[0] if len(same) == 1 else text
+
+
+def nearest(ids: Sequence[str], text: str) -> tuple[str, ...]:
+    """Return the ids that are spelt like *text*, the most similar first."""
+    from difflib import get_close_matches  # noqa: PLC0415  (only for who has mistyped an id)
+
+    by_word = {issue_id.casefold(): issue_id for issue_id in ids}
+    return tuple(by_word[word] for word in get_close_matches(text.casefold(), by_word, n=_NEAREST, cutoff=_NEAR))
+
+
+def next_sub_id(parent: str, ids: Sequence[str]) -> str:
+    """Return the next free id for a sub-issue of *parent*; *ids* are taken."""
+    numbers = [
+        int(number)
+        for other in ids
+        if other.startswith(f"{parent}.") and _NUMBER.fullmatch(number := other.removeprefix(f"{parent}."))
+    ]
+    return f"{parent}.{max(numbers, default=0) + 1}"
+
+
+def next_id(ids: Sequence[str], prefix: str | None) -> str:
+    """Return the next free id with the most common prefix of *ids*, which are taken, and their zero padding.
+
+    Args:
+        ids: Ids that may repeat.
+        prefix: Of the first one, where none has a number.
+
+    Raises:
+        TrackerError: usage, where there is nothing to count on from.
+    """
+    numbered = [found for found in map(_NUMBERED.fullmatch, dict.fromkeys(ids)) if found is not None]
+    if not numbered and prefix is not None:
+        return f"{prefix}-1"
+    if not numbered:
+        raise usage("There is no numbered issue yet to count on from. Give an id, such as GAL-1.")
+    most = min(Counter(found[1] for found in numbered).items(), key=lambda counted: (-counted[1], counted[0]))[0]
+    last = max((found[2] for found in numbered if found[1] == most), key=int)
+    return f"{most}{str(int(last) + 1).zfill(len(last))}"
+
+
+def find_cycle(start: str, following: Callable[[str], Iterable[str]]) -> tuple[str, ...] | None:
+    """Return a cycle that can be reached from `start`, its first node repeated at its end; None if there is none.
+
+    Depth first without recursion; a chain of thousands of issues is only a chain.
+    """
+    path: list[str] = [start]
+    branches = [iter(following(start))]
+    finished: set[str] = set()
+    on_path = {start}
+    while branches:
+        node = next(branches[-1], None)
+        if node is None:
+            branches.pop()
+            left = path.pop()
+            on_path.discard(left)
+            finished.add(left)
+        elif node in on_path:
+            return (*path[path.index(node) :], node)
+        elif node not in finished:
+            path.append(node)
+            on_path.add(node)
+            branches.append(iter(following(node)))
+    return None
+
+
+def arrows(cycle: tuple[str, ...]) -> str:
+    """Return the nodes of a cycle joined by arrows."""
+    return " -> ".join(cycle)

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING
 from todo.errors import TrackerError
 from todo.frontmatter import decode
 from todo.index import Entry, Page
-from todo.issue import INDEX_NAME, Issue, Status, file_name, is_issue_id, is_unwritten, misspelt_keys, read_issue
-from todo.links import arrows, find_cycle
+from todo.issue import (
+    INDEX_NAME,
+    Issue,
+    Status,
+    arrows,
+    file_name,
+    find_cycle,
+    is_issue_id,
+    is_unwritten,
+    misspelt_keys,
+    read_issue,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from todo.errors import usage
 from todo.frontmatter import written_scalar
 from todo.issue import Status
-from todo.outline import outline
-from todo.text_lines import split_lines
+from todo.outline import outline, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

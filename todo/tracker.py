@@ -19,18 +19,22 @@ from todo.issue import (
     Issue,
     NewIssue,
     Status,
+    arrows,
     check_keys,
     checked_id,
     file_name,
+    find_cycle,
     id_of_file,
     is_issue_id,
     is_unwritten,
+    named,
+    nearest,
+    next_id,
+    next_sub_id,
     normalised_title,
     read_issue,
     sort_key,
 )
-from todo.issue_ids import named, nearest, next_id, next_sub_id
-from todo.links import arrows, find_cycle
 from todo.render import bullet, check_new, issue_file, one_line
 
 if TYPE_CHECKING:

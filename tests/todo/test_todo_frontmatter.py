@@ -17,11 +17,10 @@ from todo.frontmatter import (
     Scalar,
     parse,
     plain_data,
-    read_plain,
+    read_mapping,
     with_scalar,
     written_scalar,
 )
-from todo.yaml_events import read_mapping
 
 
 def document(front: str) -> Document:
@@ -76,46 +75,6 @@ def front_matters(draw: st.DrawFn) -> str:
 @given(front_matters())
 def test_two_yaml_libraries_read_the_same_strings(front: str) -> None:
     assert data(read_mapping(front, "GAL-1.md")) == by_ruamel(front)
-
-
-BLANKS = st.sampled_from([" ", "  ", ""])
-TAILS = st.sampled_from(["", " ", "  # note", "#x", ": y"])
-PLAIN_LINES = st.one_of(
-    st.builds("{}: {}{}".format, st.sampled_from("abcde"), SCALARS, TAILS),
-    st.builds("{}:{}[{}]".format, st.sampled_from("abcde"), BLANKS, TEXT),
-    st.builds("{}:{}".format, st.sampled_from("abcde"), BLANKS),
-    st.lists(st.from_regex(r"[A-Za-z0-9_.-]{1,5}", fullmatch=True)).map(lambda words: f"f: {flow(words)}"),
-    st.sampled_from(["", "# comment", "  # comment", "  continued", "\tx", "- a"]),
-    st.sampled_from(["g: a\u2028b", "h: a\u0085b", "i: [a,]"]),
-    st.text(max_size=10),
-)
-
-
-@given(st.lists(PLAIN_LINES, max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
-def test_the_fast_reader_agrees_with_the_parser_or_leaves_it_to_it(lines: list[str], end: str) -> None:
-    front = "".join(line + end for line in lines)
-    fast = read_plain(front)
-    if fast is not None:
-        assert fast == read_mapping(front, "GAL-1.md")
-
-
-def test_the_usual_front_matter_is_read_by_the_fast_reader() -> None:
-    front = (
-        "id: GAL-39\ntitle: Reject empty names\n"
-        "status: Todo            # Todo | In Progress | Done\nparent: null            # or an ID\n"
-        "labels: [bug]           # bug followup\ndepends-on: []          # IDs\n"
-    )
-    assert data(read_plain(front) or {}) == by_ruamel(front)
-
-
-def test_values_in_simple_quotes_are_read_by_the_fast_reader() -> None:
-    """A title with a colon in it has to be quoted, so that many are."""
-    front = "title: \"Parser: reject 'empty' names\"  # now\nstatus: 'In Progress'\nx: \"\"\ny: 'a # b'\n"
-    fast = read_plain(front)
-    assert fast is not None
-    assert fast == read_mapping(front, "GAL-1.md")
-    for doubtful in ("a: 'it''s'\n", 'a: "\\u263a"\n', 'a: "b" c\n', 'a: "b"#c\n', "a: 'b\n  c'\n"):
-        assert read_plain(doubtful) is None
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))

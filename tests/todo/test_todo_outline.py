@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from todo.outline import outline
-from todo.text_lines import insert_after, split_lines
+from todo.outline import insert_after, outline, split_lines
 
 
 def titles(text: str) -> list[str]:
