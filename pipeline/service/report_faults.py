@@ -26,10 +26,11 @@ from pipeline.reports.drafts import SplitReport
 from pipeline.reports.problems import Weight
 from pipeline.reports.schema_errors import Fault
 from pipeline.runs.run import Run
-from pipeline.service.gates import config_of
-from pipeline.service.ports import build_context
+from pipeline.service.answer import config_of
+from pipeline.service.ports import context_of
 from pipeline.steps.asking.criteria import named_ids
 from pipeline.steps.asking.task_drafts import lint_tasks, tasks_of, tasks_of_plan
+from pipeline.steps.context import Context
 from pipeline.steps.plan import linted
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def draft_faults(
     if asked.dispatch not in {record.dispatch for record in run.records.values()}:
         return []
     repository = Repository.find(asked.run_folder.parents[1])
-    ctx = build_context(repository, run, config_of(run), NoBox(), dict(os.environ), lambda _: None)
+    ctx = context_of(Context, repository, run, config_of(run), NoBox(), dict(os.environ), lambda _: None)
     tasks = tasks_of(ctx, report) if isinstance(report, SplitReport) else tasks_of_plan(ctx, report)
     if isinstance(tasks, Malformed):
         return [Fault("/task/depends_on" if "task" in content else tasks.pointer, tasks.sentence)]
