@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ _CALLS: Final = "trace=execve,execveat,clone,clone3,fork,vfork"
 _CHILD: Final = re.compile(r"(\d+) +(?:<\.\.\. )?(?:clone3?|v?fork)\b.*= (\d+)")
 _EXECUTED: Final = re.compile(r'(\d+) +execve(?:at)?\((?:[^"]*, )?"((?:[^"\\]|\\.)*)"')
 _BOX: Final = "bwrap"
+_NO_PROGRAM: Final = Path(os.devnull)
+"""What GitPython is told to ask for its version when it is loaded (pipeline/git/library.py): the kernel refuses."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,11 @@ def traced(*argv: str, cwd: Path, env: Mapping[str, str], log: Path) -> Traced:
     lines = log.read_text(errors="replace").splitlines()
     assert lines, f"strace did not work: {done.stderr}"
     outside = _outside(lines)
-    executed = [(int(found[1]), Path(found[2])) for line in lines if (found := _EXECUTED.match(line))]
+    executed = [
+        (int(found[1]), path)
+        for line in lines
+        if (found := _EXECUTED.match(line)) and (path := Path(found[2])) != _NO_PROGRAM
+    ]
     return Traced(
         done.returncode,
         done.stdout + done.stderr,
