@@ -145,7 +145,7 @@ def test_an_ended_run_that_changed_is_read_again(repository: Repository) -> None
 def test_an_index_that_somebody_spoilt_is_made_again(repository: Repository, content: bytes) -> None:
     first = listed(repository)
     (index,) = (repository.worktree.parent / "home").rglob("runs/*.json")
-    spoilt = {**json.loads(index.read_text()), "runs": {"run-GAL-3": 1, "run-GAL-4": [[1], {}]}}
+    spoilt: dict[str, object] = {**json.loads(index.read_text()), "runs": {"run-GAL-3": 1, "run-GAL-4": [[1], {}]}}
     index.write_bytes(json.dumps(spoilt).encode() if content == b"spoilt rows" else content)
     assert listed(repository) == first
     index.unlink()
