@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/languages": 13000,
-    "pipeline/service": 9950,
-    "pipeline/steps": 7550,
-    "pipeline/cli": 5200,
+    "pipeline/languages": 12550,
+    "pipeline/service": 9600,
+    "pipeline/steps": 7300,
+    "pipeline/cli": 5100,
     "pipeline/backends": 3650,
-    "pipeline/reports": 3350,
-    "pipeline/runs": 3200,
-    "pipeline/measure": 2750,
+    "pipeline/reports": 3300,
+    "pipeline/runs": 3150,
+    "pipeline/measure": 2700,
     "pipeline/dispatch": 2550,
     "pipeline/routing": 2100,
     "pipeline/recipes": 1950,
-    "pipeline/boxes": 1750,
+    "pipeline/boxes": 1700,
     "pipeline/config": 1550,
     "pipeline/console": 1550,
-    "pipeline/views": 1450,
+    "pipeline/views": 1400,
     "pipeline/git": 1400,
-    "pipeline/evidence": 1400,
+    "pipeline/evidence": 1350,
     "pipeline/gateway": 1350,
     "pipeline/verification": 1350,
-    "todo": 1300,
+    "todo": 1250,
     "pipeline": 1150,
     "pipeline/policy": 1000,
     "pipeline/queue": 900,
@@ -55,11 +55,11 @@ CEILINGS: Final = {
     "pipeline/scheduling": 300,
 }
 """Lines of code for each package; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 72_973
-MODULES: Final = 717
-IMPORTS: Final = 13.3
+IN_ALL: Final = 71_400
+MODULES: Final = 642
+IMPORTS: Final = 12.8
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 712
+PARTICIPLES: Final = 697
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {
