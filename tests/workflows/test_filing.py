@@ -82,7 +82,7 @@ def test_what_was_found_is_filed_once_whenever_the_driver_dies(tmp_path: Path) -
     assert "Found by @check in run-look, step check." in both
     assert "Uncertain" in (project.root / "TODO/GAL-3.md").read_text()
     assert "- [ ] [GAL-4](GAL-4.md) Say goodbye" in (project.root / "TODO/README.md").read_text()
-    assert "Open already, and not filed again\n\n- Reject empty names!" in document["output"]
+    assert "Open already, and not filed again\n\n- Reject  empty names!" in document["output"]
     assert project.redfirst("issue", "lint").returncode == 0
     assert problems(project) == []
 
