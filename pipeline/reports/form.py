@@ -34,6 +34,8 @@ _LEAD: Final = re.compile(r"^(\s*)([-+*] |)")
 _PLAIN: Final = {"boolean": "flag", "integer": "number", "string": "text"}
 _FLAGS: Final = {"yes": True, "true": True, "no": False, "false": False}
 _AS_TEXT: Final = "write | behind the field, and the text in the lines below, indented"
+_AS_ENTRIES: Final = "Entries of one list begin with - at the same place, and their fields stand below the first one"
+_INDENTED: Final = ("found '-'", "found '?'", "found '<block sequence start>'")
 
 Begun = Mapping[str, Sequence[Mapping[str, str]]]
 """List entries that are begun for the person, by field, such as the findings to answer."""
@@ -279,7 +281,8 @@ def read_form(report: Blank, text: str, begun: Begun) -> Filled:
     except YAMLError as error:
         said: Any = error
         mark, why = getattr(said, "problem_mark", None), getattr(said, "problem", "a character that is none")
-        reader.fault(("yaml",), f"this cannot be read: {why}. For a text, {_AS_TEXT}", mark.line if mark else 0)
+        advice = _AS_ENTRIES if str(why).endswith(_INDENTED) else f"For a text, {_AS_TEXT}"
+        reader.fault(("yaml",), f"this cannot be read: {why}. {advice}", mark.line if mark else 0)
         return filled
     filled.report = reader.part(report, node, ()) if node is not None else {}
     word = next((str(filled.report[one.name]) for one in report.parts if one.words and one.name in filled.report), "")

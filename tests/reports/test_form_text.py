@@ -195,6 +195,7 @@ def test_an_entry_that_was_begun_and_left_so_counts_as_empty() -> None:
         ("result: COMPLETE\nsummary: x\nmore text\n", "/yaml", "cannot be read"),
         ("result: COMPLETE\nneeds:\n  path: a.py\n", "/needs", "each beginning with -"),
         ("result: INCOMPLETE\nneeds:\n  - path: a.py\n  action: modify\n", "/yaml", "cannot be read"),
+        ("result: INCOMPLETE\nneeds:\n- path: a.py\n  action: modify\n  - path:\n", "/yaml", "at the same place"),
         ("result: COMPLETE\nneeds: a.py\n", "/needs", "each beginning with -"),
         ("result: COMPLETE\nsummary: x\nsummary: y\n", "/summary", "twice"),
     ],
