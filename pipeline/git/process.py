@@ -80,7 +80,7 @@ def run(
         FileNotFoundError: git is not on PATH.
         subprocess.TimeoutExpired: it took longer than *limit_s*; it was killed with what it had started.
     """
-    from pipeline.git.library import Git, GitCommandNotFound  # noqa: PLC0415  (slow: once a repository is opened)
+    from pipeline.git.gitpython import Git, GitCommandNotFound  # noqa: PLC0415  (slow: once a repository is opened)
 
     line = command(folder, argv, prefix)
     with tempfile.TemporaryFile() as given:
@@ -204,7 +204,7 @@ class Door:
             GitError: git fails.
         """
         out = bytearray()
-        from pipeline.git.library import Git  # noqa: PLC0415  (the same)
+        from pipeline.git.gitpython import Git  # noqa: PLC0415  (the same)
 
         env = self._environment
         git = Git().execute(command(self.worktree, argv), as_process=True, env=env, process_group=0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
     from pathlib import Path
 
-    from pipeline.git.library import ObjectReader
+    from pipeline.git.gitpython import ObjectReader
 
 OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_ASKED: Final = 64
@@ -47,7 +47,7 @@ class ReadDoor(SettingsDoor):
 
     @cached_property
     def _reader(self) -> ObjectReader:
-        from pipeline.git.library import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
+        from pipeline.git.gitpython import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
 
         return ObjectReader(self.worktree, self._environment)
 

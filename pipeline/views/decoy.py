@@ -249,7 +249,7 @@ class Decoy:
         Raises:
             BoxError: one of them is not in it.
         """
-        from pipeline.git.library import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
+        from pipeline.git.gitpython import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
 
         reader = ObjectReader(self.folder, self._env())
         for path in paths:
