@@ -6,9 +6,12 @@ the first process.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 import tempfile
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from pipeline.errors import UserError
@@ -17,6 +20,7 @@ from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 HARDENED_SETTINGS: Final = (
@@ -49,6 +53,8 @@ LARGEST: Final = 1 << 28
 """The largest output, in bytes, about data of strangers: a few objects can name any number of paths."""
 _CHUNK: Final = 1 << 20
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
+_IN_ENGLISH: Final = {"LANGUAGE": "C", "LC_ALL": "C"}
+"""What GitPython sets for each git, too: messages are read here."""
 _TIMED_OUT: Final = "Timeout: "
 
 _LOCKED: Final = re.compile(r"Unable to create '(?P<lock>[^']+\.lock)': File exists")
@@ -83,14 +89,11 @@ def run(
     from pipeline.git.gitpython import Git, GitCommandNotFound  # noqa: PLC0415  (slow: once a repository is opened)
 
     line = command(folder, argv, prefix)
-    with tempfile.TemporaryFile() as given:
-        if isinstance(stdin, bytes):
-            given.write(stdin)
-            given.seek(0)
+    with _as_file(stdin) as given:
         try:
             code, out, said = Git().execute(
                 line,
-                istream=given if isinstance(stdin, bytes) else stdin,
+                istream=given,
                 with_extended_output=True,
                 with_exceptions=False,
                 stdout_as_string=False,
@@ -107,6 +110,18 @@ def run(
     if limit_s is not None and code < 0 and said.startswith(_TIMED_OUT):
         raise subprocess.TimeoutExpired(line, limit_s)
     return subprocess.CompletedProcess(line, code, out, said.encode(errors="surrogateescape"))
+
+
+def _as_file(stdin: bytes | BinaryIO) -> AbstractContextManager[BinaryIO | None]:
+    """Return the file that git reads *stdin* from, None where it gets nothing; a file of the caller stays open."""
+    if not isinstance(stdin, bytes):
+        return nullcontext(stdin)
+    if not stdin:
+        return nullcontext()
+    given = tempfile.TemporaryFile()  # noqa: SIM115  (the caller's `with` closes it)
+    given.write(stdin)
+    given.seek(0)
+    return given
 
 
 def refuse_disk(done: subprocess.CompletedProcess[bytes], where: Path) -> None:
@@ -156,7 +171,7 @@ class Door:
         self.worktree = worktree
         self.git_dir = git_dir
         self.common_dir = common_dir
-        self._environment = dict(_ENVIRONMENT)
+        self._environment: dict[str, str] = {}
 
     def _start(
         self,
@@ -203,16 +218,27 @@ class Door:
             TooLargeError: it is; the message begins with *what*.
             GitError: git fails.
         """
+        line = command(self.worktree, argv)
+        env = {**os.environ, **_IN_ENGLISH, **_ENVIRONMENT, **self._environment}
         out = bytearray()
-        from pipeline.git.gitpython import Git  # noqa: PLC0415  (the same)
-
-        env = self._environment
-        git = Git().execute(command(self.worktree, argv), as_process=True, env=env, process_group=0)
-        while git.stdout is not None and len(out) <= limit and (chunk := git.stdout.read(_CHUNK)):
-            out += chunk
+        # GitPython reads to the end, however much it is. Errors go to a file: git waits for whoever reads a full pipe.
+        with (
+            tempfile.TemporaryFile() as errors,
+            subprocess.Popen(
+                line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, process_group=0
+            ) as git,
+        ):
+            try:
+                while git.stdout is not None and len(out) <= limit and (chunk := git.stdout.read(_CHUNK)):
+                    out += chunk
+            finally:
+                if len(out) > limit or sys.exc_info()[0] is not None:
+                    git.kill()
+            git.wait()
+            errors.seek(0)
+            said = errors.read(_CHUNK)
         if len(out) > limit:
             raise TooLargeError(f"{what} is too large: git has more than {limit >> 20} MiB to say of it.", Reason.USAGE)
-        _, said = git.communicate()
         if git.returncode:
             raise GitError(argv, git.returncode, said.decode(errors="replace"))
         return bytes(out)

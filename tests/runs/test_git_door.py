@@ -114,6 +114,36 @@ def test_without_git_on_path_the_user_is_told(repository: Repository, monkeypatc
     assert done.stdout == "git is not installed, or not on PATH.\n"
 
 
+def a_git(folder: Path, script: str) -> None:
+    folder.mkdir()
+    (folder / "git").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "git").chmod(0o755)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_git_with_more_warnings_than_a_pipe_holds_is_read_to_its_end(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    a_git(tmp_path / "bin", f'yes "warning: too loud" | head -n 20000 >&2; printf "app.py\\0"; exit {code}')
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    if code:
+        with pytest.raises(GitError, match="warning: too loud"):
+            repository.names("HEAD", "pkg")
+    else:
+        assert repository.names("HEAD", "pkg") == ("app.py",)
+
+
+def test_a_git_that_says_too_much_is_ended(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_git(tmp_path / "bin", f"echo $$ > {tmp_path}/pid; exec cat /dev/zero")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    with pytest.raises(TooLargeError, match=r"tree HEAD.*4 MiB"):
+        repository._read("ls-tree", what="The tree HEAD", limit=1 << 22)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
 @pytest.mark.parametrize(
     "name", ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"]
 )
