@@ -56,7 +56,7 @@ PYTHON = {
 }
 
 
-_STAR = {"src/shop/__init__.py", "src/shop/prices.py", "src/shop/money/units.py", "tests/helpers.py"}
+_STAR = {"src/shop/__init__.py", "src/shop/prices.py", "tests/helpers.py"}
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,13 @@ def test_python_imports_lead_to_files(path: str, expected: set[str]) -> None:
 
 def test_of_a_package_that_is_where_a_name_comes_from() -> None:
     assert uses(PYTHON, "tests/unit/test_cart.py").isdisjoint({"src/shop/tax.py", "src/shop/money/units.py"})
+
+
+def test_only_what_stands_for_its_folder_passes_on() -> None:
+    # else, step by step, each file would use nearly every other one
+    graph = mention_graph(PYTHON)
+    assert "src/shop/money/units.py" not in graph["tests/test_star.py"]
+    assert distances(graph, {"src/shop/money/units.py"})["tests/test_star.py"] == 2, "by way of prices.py"
 
 
 def test_a_python_test_uses_each_conftest_above_it() -> None:

@@ -30,6 +30,10 @@ _SERVE_ALL_BELOW: Final = ("conftest.py", PYTHON.package_file)
 _GO_TEST: Final = "_test.go"
 
 
+_Statement = tuple[frozenset[str], set[str], bool]
+"""The words of a statement, the files that they mention, and whether it takes all of these."""
+
+
 def is_source(path: str) -> bool:
     """Return whether a file at this path is code of one of our languages."""
     return any(path.endswith(language.sources) for language in LANGUAGES.values())
@@ -43,15 +47,16 @@ def mention_graph(sources: Mapping[str, str]) -> Graph:
     packages: dict[str, set[str]] = defaultdict(set)
     for path in filter(_is_of_package, sources):
         packages[_folder(path)].add(path)
+    fronts = {path: tuple(_statements(text, names)) for path, text in sources.items() if _is_front(path)}
     graph: dict[str, frozenset[str]] = {}
     for path in sources:
         found = {*direct[path], *_serving(path, sources)}
         if path.endswith(GO.sources):
             found |= packages[_folder(path)]
-        passing = [front for front in direct[path] if _is_front(front)]
+        passing = [front for front in direct[path] if front in fronts]
         for front in passing:
-            passed_on = set(_passed_on(sources[front], words[path] - names.words[front], names))
-            passing += passed_on - found
+            passed_on = set(_passed_on(fronts[front], words[path] - names.words[front], names))
+            passing += passed_on & fronts.keys() - found
             found |= passed_on
         graph[path] = frozenset(found - {path})
     return graph
@@ -86,13 +91,18 @@ def _is_of_package(path: str) -> bool:
     return path.endswith(GO.sources) and not path.endswith(_GO_TEST)
 
 
-def _passed_on(front: str, words: frozenset[str], names: _Names) -> Iterator[str]:
-    """Yield the files from which a front takes something that these words name."""
+def _statements(front: str, names: _Names) -> Iterator[_Statement]:
     for statement in _STATEMENT.split(front):
         said = frozenset(_WORD.findall(statement))
-        for path in names.mentioned(said):
-            if "*" in statement or (said & words) - _SYNTAX - names.words[path]:
-                yield path
+        if mentioned := names.mentioned(said):
+            yield said, mentioned, "*" in statement
+
+
+def _passed_on(front: Iterable[_Statement], words: frozenset[str], names: _Names) -> Iterator[str]:
+    """Yield the files from which a front takes something that these words name."""
+    for said, mentioned, takes_all in front:
+        named = (said & words) - _SYNTAX
+        yield from (path for path in mentioned if takes_all or named - names.words[path])
 
 
 def _serving(path: str, known: Mapping[str, str]) -> Iterator[str]:
