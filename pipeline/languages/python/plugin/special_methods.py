@@ -99,8 +99,9 @@ def _of_node(node: Any, frame: Any) -> Iterator[str]:
     elif isinstance(node, ast.Call):
         name = getattr(node.func, "id", "")
         known = {**vars(builtins), **frame.f_globals, **frame.f_locals}
-        is_function = callable(known.get(name))
-        yield from _FUNCTIONS.get(name, _ITERABLE if is_function else ("__call__", *(() if name else _ITERABLE)))
+        # what is given to a function may be iterated there
+        given = _ITERABLE if node.args or node.keywords else ()
+        yield from _FUNCTIONS.get(name, given if callable(known.get(name)) else ("__call__", *(() if name else given)))
 
 
 def _binary(stem: str, *, in_place: bool) -> Iterator[str]:
