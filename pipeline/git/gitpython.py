@@ -7,8 +7,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pipeline.git.process import HARDENED_SETTINGS
-from pipeline.git.values import GitError
+from pipeline.git.values import HARDENED_SETTINGS, GitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from pipeline.errors import UserError
-from pipeline.git.values import GitError
+from pipeline.git.values import HARDENED_SETTINGS, GitError
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-HARDENED_SETTINGS: Final = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.untrackedCache=false",
-    "protocol.ext.allow=never",
-    "submodule.recurse=false",
-    "gc.auto=0",
-    "advice.detachedHead=false",
-    "core.splitIndex=false",
-    "safe.bareRepository=explicit",  # a folder of the tree can be one, with settings of its own
-    "core.trustctime=true",  # a modification time can be set back
-    "core.checkStat=default",
-)
 HARDENED: Final = (*(part for setting in HARDENED_SETTINGS for part in ("-c", setting)), "--no-optional-locks")
 """The options of every command that reads or writes objects: of the repository's programs only clean filters run."""
 
@@ -172,6 +159,11 @@ class Door:
         self.git_dir = git_dir
         self.common_dir = common_dir
         self._environment: dict[str, str] = {}
+
+    @property
+    def main_checkout(self) -> Path:
+        """Return the checkout that owns the common git folder, else this worktree."""
+        return self.common_dir.parent if self.common_dir.name == ".git" else self.worktree
 
     def _start(
         self,

@@ -41,11 +41,6 @@ class Repository(PublishDoor):
         worktree, git_dir, common_dir = places
         return cls(Path(worktree), Path(git_dir).resolve(), (start / common_dir).resolve())
 
-    @property
-    def main_checkout(self) -> Path:
-        """Return the checkout that owns the common git folder, else this worktree."""
-        return self.common_dir.parent if self.common_dir.name == ".git" else self.worktree
-
     def worktrees(self) -> tuple[Worktree, ...]:
         """Return all worktrees, the main checkout first; also those that git lists though their folder is gone.
 

@@ -20,8 +20,6 @@ from pipeline.outcomes import Reason
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from pipeline.git.repository import Repository
-
 _LIST: Final = ("config", "--list", "--null", "--show-origin")
 
 
@@ -128,7 +126,7 @@ HOOKS: Final = (
 """Every name that git runs as a hook (githooks(5))."""
 
 
-def hooks_folder(repository: Repository, settings: Sequence[Setting]) -> Path:
+def hooks_folder(repository: SettingsDoor, settings: Sequence[Setting]) -> Path:
     """Return the folder where the user's git looks for hooks; a relative path counts from the worktree's top."""
     wanted = [setting.value for setting in settings if setting.key == "core.hookspath"]
     if not wanted or not wanted[-1]:
@@ -157,7 +155,7 @@ def included(settings: Iterable[Setting], by: Collection[Path] | None = None) ->
     return tuple(wanted)
 
 
-def paths_git_uses(repository: Repository) -> tuple[str, ...]:
+def paths_git_uses(repository: SettingsDoor) -> tuple[str, ...]:
     """Return the paths in the worktree, relative to its top, that the user's git obeys as hooks or configuration.
 
     A path in the main checkout counts too: what is committed here lands there with the next merge.

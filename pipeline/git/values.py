@@ -1,4 +1,4 @@
-"""Values that git's doors take and return: entries, changes, signatures, and errors."""
+"""Values that doors to git take and return: entries, changes, signatures, errors; and the settings of commands."""
 
 from __future__ import annotations
 
@@ -11,6 +11,21 @@ from pipeline.outcomes import Reason
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+HARDENED_SETTINGS: Final = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "gc.auto=0",
+    "advice.detachedHead=false",
+    "core.splitIndex=false",
+    "safe.bareRepository=explicit",  # a folder of the tree can be one, with settings of its own
+    "core.trustctime=true",  # a modification time can be set back
+    "core.checkStat=default",
+)
+"""The settings of every command that reads or writes objects."""
 
 NO_OBJECT: Final = "0" * 40
 GITLINK: Final = "160000"
