@@ -15,9 +15,9 @@ from pipeline.config.agents import PLAYS, Backend, Profile
 from pipeline.config.layers import Flags
 from pipeline.config.problems import pointer
 from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
+from pipeline.config.toolchain_variables import fault_of, set_by
 from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
-from pipeline.languages.environments.devshell import fault_of, set_by
 from pipeline.languages.table import LANGUAGES
 from pipeline.outcomes import Reason
 from pipeline.routing.vocabulary import ISSUE_ROLES, Role

@@ -12,8 +12,8 @@ from languages import crates, direct, modules, nodes
 from languages.crates import needs_cargo
 from languages.modules import needs_go
 
+from pipeline.config.toolchain_variables import set_by
 from pipeline.evidence.observation import Ended
-from pipeline.languages.environments.devshell import set_by
 from pipeline.languages.projects.combined import find_environment
 from pipeline.languages.protocol import Environment, Lookup, Missing
 from pipeline.languages.table import LANGUAGES
