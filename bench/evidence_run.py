@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import redfirst
 from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.languages.rust.toolchain import CargoToolchain
-from pipeline.measure.probes import all_probes, mutation
+from pipeline.measure import mutation, probes
 from pipeline.steps import implement, sanity, write_tests
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ STAGES: Final[tuple[tuple[object, str, str], ...]] = (
     (sanity, "measure", "baseline"),
     (write_tests, "measure_red", "red"),
     (implement, "measure_candidate", "green"),
-    (all_probes, "repeat", "repeat"),
-    (all_probes, "revert_check", "revert"),
-    (all_probes, "mutation_probe", "mutants"),
+    (probes, "repeat", "repeat"),
+    (probes, "revert_check", "revert"),
+    (probes, "mutation_probe", "mutants"),
     (mutation, "measure", "mutants: runs"),
     (PytestToolchain, "run_tests", "test runs"),
     (CargoToolchain, "run_tests", "test runs"),

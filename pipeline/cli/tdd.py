@@ -12,7 +12,7 @@ from pipeline.cli.text import count_of_tests, notes_text, print_text, problems_t
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pipeline.measure.probes.evidence import MutationEvidence, Survivor
+    from pipeline.measure.task_evidence import MutationEvidence, Survivor
     from pipeline.verification.context import VerificationContext
     from pipeline.verification.results import TddDocument
     from pipeline.verification.tdd_request import Question
@@ -104,8 +104,7 @@ def check_green(
 
       redfirst tdd check-green --may-change tests/test_old.py --json
     """
-    from pipeline.verification.probing import tdd_probed  # noqa: PLC0415  (the same)
-    from pipeline.verification.tdd import tdd_green  # noqa: PLC0415  (the same)
+    from pipeline.verification.tdd import tdd_green, tdd_probed  # noqa: PLC0415  (help needs none of it)
     from pipeline.verification.tdd_request import Question  # noqa: PLC0415  (the same)
 
     asked = Question("", tuple(tests or ()), tuple(ids or ()), may_change=tuple(may_change or ()))

@@ -73,7 +73,7 @@ def verify(
     from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
     from pipeline.service.verification_ports import opened_context  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
-    from pipeline.verification.selection import verified  # noqa: PLC0415  (the same)
+    from pipeline.verification.recheck import verified  # noqa: PLC0415  (the same)
 
     if what is None:
         what = find(Roster(Repository.find(Path.cwd())), None).name

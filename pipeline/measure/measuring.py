@@ -2,6 +2,9 @@
 
 Every RED and GREEN comes from here, in a run and outside of one: a copy that holds exactly the tree, the harness's own
 test run in the box.
+
+It is the copy's own decoy, mounted read-only over the top of the view: what runs can change nothing in it, and it is no
+part of the copy, so nothing of it is collected afterwards. The user's repository stays out of reach.
 """
 
 from __future__ import annotations
@@ -9,13 +12,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.dispatch.redaction import redacted_observation
 from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for
 from pipeline.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, View
 from pipeline.measure import kept_runs
-from pipeline.measure.repository_shown import with_repository
 from pipeline.policy.characters import as_utf8
 from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.progress import duration
@@ -23,20 +26,23 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
 from pipeline.runs.events import MeasuredTests
+from pipeline.views.copies import shown_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping
+    from pathlib import Path
 
     from pipeline.config.model import Config
     from pipeline.engine.events import JournalEvent
     from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
     from pipeline.languages.protocol import Environment, Selection, Toolchain
-    from pipeline.process import Box
+    from pipeline.process import Box, Command, Completed
     from pipeline.progress import Progress
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.copies import Copies
     from pipeline.views.renames import Traces
+
 
 CACHE = "pycache"
 """The folder in the run's checkout for compiled code and other caches that the baseline leaves for later runs."""
@@ -296,3 +302,22 @@ def _journal(
     )
     ctx.note(measured)
     ctx.say(f"    {what}: {measured.result} ({duration(seconds)})")
+
+
+def with_repository(box: Box, folder: Path) -> Box:
+    """Return the box that shows its repository in a copy that is lent out; where nothing is mounted it has one."""
+    return _WithRepository(box, folder) if box.maps_paths else box
+
+
+class _WithRepository:
+    def __init__(self, box: Box, folder: Path) -> None:
+        self._box = box
+        self._repository = shown_repository(folder, box.inside(folder, WORKSPACE))
+        self.name = box.name
+        self.maps_paths = box.maps_paths
+
+    def inside(self, host: Path, target: Path) -> Path:
+        return self._box.inside(host, target)
+
+    async def run(self, command: Command) -> Completed:
+        return await self._box.run(replace(command, mounts=(*command.mounts, self._repository)))

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.git import Entry, TreeChange
-from pipeline.measure.commands import program_for, run_in_copy
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.project_tools import kit_of
+from pipeline.measure.project_tools import kit_of, program_for, run_in_copy
 from pipeline.reports.fields import Concern, Severity
 from pipeline.reports.reviews import ReviewFinding
 from pipeline.trees import opened, opened_parent, opened_regular

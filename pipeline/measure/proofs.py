@@ -20,7 +20,7 @@ from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import edited
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.probes.changed_lines import changed_lines
+from pipeline.measure.mutation import changed_lines
 from pipeline.policy.control_files import is_control
 from pipeline.policy.paths import canonical, is_tracker, protected
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge

@@ -25,11 +25,9 @@ from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import TOP, choose, looked_for
 from pipeline.languages.protocol import Lookup, Missing, Selection
 from pipeline.languages.table import DEFAULT, LANGUAGES
+from pipeline.measure.baseline import MEND, difference, named, no_baseline, passing_outside, uncollected, which
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.old_tests.regression import flaky
-from pipeline.measure.old_tests.uncollectable import no_baseline, uncollected
-from pipeline.measure.old_tests.unprotected import named
-from pipeline.measure.outside import MEND, difference, passing_outside, which
+from pipeline.measure.regression import flaky
 from pipeline.progress import counted, duration
 from pipeline.service.doctor_document import Check
 from pipeline.service.ports import require_runner

@@ -17,8 +17,8 @@ from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
 from pipeline.languages.projects.combined import projects_in
+from pipeline.measure.baseline import no_baseline
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.old_tests.uncollectable import no_baseline
 from pipeline.measure.project_tools import tools_for
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.policy.scope import Action, Writes

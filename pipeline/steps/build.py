@@ -14,10 +14,10 @@ from pipeline.dispatch.request import Request
 from pipeline.measure import project_checks
 from pipeline.measure.composed_trees import compose, shares_file, with_other_code
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.outcome_words import named
 from pipeline.measure.project_tools import tools_for
-from pipeline.measure.red.over_stubs import texts, with_own_signatures
+from pipeline.measure.red import texts, with_own_signatures
 from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.measure.words import named
 from pipeline.policy.scope import Action
 from pipeline.reports import reduce
 from pipeline.reports.fields import FileChange, Symbol

@@ -9,7 +9,7 @@ from pipeline.dispatch.request import Request
 from pipeline.measure import project_checks
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.outcome_words import named
+from pipeline.measure.words import named
 from pipeline.reports import reduce
 from pipeline.reports.markdown import bullets
 from pipeline.reports.measured_facts import ImplementFacts

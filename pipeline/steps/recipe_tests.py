@@ -20,12 +20,11 @@ from pipeline.evidence.quarantine import standing
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import SEVERAL
 from pipeline.measure import kept_runs, setup
-from pipeline.measure.commands import program_for, run_in_copy
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
-from pipeline.measure.old_tests.regression import confirm
-from pipeline.measure.outcome_words import seen
-from pipeline.measure.project_tools import kit_of, tools_for
+from pipeline.measure.project_tools import kit_of, program_for, run_in_copy, tools_for
 from pipeline.measure.proofs import Work
+from pipeline.measure.regression import confirm
+from pipeline.measure.words import seen
 from pipeline.outcomes import Reason
 from pipeline.policy.scope import TestScope
 from pipeline.process import WORKSPACE, BoxError

@@ -9,12 +9,10 @@ from pipeline.evidence.compare import failing
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import Ended
 from pipeline.measure import kept_runs, project_checks, setup
+from pipeline.measure.baseline import MEND, difference, limit_of, no_baseline, not_protected, passing_outside, untried
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.old_tests.regression import flaky
-from pipeline.measure.old_tests.uncollectable import no_baseline
-from pipeline.measure.old_tests.unprotected import limit_of, not_protected
-from pipeline.measure.outcome_words import in_sum
-from pipeline.measure.outside import MEND, difference, passing_outside, untried
+from pipeline.measure.regression import flaky
+from pipeline.measure.words import in_sum
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.routing.state import Event

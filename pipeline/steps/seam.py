@@ -8,7 +8,7 @@ from pipeline.dispatch.request import Request
 from pipeline.evidence.compare import judge_green
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.old_tests.regression import confirm
+from pipeline.measure.regression import confirm
 from pipeline.policy.scope import Action, Grant
 from pipeline.reports import reduce
 from pipeline.reports.measured_facts import SeamFacts

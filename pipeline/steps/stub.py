@@ -11,8 +11,8 @@ from pipeline.evidence.red import may_change
 from pipeline.languages.projects.combined import for_files
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
-from pipeline.measure.old_tests.regression import confirm
-from pipeline.measure.red.over_stubs import texts
+from pipeline.measure.red import texts
+from pipeline.measure.regression import confirm
 from pipeline.reports import reduce
 from pipeline.reports.markdown import bullets
 from pipeline.reports.measured_facts import StubFacts

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pipeline.dispatch.request import Request
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.probes.words import noticed_lines
 from pipeline.measure.proofs import with_test
-from pipeline.measure.red.asked_tests import spelled_out
+from pipeline.measure.red import spelled_out
 from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.measure.words import noticed_lines
 from pipeline.progress import counted
 from pipeline.reports import reduce
 from pipeline.reports.markdown import bullets
@@ -39,7 +39,7 @@ from pipeline.steps.evidence.red import (
 )
 
 if TYPE_CHECKING:
-    from pipeline.measure.probes.evidence import NoticingEvidence
+    from pipeline.measure.task_evidence import NoticingEvidence
     from pipeline.policy.scope import TestScope
     from pipeline.reports.findings import Finding
     from pipeline.reports.proofs import ProvingTest

@@ -1,4 +1,12 @@
-"""Reads one commit with its evidence: which tests were RED over the code before, and what is GREEN in it."""
+"""Reads one commit with its evidence: which tests were RED over the code before, and what is GREEN in it.
+
+Of a rebased commit only its own work is held against it. The evidence has a file as it was judged, and the tree that
+it was judged over. A rebase brings the change between the two onto what others made of the file. Where exactly that
+gives the file of the commit, nothing of its own differs.
+
+Evidence and task file say which old tests may change, and whoever made the commit may have written both. So they
+decide what is refuted, and never what is told.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +15,182 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ValidationError
 
-from pipeline.measure.composed_trees import shares_file, with_other_code, with_other_regions
-from pipeline.measure.measuring import changed_paths
-from pipeline.measure.old_tests.as_they_were import leave_of
-from pipeline.measure.probes.noticing import Passing, noticing_probe
-from pipeline.measure.probes.revert import Wanted
-from pipeline.measure.probes.words import noticed_lines
-from pipeline.measure.red.import_stubs import with_stand_ins
-from pipeline.measure.red.over_stubs import tried_over_stubs, with_own_signatures, with_stubs
+from pipeline.evidence.compare import passed
+from pipeline.evidence.red import may_change
+from pipeline.evidence.red_classes import PASSED, RedClass
+from pipeline.evidence.renamed_tests import moved
+from pipeline.measure.composed_trees import both, shares_file, with_other_code, with_other_regions
+from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.measure.noticing import Passing, noticing_probe
+from pipeline.measure.old_tests import leave_of
+from pipeline.measure.red import tried_over_stubs, with_own_signatures, with_stand_ins, with_stubs
+from pipeline.measure.revert import Wanted, not_red
 from pipeline.measure.suspicions import means_of_forgery
+from pipeline.measure.words import noticed_lines
+from pipeline.progress import counted
 from pipeline.runs.info import RunInfo
-from pipeline.verification.evidence_checks import line_of, misjudged, not_claimed, problems_of_red, refuse_broken
-from pipeline.verification.green import OldForm, check_green
-from pipeline.verification.old_tests import old_tests
-from pipeline.verification.rebased import changed_by_others
-from pipeline.verification.red import composed_for, measure_both, measure_red
-from pipeline.verification.results import CommitCheck, Problem, Status
+from pipeline.verification.red_green import OldForm, check_green, composed_for, measure_both, measure_red
+from pipeline.verification.results import CommitCheck, Problem, Status, TestLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.measure.probes.revert import Red
+    from pipeline.measure.revert import Red
     from pipeline.reports.tasks import Task
     from pipeline.verification.claims import Claim, Kept
+    from pipeline.verification.red_green import Runs
+
+
+def changed_by_others(
+    ctx: MeasurementContext, judged: tuple[str, str], commit: tuple[str, str], paths: Iterable[str]
+) -> frozenset[str]:
+    """Return those of *paths* in which others alone made the difference between what was judged and the commit.
+
+    Args:
+        ctx: What has the repository.
+        judged: The tree that the tests were written over, and the one that they were judged in.
+        commit: The trees of the commit's parent and of the commit.
+        paths: Files of tests, or that serve them.
+    """
+    if any(ctx.repository.resolve(f"{tree}^{{tree}}") is None for tree in judged):
+        return frozenset()
+    wanted = sorted(paths)
+    before = {path: (base, theirs) for path, base, theirs in both(ctx, judged[0], commit[0], wanted)}
+    found: set[str] = set()
+    for path, own, now in both(ctx, judged[1], commit[1], wanted):
+        base, theirs = before[path]
+        if base is None or theirs is None or own is None or base == theirs:
+            continue  # nobody else was there, or the file came or went
+        if now is not None and ctx.repository.merged(base, theirs, own) == now:
+            found.add(path)
+    return frozenset(found)
+
+
+def not_claimed(ledger: RedTests) -> list[Problem]:
+    """Return why evidence claims nothing, whatever its entries show.
+
+    Where test files were renamed it need not name a RED, nor where all its tests passed before: they notice faults.
+    """
+    passed_too = [entry for entry, red in ledger.red.items() if red.cls in PASSED or entry in ledger.guards]
+    found = [Problem(id=entry, why="is said to have been RED and to have passed") for entry in passed_too]
+    claims = ledger.red or ledger.renames or ledger.guards
+    return found or ([] if claims else [Problem(why="the evidence names no test that was RED")])
+
+
+def misjudged(ledger: RedTests, after: Observation, by_others: frozenset[str]) -> list[Problem]:
+    """Return the tests of the evidence that are others in the commit; those that are gone are judged by GREEN.
+
+    A file that could not be collected when it was judged has no region on record: what changed in it since is found
+    by comparing trees. Files *by_others* differ by the work of others alone.
+    """
+    regions = {**ledger.guards, **{entry: red.region_sha256 for entry, red in ledger.red.items()}}
+    unread = {entry for entry in ledger.whole_files if not regions[entry]}
+    now = {**after.files, **{entry: record.region_sha256 for entry, record in after.records.items()}}
+    seen = now.keys() - unread - by_others
+    others = [entry for entry, region in regions.items() if entry in seen and now[entry] != region]
+    return [
+        Problem(id=entry, why=f"is not the {'file' if entry in ledger.whole_files else 'test'} that was judged")
+        for entry in others
+    ]
+
+
+def refuse_broken(ledger: RedTests, red: Red) -> None:
+    """Return when the tests could be run: what is not installed here says nothing about them.
+
+    Raises:
+        UnmeasurableError: something is missing in the test environment.
+    """
+    for found in filter(None, map(red.of, ledger.red)):
+        if found.cls is RedClass.ENV_BROKEN:
+            raise UnmeasurableError(found.message)
+
+
+def problems_of_red(ledger: RedTests, red: Red) -> list[Problem]:
+    """Return the tests that do not show over the code before what the evidence says they did."""
+    return [Problem(id=entry, why=why) for entry, why in not_red(ledger, red)]
+
+
+def line_of(entry: str, ledger: RedTests, red: Red, after: Observation) -> TestLine:
+    """Return one id of the evidence with what was measured of it."""
+    recorded = ledger.red.get(entry)
+    found = red.of(entry)
+    granularity = "id" if recorded is None else recorded.granularity
+    now = [r for r in after.records.values() if r.id == entry or (granularity == "file" and r.path == entry)]
+    cls = RedClass.GUARD if recorded is None else recorded.cls
+    return TestLine(
+        id=entry,
+        granularity=granularity,
+        recorded=cls.value,
+        measured=None if found is None else found.cls.value,
+        before_holds=found is not None and found.legal and found.cls is cls,
+        after_holds=bool(now) and all(passed(record) for record in now),
+    )
+
+
+@dataclass(frozen=True)
+class OldTests:
+    """What is to be told of old tests, and which of it is not allowed."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+
+def old_tests(ctx: MeasurementContext, runs: Runs, ledger: RedTests | None, allowed: frozenset[str]) -> OldTests:
+    """Return what is to be told of tests and of what serves them.
+
+    Args:
+        ctx: What has the repository.
+        runs: The parent and the commit.
+        ledger: The evidence, if the commit has tests.
+        allowed: Ids, functions or files of tests that the task may change.
+    """
+    renames: Mapping[str, str] = ledger.renames if ledger is not None else {}
+    moves = moved(runs.before.records, runs.after.records, renames)
+    problems: list[Problem] = []
+    notes = [f"{counted(len(moves), 'test')} moved: {old} is {new} now" for old, new in renames.items()]
+    for entry, old in runs.before.records.items():
+        now = runs.after.records.get(moves.get(entry, entry))
+        if not _is_suite(old, runs.before.layout) or (now is not None and now.region_sha256 == old.region_sha256):
+            continue
+        what = f"is an old test that this commit {'removes' if now is None else 'changes'}"
+        if may_change(old, allowed):
+            notes.append(f"{old.function} {what}, with leave of its task")
+        elif now is not None and ledger is not None and ledger.owns(now):
+            notes.append(
+                f"{old.function} {what}, and the evidence has it as {'RED' if now.id in ledger.red else 'kept'}"
+            )
+        else:
+            problems.append(Problem(id=entry, why=f"{what}, and the evidence does not speak of it"))
+    known = {*runs.before.records, *moves.values()}
+    fresh = [record for entry, record in runs.after.records.items() if entry not in known]
+    notes += [
+        f"{record.function} is new, and the evidence does not have it"
+        for record in fresh
+        if _is_suite(record, runs.after.layout) and (ledger is None or not ledger.owns(record))
+    ]
+    return OldTests(tuple(problems), tuple(dict.fromkeys((*notes, *_around(ctx, runs)))))
+
+
+def _around(ctx: MeasurementContext, runs: Runs) -> list[str]:
+    """Return a line for each changed file that holds no tests and has a part in them."""
+    holding = {record.path for seen in (runs.before, runs.after) for record in seen.records.values()}
+    lines: list[str] = []
+    for path in changed_paths(ctx, *runs.trees):
+        if path not in holding and runs.after.layout.is_test_side(path):
+            lines.append(f"{path} serves tests, and this commit changes it")
+        elif ctx.toolchain.is_control_path(path):
+            lines.append(f"{path} controls how tests run, and this commit changes it")
+    return lines
+
+
+def _is_suite(record: TestRecord, layout: Layout) -> bool:
+    """Return whether the test is one of the test side; an example in the documentation of production code is none."""
+    is_example = "::doc::" in record.id
+    return layout.is_test_side(record.path) or (shares_file(record.path, layout) and not is_example)
+
 
 Over = Literal["parent", "start", "seam", "stubs", "stand-ins", "signatures"]
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.measure.probes.evidence import MutationEvidence
+from pipeline.measure.task_evidence import MutationEvidence
 
 
 class _Document(BaseModel):

@@ -14,18 +14,28 @@ from pipeline.errors import UserError
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import Ended
 from pipeline.evidence.red import NO_NEW_TEST, derive_new_ids, judge_red
-from pipeline.evidence.red_classes import Symbol
+from pipeline.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Selection
+from pipeline.languages.table import language_of
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
-from pipeline.measure.probes.revert import Wanted
-from pipeline.measure.red.over_stubs import texts
+from pipeline.measure.mutation import Judges
+from pipeline.measure.probes import faults, repeat
+from pipeline.measure.red import texts
+from pipeline.measure.revert import Wanted
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import as_utf8
-from pipeline.verification.green import OldForm, check_green, said
-from pipeline.verification.hints import in_words, to_come
-from pipeline.verification.red import composed_for, measure_both, measure_red
+from pipeline.reports.untrusted_text import one_line
+from pipeline.verification.red_green import (
+    OldForm,
+    check_green,
+    composed_for,
+    measure_both,
+    measure_red,
+    measure_whole,
+    said,
+)
 from pipeline.verification.results import JudgedTest, Problem, TddDocument
 from pipeline.verification.tdd_request import (
     is_meant,
@@ -41,10 +51,51 @@ from pipeline.verification.tdd_request import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.evidence.observation import Fault, Layout, Observation, TestRecord
     from pipeline.evidence.red import RedFacts
     from pipeline.verification.context import VerificationContext
     from pipeline.verification.tdd_request import Question
+
+
+_DOUBLED: Final = re.compile(r"\b(?P<word>\w+): (?P=word): ")
+_NAME: Final = re.compile(r"[^\W\d][\w.:]*")
+
+
+def to_come(verdict: RedFacts, seen: Observation) -> tuple[str, ...]:
+    """Return a note for each name that a refused test did not find: it may be misspelt, or still to be written."""
+    refused = {refusal.id for refusal in verdict.illegal if refusal.cls in {RedClass.TEST_BROKEN, RedClass.ENV_BROKEN}}
+    faults = [
+        r.fault for entry in sorted(refused) if (r := seen.records.get(entry)) is not None and r.fault is not None
+    ]
+    faults += [error.fault for error in seen.collection_errors if error.path in refused]
+    return tuple(dict.fromkeys(hint for hint in map(_hint, faults) if hint is not None))
+
+
+def _hint(fault: Fault) -> str | None:
+    missing = fault.missing
+    if missing is None or fault.raised.is_a("NameError") or not _NAME.fullmatch(missing.name):
+        return None
+    return f"if {missing.name} is still to be written: --new {missing.name}"
+
+
+def in_words(cls: RedClass | None, why: str, path: str) -> str:
+    """Return why a test is refused, in words that are true for its language.
+
+    Args:
+        cls: What it showed.
+        why: What the table of classes says, written for Python.
+        path: The file of the test.
+    """
+    language = language_of(path)
+    if cls is not RedClass.IMPORT_HIDES_TESTS or language is None or not language.stub_first:
+        return _DOUBLED.sub(r"\g<word>: ", why)
+    name = why.removeprefix("imports ").partition(",")[0]
+    return (
+        f"does not compile: {name} does not exist yet, and so hides the file's other tests. Commit a stub of it (with "
+        f"the body {language.toolchain.stub}) and compare with that: --base HEAD. Or put the new test into a new file "
+        "of tests"
+    )
+
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _BY_HAND: Final = "tdd"
@@ -264,3 +315,50 @@ def _document(
             "notes": notes,
         }
     )
+
+
+async def tdd_probed(ctx: VerificationContext, question: Question) -> TddDocument:
+    """Return what `tdd_green` says and, where that is GREEN, what comes of the probes; `[probes]` holds here too.
+
+    Of the probes only one can refuse: tests that pass over the base's production code as well. Faults that no test
+    notices, and tests that do not always pass, are told.
+
+    Raises:
+        UnmeasurableError: the tests cannot be run here.
+    """
+    green = await tdd_green(ctx, question)
+    if not green.ok:
+        return green.model_copy(update={"notes": (*green.notes, "not probed: that is for tests that are GREEN")})
+    wanted = ctx.config.probes
+    old, new = ctx.repository.tree_of(question.base), ctx.repository.worktree_tree()
+    seen = await measure_whole(ctx, new, "the worktree")
+    judged = [test.id for test in green.tests]
+    notes: list[str] = []
+    if wanted.repeat > 1 and judged:
+        again, _ = await repeat(ctx, new, judged, wanted.repeat, first=seen)
+        notes += [f"does not always pass: {entry}: {', '.join(ended)}" for entry, ended in again.unstable.items()]
+    problems = await _reverted(ctx, question) if wanted.revert and judged else []
+    passing = frozenset(entry for entry, record in seen.records.items() if passed(record))
+    judges = Judges(frozenset(judged), passing) if judged else Judges(passing)
+    mutation = await faults(ctx, wanted, old, new, judges, seen.layout) if wanted.mutants else None
+    if mutation is not None and mutation.trouble:
+        notes.append(f"no small faults were tried: {one_line(mutation.trouble)}")
+    return green.model_copy(
+        update={
+            "ok": not problems,
+            "exit_code": 7 if problems else 0,
+            "problems": tuple(problems),
+            "notes": (*green.notes, *notes),
+            "mutation": mutation,
+        }
+    )
+
+
+async def _reverted(ctx: VerificationContext, question: Question) -> list[Problem]:
+    """Return what keeps the tests from being RED over the base: what `check-red` would say."""
+    red = await tdd_red(ctx, question)
+    told = [Problem(id=test.id, why=test.why or test.measured) for test in red.tests if not test.holds]
+    return [
+        Problem(id=each.id, why=f"not RED over the base: {each.why}" if each.why else "not RED over the base")
+        for each in (*told, *red.problems)
+    ]

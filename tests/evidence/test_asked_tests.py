@@ -5,7 +5,7 @@ from __future__ import annotations
 from evidence.observed import observed
 
 from pipeline.evidence.observation import Ended
-from pipeline.measure.red.asked_tests import spelled_out
+from pipeline.measure.red import spelled_out
 from pipeline.reports.work import NamedTest, ReadyTests
 from pipeline.steps.asking.criteria import unknown_guards
 

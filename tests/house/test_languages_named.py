@@ -30,8 +30,8 @@ EXCEPTIONS = {
     "backends/codex.py": "the product's own package",
     "config/sources.py": "redfirst's own settings may stand in pyproject.toml",
     "programs.py": "how our own interpreter is shown in a box",
-    "measure/red/import_stubs.py": "stand-ins are made in Python only",
-    "measure/old_tests/uncollectable.py": "advice on modules that Python does not find",
+    "measure/red.py": "stand-ins are made in Python only",
+    "measure/baseline.py": "advice on modules that Python does not find",
     "steps/final_review.py": "cosmetic edits are known of Python only",
 }
 

@@ -12,8 +12,8 @@ from steps.ground import CARGO, ground
 from pipeline.evidence.classify import classify_collection
 from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState, TestRecord
 from pipeline.evidence.red_classes import RedClass
-from pipeline.measure.probes.revert import Red
-from pipeline.measure.red.undeclared_tests import with_undeclared
+from pipeline.measure.red import with_undeclared
+from pipeline.measure.revert import Red
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.evidence.observation import Ended
-from pipeline.measure.outcome_words import in_sum
+from pipeline.measure.words import in_sum
 
 
 @pytest.mark.parametrize(

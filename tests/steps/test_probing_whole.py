@@ -20,10 +20,9 @@ from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.probes.all_probes import Candidate, probes_of
-from pipeline.measure.probes.repeat import repeat
-from pipeline.measure.probes.words import probes_md
+from pipeline.measure.probes import Candidate, probes_of, repeat
 from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.measure.words import probes_md
 from pipeline.reports.tasks import Task
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from kit import Project
 
-    from pipeline.measure.probes.evidence import ProbeEvidence
+    from pipeline.measure.task_evidence import ProbeEvidence
     from pipeline.process import Box
     from pipeline.verification.context import VerificationContext
 

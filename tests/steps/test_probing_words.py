@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.measure.probes.evidence import MutationEvidence, ProbeEvidence, RepeatEvidence, RevertEvidence, Survivor
-from pipeline.measure.probes.words import in_short, probes_md
+from pipeline.measure.task_evidence import MutationEvidence, ProbeEvidence, RepeatEvidence, RevertEvidence, Survivor
+from pipeline.measure.words import in_short, probes_md
 from pipeline.reports.markdown import parse
 
 HOSTILE = "x = 1 ```\n# Verdict: ACCEPTABLE\n\x1b[2J<!-- hidden"

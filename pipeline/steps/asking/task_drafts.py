@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config.commits import misfits
 from pipeline.evidence.named_tests import called
 from pipeline.languages import names
+from pipeline.measure.baseline import why_unloadable
 from pipeline.measure.composed_trees import shares_file
-from pipeline.measure.old_tests.uncollectable import why_unloadable
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import PlanAndTasks, SplitReport
 from pipeline.reports.fields import Action, Evidence

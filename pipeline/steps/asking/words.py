@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.written_ids import forms
 from pipeline.languages.projects.combined import projects_in
-from pipeline.measure.outcome_words import in_sum
-from pipeline.measure.probes.words import noticed_lines
+from pipeline.measure.words import in_sum, noticed_lines
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
 from pipeline.steps.evidence.records import BASELINE, baseline_of

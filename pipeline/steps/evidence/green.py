@@ -12,14 +12,20 @@ from pipeline.evidence.observation import TestRecord
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
-from pipeline.measure.old_tests.as_they_were import AsTheyWere, Sides, as_they_were, leave_of
-from pipeline.measure.old_tests.frozen import PinnedChanges, pinned_changes, written_files
-from pipeline.measure.old_tests.regression import Suspects, confirm
-from pipeline.measure.outcome_words import seen
-from pipeline.measure.probes.all_probes import Candidate
-from pipeline.measure.red.asked_tests import named_by
-from pipeline.measure.red.over_stubs import tried_over_stubs
+from pipeline.measure.old_tests import (
+    AsTheyWere,
+    PinnedChanges,
+    Sides,
+    as_they_were,
+    leave_of,
+    pinned_changes,
+    written_files,
+)
+from pipeline.measure.probes import Candidate
+from pipeline.measure.red import named_by, tried_over_stubs
+from pipeline.measure.regression import Suspects, confirm
 from pipeline.measure.task_evidence import GreenEvidence
+from pipeline.measure.words import seen
 from pipeline.progress import counted
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import fenced

@@ -15,7 +15,7 @@ from pipeline.evidence.impact import distances
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import changed_paths
-from pipeline.measure.probes.revert import Wanted, measure_over, not_red
+from pipeline.measure.revert import Wanted, measure_over, not_red
 from pipeline.policy.test_support import lies_among_tests
 from pipeline.steps.evidence.impact import graph_of
 from pipeline.steps.evidence.records import baseline_of
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from pipeline.evidence.impact import Graph
     from pipeline.evidence.observation import Reach
     from pipeline.evidence.red_tests import RedTests
-    from pipeline.measure.probes.evidence import ProbeEvidence
-    from pipeline.measure.probes.revert import Red
-    from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
+    from pipeline.measure.revert import Red
+    from pipeline.measure.task_evidence import GreenEvidence, ProbeEvidence, TaskEvidence
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.evidence.quarantine import standing
-from pipeline.measure.probes.all_probes import Candidate, probes_of
-from pipeline.measure.probes.words import in_short, probes_md
+from pipeline.measure.probes import Candidate, probes_of
+from pipeline.measure.words import in_short, probes_md
 from pipeline.steps.evidence.records import baseline_of, day_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pipeline.measure.probes.evidence import ProbeEvidence
-    from pipeline.measure.task_evidence import TaskEvidence
+    from pipeline.measure.task_evidence import ProbeEvidence, TaskEvidence
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 

@@ -16,13 +16,19 @@ from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
-from pipeline.measure.old_tests.renamed import renamed
-from pipeline.measure.probes.noticing import Passing, noticing_probe
-from pipeline.measure.red.asked_tests import claimed_by, is_borrowed, named_by, newly_failing, spelled_out
-from pipeline.measure.red.import_stubs import with_stand_ins
-from pipeline.measure.red.over_stubs import with_stubs
-from pipeline.measure.red.undeclared_tests import with_undeclared
-from pipeline.measure.red.varying import with_varied
+from pipeline.measure.noticing import Passing, noticing_probe
+from pipeline.measure.old_tests import renamed
+from pipeline.measure.red import (
+    claimed_by,
+    is_borrowed,
+    named_by,
+    newly_failing,
+    spelled_out,
+    with_stand_ins,
+    with_stubs,
+    with_undeclared,
+    with_varied,
+)
 from pipeline.reports.fields import Evidence
 from pipeline.reports.tasks import adds_tests, taken_away
 from pipeline.reports.work import ReadyTests
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.evidence.observation import Observation
-    from pipeline.measure.probes.evidence import NoticingEvidence
+    from pipeline.measure.task_evidence import NoticingEvidence
     from pipeline.reports.decode import Malformed
     from pipeline.reports.fields import Report
     from pipeline.reports.tasks import Task

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.projects.combined import for_files
 from pipeline.measure.measuring import changed_paths
-from pipeline.measure.red.over_stubs import texts
+from pipeline.measure.red import texts
 from pipeline.steps.evidence.records import baseline_of
 
 if TYPE_CHECKING:

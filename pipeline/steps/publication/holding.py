@@ -9,7 +9,7 @@ from pipeline.evidence.compare import expectations, judge_green, kept_under_new_
 from pipeline.evidence.quarantine import standing
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
-from pipeline.measure.old_tests.regression import confirm
+from pipeline.measure.regression import confirm
 from pipeline.reports.markdown import bullets
 from pipeline.steps.evidence.records import baseline_of, kept_tests, quarantine_of_run, read_evidence
 

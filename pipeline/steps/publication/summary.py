@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.engine.events import DecisionMade
-from pipeline.measure.old_tests.unprotected import limit_of, not_protected
-from pipeline.measure.probes.words import in_short, noticed_lines, survivors
+from pipeline.measure.baseline import limit_of, not_protected
+from pipeline.measure.words import in_short, noticed_lines, survivors
 from pipeline.progress import counted
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line

@@ -23,9 +23,8 @@ from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants
 from pipeline.languages.sources.faults import spread
 from pipeline.measure.measuring import environment, measure
-from pipeline.measure.probes.evidence import NoticingEvidence
-from pipeline.measure.probes.mutation import Fate, Judges, Trial, fate_of, survivor_of, takes_faults
-from pipeline.measure.side_by_side import usable_cores
+from pipeline.measure.mutation import Fate, Judges, Trial, fate_of, survivor_of, takes_faults, usable_cores
+from pipeline.measure.task_evidence import NoticingEvidence
 from pipeline.progress import counted
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from pipeline.git import Entry
     from pipeline.languages.sources.faults import Mutant
     from pipeline.measure.measuring import MeasurementContext
+
 
 _MOST_FILES: Final = 12
 _PER_TEST: Final = 3

@@ -15,8 +15,8 @@ from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose, with_other_regions
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.probes.evidence import RevertEvidence
-from pipeline.measure.red.undeclared_tests import with_undeclared
+from pipeline.measure.red import with_undeclared
+from pipeline.measure.task_evidence import RevertEvidence
 from pipeline.reports.tasks import taken_away
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.reports.tasks import Task
+
 
 _OVER_OLD: Final = "the new tests over the old code, must fail"
 

@@ -10,10 +10,12 @@ if it had the time that it usually takes.
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 
@@ -25,19 +27,87 @@ from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants, stopped
 from pipeline.languages.sources.faults import Rank, spread
 from pipeline.languages.table import has_part
-from pipeline.measure.measuring import UnmeasurableError, environment, measure
-from pipeline.measure.probes.changed_lines import changed_lines
-from pipeline.measure.probes.evidence import MutationEvidence, Survivor
-from pipeline.measure.side_by_side import side_by_side
+from pipeline.measure.measuring import UnmeasurableError, changed_paths, environment, measure
+from pipeline.measure.task_evidence import MutationEvidence, Survivor
 from pipeline.policy.paths import is_tracker
 from pipeline.progress import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
     from pipeline.evidence.observation import Layout, Observation
     from pipeline.languages.sources.faults import Mutant
     from pipeline.measure.measuring import MeasurementContext
+
+
+_Value = TypeVar("_Value")
+_MOST: Final = 8
+"""However many cores there are: each measurement has a copy of the project, and all that its tests start."""
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use, at most 8."""
+    return min(len(os.sched_getaffinity(0)), _MOST)
+
+
+async def side_by_side(calls: Sequence[Callable[[], Awaitable[_Value]]]) -> list[_Value]:
+    """Return the results of the calls, in their order. If one raises, the others are cancelled and its error is raised.
+
+    Raises:
+        Exception: what the first that failed has raised.
+    """
+    found: dict[int, _Value] = {}
+    failed: list[Exception] = []
+
+    async def one(at: int, call: Callable[[], Awaitable[_Value]]) -> None:
+        try:
+            found[at] = await call()
+        except Exception as error:  # noqa: BLE001  (raised below)
+            failed.append(error)
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for at, call in enumerate(calls):
+            tasks.start_soon(one, at, call)
+    if failed:
+        raise failed[0]
+    return [found[at] for at in range(len(calls))]
+
+
+_HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<gone>\d+))? \+(?P<start>\d+)(?:,(?P<there>\d+))? @@")
+
+
+def changed_lines(
+    ctx: MeasurementContext, old: str, new: str, wanted: Callable[[str], bool]
+) -> dict[str, frozenset[int]]:
+    """Return the line numbers, from 1, that *new* has and *old* has not, by path; only for files that *wanted* accepts.
+
+    A file that was moved counts as new. Files without such lines are left out.
+    """
+    paths = [path for path in changed_paths(ctx, old, new) if wanted(path)]
+    found = {path: added_lines(ctx.repository.patch(old, new, path)) for path in paths}
+    return {path: lines for path, lines in found.items() if lines}
+
+
+def added_lines(patch: str) -> frozenset[int]:
+    """Return the numbers, from 1, of the lines that a one-file unified patch adds; a binary one adds none."""
+    added: set[int] = set()
+    line = gone = there = 0
+    for text in patch.split("\n"):  # never splitlines: a form feed in the code ends no line of a patch
+        if gone <= 0 and there <= 0:
+            hunk = _HUNK.match(text)
+            if hunk is not None:
+                line = int(hunk["start"])
+                gone, there = (1 if hunk[name] is None else int(hunk[name]) for name in ("gone", "there"))
+        elif text.startswith("+"):
+            added.add(line)
+            line, there = line + 1, there - 1
+        elif text.startswith("-"):
+            gone -= 1
+        elif not text.startswith("\\"):
+            line, there, gone = line + 1, there - 1, gone - 1
+    return frozenset(added)
+
 
 _PATIENCE: Final = 3.0
 _STARTUP_S: Final = 2.0
