@@ -1,4 +1,4 @@
-"""The tests of a group: each play is a test of its own, and its end travels to the figures that conftest.py prints."""
+"""The tests of a group: each play is a test of its own. A module for each group, so that groups run side by side."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cheats.catalogue import GROUPS
-from cheats.kinds import Honest, NotExcludable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cheats.catalogue import Theatre
-    from cheats.kinds import Cheat
-
-FIGURE = "cheat"
+    from cheats.kinds import Cheat, Honest
 
 
-def params(name: str) -> list[object]:
-    """Return the parameters of a group; all but its first cheat and its first honest change are broad."""
+def plays_of(name: str, *marks: pytest.MarkDecorator) -> Callable[..., None]:
+    """Return the test of a group's plays; all but its first cheat and its first honest change are broad."""
     group = GROUPS[name]
     first = {one.id for one in (*group.cheats[:1], *group.honest[:1])}
-    return [
-        pytest.param(one, id=one.id, marks=() if one.id in first else pytest.mark.broad)
-        for one in (*group.cheats, *group.honest)
-    ]
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        "one",
+        [
+            pytest.param(one, id=one.id, marks=() if one.id in first else pytest.mark.broad)
+            for one in (*group.cheats, *group.honest)
+        ],
+    )
+    def test(one: Cheat | Honest, theatre: Theatre) -> None:
+        fault = one.fault(theatre.play(one))
+        assert fault is None, fault
 
-def check(theatre: Theatre, one: Cheat | Honest, request: pytest.FixtureRequest) -> None:
-    """Play it, and fail where it does not end as the catalogue says."""
-    is_expected = "honest" if isinstance(one, Honest) else "passes" if isinstance(one.ends, NotExcludable) else "caught"
-    request.node.user_properties.append((FIGURE, is_expected))
-    played = theatre.play(one)
-    fault = one.fault(played)
-    assert fault is None, fault
+    for mark in marks:
+        test = mark(test)
+    return test

@@ -34,10 +34,6 @@ def test_one_at_the_top_is_that_toolchain_itself(tmp_path: Path, mark: str, name
     assert chosen(tmp_path, mark, "README.md") is LANGUAGES[name].toolchain
 
 
-def test_nothing_is_recognised_in_other_languages(tmp_path: Path) -> None:
-    assert chosen(tmp_path, "main.c", "Makefile") is None
-
-
 def test_every_language_has_marks_and_they_are_told() -> None:
     assert all(language.marks for language in LANGUAGES.values())
     assert "cargo: Cargo.toml" in looked_for()
@@ -56,14 +52,6 @@ def test_use_says_which_and_in_which_order(tmp_path: Path) -> None:
     assert isinstance(found, Projects)
     assert all(part.asked for part in found.projects)
     assert chosen(tmp_path, "Cargo.toml", "pyproject.toml", use=["cargo"]) is LANGUAGES["cargo"].toolchain
-
-
-def test_use_takes_one_that_recognises_nothing(tmp_path: Path) -> None:
-    assert chosen(tmp_path, "main.c", use=["pytest"]) is LANGUAGES["pytest"].toolchain
-
-
-def test_one_project_further_down_is_found(tmp_path: Path) -> None:
-    assert named(chosen(tmp_path, "core/rust/Cargo.toml", "core/rust/src/lib.rs")) == ["cargo in core/rust"]
 
 
 def test_a_second_language_further_down_is_found_beside_the_one_at_the_top(tmp_path: Path) -> None:
@@ -112,10 +100,6 @@ def test_limits_of_several_are_those_of_each(tmp_path: Path) -> None:
 )
 def test_what_counts_as_a_project_further_down(paths: list[str], folder: str | None) -> None:
     assert folder_below("node", paths) == folder
-
-
-def test_marks_of_one_folder_are_one_project() -> None:
-    assert folder_below("pytest", ["api/pyproject.toml", "api/setup.py", "api/pytest.ini"]) == "api"
 
 
 def test_a_table_of_no_toolchain_is_refused() -> None:

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from languages import crates, direct
+from languages import direct
 from languages.direct import write
 
 from pipeline.languages.runners import chosen_tests
@@ -102,60 +100,6 @@ def test_arguments_for_the_tests_themselves_stay_behind_the_dashes() -> None:
     assert commands(runner, ["tests/a.rs"]) == [
         ["cargo", "test", "--all-features", "--test", "a", "--", "--test-threads=1"]
     ]
-
-
-@given(st.sampled_from([PYTEST, CARGO, RUST, GO, WEB]), st.lists(st.text("ab./:#- >", max_size=8), max_size=4))
-def test_every_selection_has_commands_of_that_runner(runner: dict[str, Any], chosen: list[str]) -> None:
-    found = commands(runner, chosen)
-    assert found
-    assert all(command[:1] == runner["argv"][:1] for command in found)
-
-
-@pytest.mark.broad
-@pytest.mark.slow
-@crates.needs_cargo
-def test_the_commands_run_exactly_what_is_named(tmp_path: Path) -> None:
-    root = write(
-        tmp_path / "view",
-        {
-            "test_a.py": "def test_one(): pass\ndef test_two(): assert False\n",
-            "rust/Cargo.toml": crates.MANIFEST,
-            "rust/src/lib.rs": "#[cfg(test)]\nmod tests {\n#[test]\nfn one() {}\n#[test]\nfn two() { panic!() }\n}\n",
-        },
-    )
-    runners = [
-        {**PYTEST, "argv": direct.environment().command},
-        {**RUST, "argv": crates.environment().command},
-    ]
-
-    def run(*selectors: str) -> tuple[int, str]:
-        argv = [sys.executable, "-I", "-S", str(Path(chosen_tests.__file__)), json.dumps(runners), *selectors]
-        done = subprocess.run(argv, cwd=root, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout
-
-    code, said = run("test_a.py::test_one", "rust::greet::lib::tests::one")
-    assert code == 0, said
-    assert "1 passed" in said
-    assert "test tests::one ... ok" in said
-    assert "two" not in said
-    code, said = run("rust::greet::lib::tests::two")
-    assert code == 101
-    assert "pytest" not in said
-    code, said = run()
-    assert code == 1
-    assert "2 failed" not in said
-    assert "1 failed, 1 passed" in said
-    assert "1 passed; 1 failed" in said
-    code, said = run("nothing::here")
-    assert (code, said.splitlines()[0]) == (2, "no test is called nothing::here")
-    code, said = run("lib::tests::one")
-    assert (code, "test tests::one ... ok" in said) == (0, True), said
-    code, said = run("rust::greet::lib::tests::onn")
-    assert (code, "no test is called rust::greet::lib::tests::onn; near it: rust::tests::one" in said) == (2, True), (
-        said
-    )
-    code, said = run("tests::onn")
-    assert (code, "no test is called tests::onn; near it: rust::tests::one" in said) == (2, True), said
 
 
 @pytest.mark.slow

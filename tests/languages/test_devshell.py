@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import shutil
@@ -16,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from languages.crates import needs_cargo
 
-from pipeline.languages.environments.devshell import Shell, box_path, entered, is_carried, split, variables_in
+from pipeline.languages.environments.devshell import Shell, entered, is_carried, variables_in
 from pipeline.languages.protocol import Environment, Lookup, Missing
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount
@@ -149,20 +148,6 @@ def test_what_a_shell_prints_before_its_variables_is_no_part_of_them(
     said += "".join(f"{name}={value}\0" for name, value in variables.items())
     if variables:
         assert variables_in(f"{said}bye\n") == variables
-
-
-@given(st.lists(st.sampled_from(["nix", "develop", "-c", "cargo", "test", "x"]), max_size=6))
-def test_a_split_command_is_the_whole_command(command: list[str]) -> None:
-    words = split(command, lambda rest: rest[:2] == ("cargo", "test"))
-    assert (words is None) == (("cargo", "test") not in itertools.pairwise(command))
-    if words is not None:
-        assert [*words[0], *words[1]] == command
-        assert words[1][:2] == ("cargo", "test")
-
-
-def test_the_path_of_the_box_has_each_folder_once() -> None:
-    found = box_path(Path("/opt/rust"), {"PATH": "/opt/tools:/usr/bin:/opt/rust/bin"})
-    assert found == "/opt/rust/bin:/opt/tools:/usr/bin:/usr/local/bin:/bin"
 
 
 # --- nix, played by a program that answers as its documentation says --------------------------------------------------

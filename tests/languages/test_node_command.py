@@ -71,8 +71,3 @@ def test_an_invocation_is_read_back_from_its_words(runner: Runner, arguments: tu
     plain = tuple(word for word in arguments if runner != "node" or not word.startswith("-"))
     one = Invocation(runner, ("--import", "tsx"), plain)
     assert of_words(("node", *one.words()), {}) == one
-
-
-@given(st.text(alphabet="nodejstvi -='\"&|;$()\\\n/", max_size=60))
-def test_no_text_trips_the_reader(text: str) -> None:
-    assert isinstance(of_script(text, {"test": text}), Invocation | Unknown)

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from js_runners import SETS, installed_set, search_path
+from js_runners import search_path
 from languages.direct import write
 from languages.nodes import JEST, NODE, TOOLCHAIN, VITEST, environment, find, manifest
 
@@ -184,11 +184,6 @@ def test_links_into_a_view_are_taken_away_again_with_what_tools_left(tmp_path: P
     with linked(env, view, isolated=True):
         assert not (folder / "node_modules").exists()
     assert (host / "node_modules/a/x.js").read_text() == "1"
-
-
-def test_every_set_of_runners_is_found() -> None:
-    for name in SETS:
-        assert (installed_set(name) / "node_modules").is_dir()
 
 
 def test_node_is_asked_in_the_root_where_no_file_of_the_project_chooses(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,13 +11,10 @@ from languages.direct import write
 
 from pipeline.evidence.observation import Missing
 from pipeline.languages.javascript import faults as node_faults
-from pipeline.languages.javascript.channel import Channel, Progress, json_of
-from pipeline.languages.javascript.records import ADAPTER, SaidLine, Thrown
+from pipeline.languages.javascript.records import Thrown
 from pipeline.languages.javascript.sources import Sources
 from pipeline.languages.javascript.syntax import Binding
 from pipeline.languages.names import is_module, is_part_of
-from pipeline.languages.runners.sessions import read_session
-from pipeline.process import Answer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +39,6 @@ test('a', () => {
 });
 """
 FROM = "imported from /root/test/a.test.js"
-OTHER = Missing(name="lodash", first_party=False)
 FILES = {"test/a.test.js": TEST, "src/greet.ts": "export const x = 1;\n", "src/deep/index.js": "exports.y = 1;\n"}
 
 
@@ -227,71 +221,3 @@ def test_a_script_goes_by_its_path_without_the_ending() -> None:
 
 
 # --- records that are not ours
-
-
-def lines(*records: dict[str, object]) -> bytes:
-    return b"".join(
-        json.dumps({"nonce": "n", "n": number, **one}).encode() + b"\n" for number, one in enumerate(records)
-    )
-
-
-SAID: dict[str, object] = {"kind": "said", "job": 0, "said": {"kind": "start", "id": "a"}}
-END: dict[str, object] = {"kind": "end"}
-
-
-def test_records_of_our_runner() -> None:
-    session = read_session(Answer(lines(SAID, END)), "n", ADAPTER)
-    assert (session.fault, session.is_whole, len(session.of(SaidLine))) == ("", True, 1)
-    torn = read_session(Answer(lines(SAID) + b'{"torn'), "n", ADAPTER)
-    assert (torn.fault, torn.is_whole) == ("", False)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        lines(SAID, {**END, "nonce": "x"}),
-        lines(SAID, {**END, "n": 7}),
-        lines(END, SAID),
-        lines(SAID, END) + b'{"torn',
-        lines({"kind": "other"}),
-        b"garbage\n",
-    ],
-)
-def test_a_line_of_somebody_else_is_a_fault(data: bytes) -> None:
-    assert read_session(Answer(data), "n", ADAPTER).fault
-
-
-@given(st.binary(max_size=200))
-def test_no_bytes_trip_the_readers(data: bytes) -> None:
-    read_session(Answer(data), "n", ADAPTER)
-    json_of(data.decode("utf-8", "replace"))
-
-
-def test_a_channel_takes_lines_with_its_nonce_in_order_only() -> None:
-
-    read, write_end = os.pipe()
-    channel = Channel(read, "n", None)
-    os.write(write_end, b'n 0 {"kind": "start", "id": "a"}\nn 1 {"kind": "le')
-    assert channel.read(1) == ([{"kind": "start", "id": "a"}], "")
-    os.write(write_end, b'ft", "id": "a"}\nn 3 {"kind": "end", "id": "a"}\n')
-    records, forged = channel.read(1)
-    assert records == [{"kind": "left", "id": "a"}]
-    assert "line 3" in forged
-    os.close(write_end)
-    os.close(read)
-
-
-def test_what_a_job_has_come_to() -> None:
-    progress = Progress(["a::x", "a::y"], None)
-    for record in (
-        {"kind": "item", "id": "a::x"}, {"kind": "item", "id": "a::y"}, {"kind": "item", "id": "a::z"},
-        {"kind": "start", "id": "a::x"}, {"kind": "left", "id": "a::x"},
-    ):  # fmt: skip
-        progress.take(record)
-    assert progress.suspects() == ["a::x"]
-    assert progress.remaining
-    progress.take({"kind": "end", "id": "a::x"})
-    progress.take({"kind": "start", "id": "a::y", "pid": 2**22 + 1})
-    assert (progress.suspects(), progress.gone()) == (["a::y"], ["a::y"])
-    progress.take({"kind": "limit", "id": "a::y"})
-    assert not progress.remaining

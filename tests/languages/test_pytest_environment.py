@@ -59,21 +59,6 @@ def test_the_worktrees_environment_comes_before_that_of_the_main_checkout(tmp_pa
 
 
 @pytest.mark.broad
-def test_an_environment_without_pytest_is_passed_over_and_named(tmp_path: Path) -> None:
-    venv(tmp_path / "tree" / ".venv")
-    answer = find(tmp_path / "tree")
-    assert isinstance(answer, Missing)
-    assert str(tmp_path / "tree" / ".venv") in answer.sentence
-
-
-@pytest.mark.broad
-def test_python_on_the_search_path_is_the_last_resort(tmp_path: Path) -> None:
-    venv(tmp_path / "other", SITE)
-    tree = write(tmp_path / "tree", {"x.py": ""})
-    assert found(find(tree, search_path=str(tmp_path / "other" / "bin"))).prefix == tmp_path / "other"
-
-
-@pytest.mark.broad
 def test_a_configured_wrapper_is_resolved_without_running_project_code(tmp_path: Path) -> None:
     tree = write(
         tmp_path / "tree",
@@ -162,12 +147,6 @@ def test_an_editable_install_into_the_checkout_does_not_hide_the_view(tmp_path: 
     observation = measure(view, env=env)
     assert observation.modules["core"] == "src/core.py"
     assert [record.outcome for record in observation.records.values()] == ["passed"]
-
-
-def test_python_projects_are_recognised_and_others_are_not(tmp_path: Path) -> None:
-    assert TOOLCHAIN.detect(write(tmp_path / "a", {"tests/unit/test_x.py": ""}))
-    assert TOOLCHAIN.detect(write(tmp_path / "b", {"pyproject.toml": ""}))
-    assert not TOOLCHAIN.detect(write(tmp_path / "c", {"main.c": ""}))
 
 
 def test_files_that_control_tests_are_known_by_name() -> None:
@@ -266,15 +245,6 @@ def test_the_interpreter_of_a_pytest_program_is_read_from_its_text(tmp_path: Pat
     assert interpreter_of(script, str(tmp_path)) == (tmp_path / "python" if known else None)
 
 
-def test_an_interpreter_with_a_blank_in_its_path_is_read_too(tmp_path: Path) -> None:
-    folder = tmp_path / "with blank"
-    folder.mkdir()
-    (folder / "python").symlink_to(sys.executable)
-    for text in (f"#!{folder}/python\n", EXEC.replace("{}", f'"{folder}/python"')):
-        (tmp_path / "pytest").write_text(text)
-        assert interpreter_of(tmp_path / "pytest", "/nowhere") == folder / "python"
-
-
 def test_a_pytest_whose_text_does_not_name_its_interpreter_is_told_so(tmp_path: Path) -> None:
     tree = write(tmp_path / "tree", {"x.py": ""})
     program = write(tmp_path / "bin", {"pytest": f"#!/bin/sh\ntouch {tmp_path}/ran\n"}) / "pytest"
@@ -295,19 +265,6 @@ def test_an_environment_that_shows_what_is_installed_around_it(tmp_path: Path) -
     facts = ask(tree / ".venv/bin/python", {})
     assert facts is not None
     assert sysconfig.get_path("purelib", vars={"base": sys.base_prefix}) in facts.path
-
-
-OTHERS = [path for name in ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14") if (path := shutil.which(f"python{name}"))]
-
-
-@pytest.mark.broad
-@pytest.mark.parametrize("python", [*OTHERS, "/usr/bin/python3"])
-def test_interpreters_of_other_versions_answer(python: str) -> None:
-    facts = ask(Path(python), {"PATH": os.environ["PATH"]})
-    if facts is None:
-        pytest.skip(f"{python} does not run")
-    assert facts.prefix == facts.base_prefix
-    assert any(folder.endswith("-packages") for folder in facts.path)
 
 
 @pytest.mark.broad

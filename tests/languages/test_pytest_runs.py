@@ -233,20 +233,6 @@ def test_a_project_module_loaded_from_elsewhere_breaks_the_environment(tmp_path:
     assert "core" in (observation.environment_problem or "")
 
 
-@pytest.mark.broad
-def test_a_data_folder_or_script_named_like_a_library_is_no_foreign_module(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "yaml/notes.txt": "data",
-            "tools/anyio.py": "",
-            "random_names/json.py": "",
-            "test_it.py": "import json, anyio\n\ndef test_it(): assert json and anyio\n",
-        },
-    )
-    assert measure(tmp_path).foreign_modules == ()
-
-
 def test_an_option_that_pytest_does_not_know_makes_the_run_unusable_with_its_words(tmp_path: Path) -> None:
     write(tmp_path, {"pytest.ini": "[pytest]\naddopts = --no-such-option\n", "test_it.py": "def test_it(): pass\n"})
     observation = measure(tmp_path)
@@ -259,12 +245,6 @@ def test_an_interpreter_without_pytest_makes_the_run_unusable(tmp_path: Path) ->
     bare = Environment(("/bin/sh", "-c", "echo no pytest here; exit 1", "sh"), (), Path("/usr"), ())
     observation = measure(tmp_path, env=bare)
     assert "no pytest here" in (observation.environment_problem or "")
-
-
-@pytest.mark.broad
-def test_a_project_without_a_terminal_reporter_is_measured_alike(tmp_path: Path) -> None:
-    write(tmp_path, {"pytest.ini": "[pytest]\naddopts = -p no:terminal\n", "test_it.py": "def test_it(): pass\n"})
-    assert _outcomes(measure(tmp_path)) == {"test_it": Ended.PASSED}
 
 
 @pytest.mark.broad
@@ -339,26 +319,6 @@ def test_messages_hold_no_addresses_and_no_places_of_this_machine(tmp_path: Path
 
 
 @pytest.mark.broad
-def test_ids_stay_distinct_and_messages_valid_whatever_characters_they_hold(tmp_path: Path) -> None:
-    odd = """
-        import pytest
-
-        @pytest.mark.parametrize("value", ["0x1234", "0xabcd", "é", "a" * 3000, "a" * 3001, __file__])
-        def test_it(value): raise ValueError("\\udcff \\0 é")
-        """
-    write(tmp_path, {"test_it.py": odd})
-    observation = measure(tmp_path)
-    assert (observation.state, len(observation.records)) == (RunState.COMPLETE, 6)
-    assert "test_it.py::test_it[./test_it.py]" in observation.records
-
-
-@pytest.mark.broad
-def test_two_runs_of_the_same_files_give_the_same_records(tmp_path: Path) -> None:
-    write(tmp_path, {**CORE, "test_it.py": PASSES + "\ndef test_fails(tmp_path):\n    assert tmp_path == answer()\n"})
-    assert measure(tmp_path).records == measure(tmp_path).records
-
-
-@pytest.mark.broad
 def test_which_files_are_tests_follows_the_runner(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -395,13 +355,6 @@ def test_the_plugin_is_valid_python_3_8() -> None:
 def test_records_cut_short_are_a_crash_or_unusable_but_never_complete(data: bytes) -> None:
     session = read_session(Answer(data), "n", exit_code=0, timed_out=False)
     assert observe([session], command=(), tail="").state in (RunState.CRASHED, RunState.UNUSABLE)
-
-
-def test_this_interpreter_is_found_with_what_it_needs() -> None:
-    env = environment()
-    assert env.command[1:] == ("-m", "pytest")
-    assert f"pytest {pytest.__version__}" in env.versions
-    assert "pytest_cov" in env.plugins
 
 
 @pytest.mark.broad

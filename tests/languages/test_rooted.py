@@ -18,7 +18,6 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
-from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.projects.combined import Projects
 from pipeline.languages.projects.project import Place, Project
 from pipeline.languages.protocol import Selection
@@ -27,7 +26,6 @@ from pipeline.languages.table import LANGUAGES
 pytestmark = pytest.mark.slow
 
 PYTEST = Projects([Project(LANGUAGES["pytest"].toolchain, "apps/api")])
-CARGO = Projects([Project(LANGUAGES["cargo"].toolchain, "rust")])
 
 WORD = st.text("abz_-./:#[]", min_size=1, max_size=8)
 PATH = st.builds("/".join, st.lists(st.text("ab_-", min_size=1, max_size=4), min_size=1, max_size=4))
@@ -40,13 +38,6 @@ MARK = st.sampled_from(["/", "::"])
 def test_an_id_comes_back_as_it_went_out(folder: str, mark: str, entry: str) -> None:
     place = Place(folder, f"{folder}{mark}")
     assert place.inner_id(place.outer_id(entry)) == entry
-
-
-@given(FOLDER, PATH)
-def test_a_path_comes_back_as_it_went_out(folder: str, path: str) -> None:
-    place = Place(folder, f"{folder}/")
-    assert place.inner_path(place.outer_path(path)) == path
-    assert place.outer_path("") == ""
 
 
 @pytest.mark.broad
@@ -113,20 +104,6 @@ def test_everything_that_is_observed_is_said_in_paths_of_the_repository() -> Non
     assert seen.layout.testpaths == ("apps/api/tests",)
     assert seen.modules == {"a": "apps/api/src/a.py"}
     assert " ".join(seen.command) == "(cd apps/api && python -m pytest)"
-
-
-def test_stubs_are_made_and_judged_in_paths_of_the_repository() -> None:
-    files = {"apps/api/core.py": "def f():\n    return 1\n", "lib/x.py": "def g():\n    return 2\n"}
-    symbols = [Symbol("apps/api/core.py", "f"), Symbol("lib/x.py", "g"), Symbol("apps/api/core.py", "gone")]
-    stubbed = PYTEST.stub_symbols(files, symbols)
-    assert sorted(stubbed.files) == ["apps/api/core.py", "lib/x.py"]
-    assert "raise NotImplementedError" in stubbed.files["apps/api/core.py"]
-    assert stubbed.unknown == (Symbol("apps/api/core.py", "gone"),)
-    assert PYTEST.introduced({}, files) == (Symbol("apps/api/core.py", "f"), Symbol("lib/x.py", "g"))
-    (fault,) = PYTEST.stub_faults(
-        {}, {"apps/api/core.py": "def f():\n    return 1\n"}, [Symbol("apps/api/core.py", "f")]
-    )
-    assert fault.path == "apps/api/core.py"
 
 
 def test_only_files_below_the_folder_are_its_tests_and_every_control_file_counts() -> None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from languages import crates, direct, modules
+from languages import crates, direct
 from languages.direct import write
-from languages.modules import needs_go
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.evidence.observation import Ended, Observation, RunState
@@ -168,32 +167,3 @@ def test_a_crate_in_a_folder_has_ids_that_name_the_folder(tmp_path: Path) -> Non
     one = frozenset({"rust::greet::lib::tests::is_two"})
     chosen = measure(CARGO, root, crates.environment(), Selection(ids=one))
     assert [record.id for record in chosen.records.values() if record.ran] == list(one)
-
-
-@needs_go
-@pytest.mark.broad
-def test_a_module_in_a_folder_has_ids_that_begin_with_the_folder(tmp_path: Path) -> None:
-    body = "\tif two() != 2 {{\n\t\tt.Fatal()\n\t}}\n"
-    test = f'package {{0}}\n\nimport "testing"\n\nfunc TestTwo(t *testing.T) {{{{\n{body}}}}}\n'
-    code = "package {0}\n\nfunc two() int {{\n\treturn {1}\n}}\n"
-    root = write(
-        tmp_path / "view",
-        {
-            "svc/go.mod": "module example.org/svc\n\ngo 1.19\n",
-            "svc/svc.go": code.format("svc", 2),
-            "svc/svc_test.go": test.format("svc"),
-            "svc/deep/deep.go": code.format("deep", 3),
-            "svc/deep/deep_test.go": test.format("deep"),
-        },
-    )
-    go = Projects([Project(LANGUAGES["go"].toolchain, "svc")])
-    seen = measure(go, root, modules.environment())
-    assert {entry: record.outcome for entry, record in seen.records.items()} == {
-        "svc/.::TestTwo": Ended.PASSED,
-        "svc/deep::TestTwo": Ended.FAILED,
-    }, seen.tail
-    assert {record.path for record in seen.records.values()} == {"svc/svc_test.go", "svc/deep/deep_test.go"}
-    chosen = measure(go, root, modules.environment(), Selection(ids=frozenset({"svc/deep::TestTwo"})))
-    assert [record.id for record in chosen.records.values() if record.ran] == ["svc/deep::TestTwo"]
-    assert seen.layout.is_test("svc/new/x_test.go")
-    assert not seen.layout.is_test("other/x_test.go")

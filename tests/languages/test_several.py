@@ -189,34 +189,6 @@ def test_a_broken_manifest_is_the_projects_fault_and_the_other_runner_is_still_s
     assert seen.environment_problem is None
 
 
-@crates.needs_cargo
-@pytest.mark.broad
-def test_each_has_its_own_limits_and_its_own_cache(tmp_path: Path) -> None:
-    slow = "import time\n\ndef test_sleeps():\n    time.sleep(60)\n"
-    files = {**FILES, "tests/test_slow.py": slow}
-    toolchain = both(pytest=Table(timeout_s=60, test_timeout_s=1), cargo=Table(timeout_s=300))
-    cache = Cache(tmp_path / "cache", warm=True)
-    cache.folder.mkdir()
-    seen = measure(toolchain, write(tmp_path / "view", files), cache=cache)
-    assert seen.records["tests/test_slow.py::test_sleeps"].outcome is Ended.TIMED_OUT
-    assert seen.records[TWO].outcome is Ended.PASSED
-    assert sorted(path.name for path in cache.folder.iterdir()) == ["cargo", "pytest"]
-
-
-@crates.needs_cargo
-@pytest.mark.broad
-def test_types_are_checked_in_both(tmp_path: Path) -> None:
-    broken = {**FILES, "src/lib.rs": "pub fn two() -> i32 {\n    nothing\n}\n", "greet.py": "def greet(:\n"}
-    root, env = write(tmp_path / "view", broken), environment()
-
-    async def check() -> Observation:
-        return await both().check_types(Measurement(NoBox(), View(Mount(root, root, writable=True)), env))
-
-    found = {error.path for error in anyio.run(check).collection_errors}
-    assert "src/lib.rs" in found
-    assert any(path.endswith(".py") for path in found)
-
-
 # --- which parts there are -------------------------------------------------------------------------------------------
 
 
