@@ -58,11 +58,6 @@ print(json.dumps({
 """
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 async def test_an_agent_in_the_box_reaches_its_model_and_only_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,16 +20,6 @@ pytestmark = pytest.mark.anyio
 POST = b"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "model.jsonl"
-
-
 async def test_a_request_gets_the_credential_and_its_answer_comes_back(log: Path) -> None:
     headers = [("content-type", "application/json"), ("request-id", "r-1"), ("retry-after", "7")]
     async with upstream(Answer((b'{"a"', b": 1}"), 201, headers)) as model, box(provider(model.url), log) as agent:

@@ -28,16 +28,6 @@ def failing(status: int, *headers: tuple[str, str]) -> Answer:
     return Answer((b'{"error": {"message": "no"}}',), status, headers)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "model.jsonl"
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("status", "words"),

@@ -29,16 +29,6 @@ def hasty(url: str) -> Provider:
     return provider(url).model_copy(update={"timeout_s": 0.2})
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "model.jsonl"
-
-
 async def test_the_number_of_requests_is_capped(log: Path) -> None:
     async with upstream(Answer(), Answer()) as model, box(provider(model.url, max_requests=2), log) as agent:
         statuses = [(await agent.post()).status for _ in range(2)]

@@ -81,16 +81,6 @@ async def scripted_proxy(answer: bytes | None = None, tls: ssl.SSLContext | None
         group.cancel_scope.cancel()
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "model.jsonl"
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("login", [None, "user:pass word/\u00fc"])
 async def test_a_request_goes_through_the_proxy_and_the_proxy_cannot_read_it(log: Path, login: str | None) -> None:

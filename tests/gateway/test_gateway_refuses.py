@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "model.jsonl"
-
-
 def request(line: str = "POST /v1/messages HTTP/1.1", *headers: str, body: str = "") -> bytes:
     return ("\r\n".join([line, "Host: 127.0.0.1", *headers]) + "\r\n\r\n" + body).encode("latin-1")
 

@@ -28,16 +28,6 @@ pytestmark = pytest.mark.anyio
 COVERED = "*" * len(SECRET)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "model.jsonl"
-
-
 async def test_credentials_of_the_agent_are_dropped(log: Path) -> None:
     own = {
         "Authorization": "Bearer mine",
@@ -110,6 +100,18 @@ async def test_a_service_that_echoes_the_credential_is_covered(log: Path, form: 
     assert reply.body == body.replace(form.encode(), b"*" * len(form))
     assert reply.headers["x-echo"] == f"<{'*' * len(form)}>"
     assert reply.status == 401
+
+
+async def test_a_service_without_credential_is_given_none(log: Path) -> None:
+    said = "Authorization: Bearer mine\r\nx-api-key: mine\r\n"
+    async with (
+        upstream(Answer()) as model,
+        box(provider(model.url, credential_env=None), log, credential=None) as agent,
+    ):
+        reply = await agent.post(headers=said)
+    assert (reply.status, reply.body) == (200, b'{"ok": true}')
+    sent = {name for name, _ in model.requests[0].headers}
+    assert sent == {"host", "accept-encoding", "connection", "content-length"}
 
 
 async def test_an_echo_in_pieces_is_covered_and_nothing_else_is_held_back(log: Path) -> None:

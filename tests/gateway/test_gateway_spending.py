@@ -41,16 +41,6 @@ def streamed(body: bytes) -> Answer:
     return Answer((body[:40], body[40:41], body[41:]), headers=EVENTS)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "model.jsonl"
-
-
 @pytest.mark.parametrize("name", DIALECTS)
 async def test_each_dialect_passes_unchanged_and_is_counted(log: Path, name: str) -> None:
     body, (model_name, tokens) = DIALECTS[name]

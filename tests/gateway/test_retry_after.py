@@ -68,11 +68,6 @@ def test_a_moment_is_a_whole_second_that_is_not_too_early_and_stays_what_it_is(s
     assert moment_words(as_text(found)) == f"{as_text(found).replace('T', ' ')[:-1]} UTC"
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_date_far_off_halts_at_once_and_says_when_the_limit_ends(tmp_path: Path, status: int) -> None:

@@ -1,7 +1,7 @@
-"""The scripted model as an HTTP service on loopback. It needs no event loop; it is a context manager of both kinds.
+"""The scripted model as an HTTP service on loopback. It needs no event loop; it is a context manager.
 
 script = [conversation(Use(write("greet.py", TEXT)), Report({"result": "COMPLETE"}), kind="implement", task="1")]
-with ModelService(script) as service:   # or `async with`
+with ModelService(script) as service:
     ...  # an agent whose base URL is service.url
 assert service.problems == []
 """
@@ -16,7 +16,6 @@ from functools import partial
 from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 
-import anyio.to_thread
 from model_service.handler import Handler
 from model_service.player import Player, reply_of
 from model_service.script import Answering
@@ -101,13 +100,6 @@ class ModelService:
         self._thread.join()
         self._server.hang_up()
         self._server.server_close()
-
-    async def __aenter__(self) -> Self:
-        return self.__enter__()
-
-    async def __aexit__(self, *exc: object) -> None:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self.__exit__)
 
     # --- for the handler --------------------------------------------------------------------------------------------
 
