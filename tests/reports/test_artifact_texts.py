@@ -2,16 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from pipeline.reports.artifacts import advice_md, findings_md, plan_md, review_md
 from pipeline.reports.drafts import PlanReport
 from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_review
 from pipeline.reports.markdown import parse
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview
-from pipeline.reports.untrusted_text import block, clean, fenced
 from pipeline.routing.vocabulary import Role
 
 PLAN: dict[str, Any] = {
@@ -46,29 +42,6 @@ def test_a_plan_is_rendered_section_by_section() -> None:
     assert '- ACTION: greet("") OUTCOME: ValueError\n' in text
     assert "### Not Tested\n\n- logging" in text
     assert "### Testability" not in text
-
-
-@given(st.text(max_size=120), st.text(max_size=60))
-def test_no_text_of_an_agent_adds_or_hides_a_section(problem: str, approach: str) -> None:
-    report = plan(PLAN).model_copy(update={"problem": problem + "x", "approach": approach + "\n```\n# y"})
-    document = parse(plan_md(report, "A-1", "t", 1))
-    headings = [line.section for line in document.headings if line.text.startswith("## ")]
-    assert headings == ["Problem", "Approach", "Files", "Risks", "Test Design"]
-    assert all(fence.closed for fence in document.fences)
-
-
-def test_colours_and_control_characters_do_not_reach_an_artifact() -> None:
-    assert clean("\x1b[31mred\x1b[0m\x07 a\r\nb\u2028c\td") == "red a\nb\nc\td"
-
-
-def test_a_snippet_cannot_end_its_fence() -> None:
-    (fence,) = parse(fenced("a\n````\nb")).fences
-    assert [line.text for line in fence.lines] == ["a", "````", "b"]
-    assert fence.closed
-
-
-def test_headings_of_an_agent_are_demoted_but_not_inside_code() -> None:
-    assert block("# a\n```\n# b\n```\n## c") == "#### a\n```\n# b\n```\n#### c"
 
 
 def test_a_review_shows_our_ids_and_what_became_of_the_verdict() -> None:

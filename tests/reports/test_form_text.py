@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit import PLAN, SPLIT, TASK
 
 from pipeline.policy.characters import visible
-from pipeline.reports.decode import Malformed
 from pipeline.reports.form import Blank, Sort, blanks_of, form_text, marked, read_form, unmarked, with_head
 from pipeline.reports.form_words import SENTENCES
 from pipeline.reports.kinds import KINDS, report_schema
-from pipeline.reports.parse import parse_report, report_faults
+from pipeline.reports.parse import report_faults
 from pipeline.routing.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -232,44 +230,6 @@ def test_a_form_that_was_begun_gets_another_head() -> None:
     assert read_form(MAKE, again, {}).report == {"result": "COMPLETE"}
 
 
-def test_a_whole_plan_with_its_task_can_be_written() -> None:
-    blank = blanks_of(report_schema("plan", Role.ORCHESTRATOR))
-    found = said(
-        blank,
-        """\
-        problem: greet accepts an empty name.
-        files:
-          - path: greet.py
-            action: modify
-          - path: b.py
-            action: rename
-            from: a.py
-        test_design:
-          behaviours:
-            - action: call it
-              outcome: it raises
-          edge_cases:
-            - none
-        task:
-          title: Reject empty names
-          acceptance_criteria:
-            - greet("") raises
-          files:
-            - path: greet.py
-              action: modify
-          test_files:
-          symbols:
-            - name: greet
-              new: no
-          depends_on:
-        """,
-    )
-    assert found.faults == []
-    assert found.report["task"]["test_files"] == []
-    assert not report_faults("plan", Role.ORCHESTRATOR, None, found.report)
-    assert {one.sort for one in fields(blank)} == set(Sort)
-
-
 REDRAFTED = [(kind, blanks_of(report_schema(kind, Role.ORCHESTRATOR))) for kind in ("plan", "plan-and-tasks", "split")]
 TEXT = st.one_of(
     st.lists(st.sampled_from([*"aB \t\n\"'#-:|>[]", "\n\n", "  ", ">|", "#! ", "- ", "title: "]), max_size=7).map(
@@ -320,16 +280,6 @@ def test_each_text_is_read_as_it_was_written(text: str) -> None:
     blank = Blank("", Sort.PART, parts=(Blank("problem", Sort.TEXT), texts, part))
     report = {"problem": text, "risks": [text, text], "part": {"entries": [{"risks": [text]}]}}
     assert read_form(blank, form_text(blank, [], report, {}), {}).report == report
-
-
-def test_what_a_report_leaves_to_its_defaults_is_empty_in_the_form() -> None:
-    kept = {"plan": PLAN["report"], "plan-and-tasks": {**PLAN["report"], "tasks": [TASK]}, "split": SPLIT["report"]}
-    for kind, blank in REDRAFTED:
-        report = parse_report(kind, Role.ORCHESTRATOR, None, kept[kind])
-        assert not isinstance(report, Malformed), report
-        whole = report.model_dump(mode="json", by_alias=True)
-        text = form_text(blank, [], whole, {})
-        assert parse_report(kind, Role.ORCHESTRATOR, None, read_form(blank, text, {}).report) == report
 
 
 def test_a_text_of_several_lines_is_a_block_and_what_is_hidden_is_seen() -> None:

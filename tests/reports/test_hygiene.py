@@ -226,14 +226,6 @@ def test_a_section_that_stands_twice_is_found() -> None:
     assert plan_problems("## Approach\n\na\n\n## Approach\n\nb\n") == [("H006", 5)]
 
 
-def test_two_functions_of_one_name_in_two_files_are_two_functions() -> None:
-    context = [
-        {"path": "src/g.py", "snippet": "def main():\n    go(1)"},
-        {"path": "pyproject.toml", "snippet": "def main():\n    go(2)"},
-    ]
-    assert task_rules(code_context=context) == set()
-
-
 @pytest.mark.parametrize(
     ("path", "action", "fits"),
     [
@@ -301,18 +293,6 @@ def test_the_project_can_say_itself_where_tests_are() -> None:
         lint_task(task_md(task), task, existing=HERE, names=names, test_path=lambda path: path.startswith("checks/"))
         == ()
     )
-
-
-@pytest.mark.parametrize(
-    "path", ["tests/a.rs", "src/lib.rs", "tests/x.py", "a/test_b.py", "a/b_test.go", "web/x.spec.ts", "conftest.py"]
-)
-def test_the_usual_test_files_are_plausible(path: str) -> None:
-    assert names.is_plausible(path)
-
-
-@pytest.mark.parametrize("path", ["src/latest.py", "contest/a.py", "src/attestation.py", "build.rs"])
-def test_a_name_that_only_sounds_like_a_test_is_not(path: str) -> None:
-    assert not names.is_plausible(path)
 
 
 @pytest.mark.parametrize(

@@ -220,11 +220,6 @@ def test_a_judgement_on_tests_needs_findings_like_a_review(report: SuiteJudgemen
     assert reduce.check_tests(report).signal == signal
 
 
-def test_an_amendment_is_granted_or_refused() -> None:
-    assert reduce.amend(Acceptance(accepted=True)) is Signal.AMENDED
-    assert reduce.amend(Acceptance(accepted=False)) is Signal.REFUSED
-
-
 def final(verdict: str, *concerns: str, severity: str = "MEDIUM", number: int = 1, applies: bool = True) -> Reviewed:
     edit = {"path": "a.py", "old": "teh", "new": "the"}
     findings = [
@@ -277,12 +272,6 @@ def test_fix_tasks_take_cosmetic_findings_below_the_floor_along() -> None:
     reviewed = reduce.final_review(StageFindings(stage=Stage.FINAL), 3, check, None, applies=lambda _: True)
     assert reviewed.signal is Signal.FIX
     assert reviewed.outcome.must_fix == ("final-1-01", "final-1-02")
-
-
-def test_a_finding_without_a_concern_is_about_production() -> None:
-    check = parsed("review-result", Role.CHECK, {"verdict": "BLOCK", "findings": [{"title": "t"}]})
-    reviewed = reduce.final_review(StageFindings(stage=Stage.FINAL), 1, check, None, applies=lambda _: True)
-    assert reviewed.signal is Signal.FIX
 
 
 def test_simplify_never_changes_the_signal_of_a_review() -> None:

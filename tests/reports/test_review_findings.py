@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from pipeline.reports.fields import Severity
 from pipeline.reports.findings import (
-    Finding,
     ReviewOutcome,
     Stage,
     StageFindings,
@@ -298,7 +297,3 @@ def test_whatever_is_reviewed_verdict_and_findings_agree(reports: list[CheckRevi
         assert len({item.id for item in ledger.findings}) == len(ledger.findings)
         assert all(item.evidence.strip() or item.severity.rank >= 2 for item in ledger.findings)
         assert StageFindings.model_validate_json(ledger.model_dump_json()) == ledger
-
-
-def test_a_finding_without_a_title_is_named_by_its_problem() -> None:
-    assert Finding(id="plan-1-01", problem="It races.\nOften.").headline == "It races."
