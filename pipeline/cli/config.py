@@ -24,9 +24,8 @@ from pipeline.languages.projects.detection import TOP
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
 from pipeline.service.config_file import set_in_repository, set_in_user_file
-from pipeline.service.projects_here import projects_here
 from pipeline.service.run_config import file_at_head, uncounted
-from pipeline.service.trust_requests import widening_in
+from pipeline.service.trust_requests import projects_here, widening_in
 
 if TYPE_CHECKING:
     from pipeline.config.sources import Origin

@@ -133,8 +133,11 @@ def reject(
 
       redfirst reject run-triage --step ok --feedback "one is a duplicate"
     """
-    from pipeline.service.answer import Rejection, answerer  # noqa: PLC0415
-    from pipeline.service.given_proof import given_in  # noqa: PLC0415
+    from pipeline.service.answer import (  # noqa: PLC0415
+        Rejection,
+        answerer,
+        given_in,
+    )
 
     here = repository_here()
     given = given_in(proof, here.worktree) if proof is not None else None

@@ -10,7 +10,7 @@ import typer
 from pipeline.cli.arguments import AsDocument
 
 if TYPE_CHECKING:
-    from pipeline.service.gc_things import GcDocument, GcLine
+    from pipeline.service.gc import GcDocument, GcLine
 
 _AGE: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}

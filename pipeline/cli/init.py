@@ -29,9 +29,8 @@ from pipeline.policy.paths import TRACKER
 from pipeline.runs.files import disk
 from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.issue_records import claims_of
-from pipeline.service.projects_here import as_tables, projects_here
 from pipeline.service.run_config import file_at_head
-from pipeline.service.trust_requests import widening_in
+from pipeline.service.trust_requests import as_tables, projects_here, widening_in
 from todo import FolderSource, Tracker
 
 if TYPE_CHECKING:

@@ -18,11 +18,12 @@ from pipeline.cli.text import print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.service.issue_documents import (
+from pipeline.service.issue_records import (
     IssueDocument,
     IssueLintDocument,
+    claims_of,
+    detail_of,
 )
-from pipeline.service.issue_records import claims_of, detail_of
 from pipeline.terminal import visible_lines
 from todo import (
     FolderSource,

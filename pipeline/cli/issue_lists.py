@@ -15,7 +15,7 @@ from pipeline.terminal import echo
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.service.issue_documents import ClaimRecord
+    from pipeline.service.issue_records import ClaimRecord
     from todo import Issue, TrackerError
 
 _SHOWN: Final = 5
@@ -37,7 +37,7 @@ def print_issues(folder: str, issues: Sequence[Issue], claims: Mapping[str, Clai
 def issues_text(folder: str, issues: Sequence[Issue], claims: Mapping[str, ClaimRecord], *, as_json: bool) -> str:
     """Return a list of issues as it is printed."""
     if as_json:
-        from pipeline.service.issue_documents import IssueListDocument  # noqa: PLC0415  (the same)
+        from pipeline.service.issue_records import IssueListDocument  # noqa: PLC0415  (the same)
 
         records = tuple(record_of(issue, folder, claims) for issue in issues)
         return json.dumps(asdict(IssueListDocument(issues=records)))

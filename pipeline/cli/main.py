@@ -31,7 +31,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
-    from pipeline.service.progress import Display
+    from pipeline.service.live_view import Display
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import RecipeContext
 
@@ -132,7 +132,7 @@ def run_command(
     """
     from pipeline.runs.tracker import named_in  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.service import recipe_choice, worktrees  # noqa: PLC0415  (the same)
-    from pipeline.service.landing import unfinished_on  # noqa: PLC0415  (the same)
+    from pipeline.service.next_lines import unfinished_on  # noqa: PLC0415  (the same)
     from pipeline.service.run_config import RunOptions  # noqa: PLC0415  (the same)
     from pipeline.service.start import start  # noqa: PLC0415  (the same)
 

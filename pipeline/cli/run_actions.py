@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.service.answer import AnsweredDocument
-    from pipeline.service.progress import Display
+    from pipeline.service.live_view import Display
     from pipeline.service.run_config import RunOptions
     from pipeline.service.run_result import RunDocument
     from pipeline.service.start import Act

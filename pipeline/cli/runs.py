@@ -22,7 +22,7 @@ from pipeline.terminal import echo, paint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.service.run_line import Rest, RunLine, RunsDocument
+    from pipeline.service.run_list import Rest, RunLine, RunsDocument
     from pipeline.terminal import Colour
 
 
@@ -68,8 +68,12 @@ def runs(
       redfirst runs --json
     """
     from pipeline.git import Repository  # noqa: PLC0415  (heavy imports are not on the path of --help)
-    from pipeline.service.run_line import as_json  # noqa: PLC0415  (the same)
-    from pipeline.service.run_list import list_runs, newest_runs, with_removed  # noqa: PLC0415  (the same)
+    from pipeline.service.run_list import (  # noqa: PLC0415  (the same)
+        as_json,
+        list_runs,
+        newest_runs,
+        with_removed,
+    )
 
     repository = Repository.find(Path.cwd())
     if as_document:

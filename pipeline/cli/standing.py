@@ -21,16 +21,15 @@ from pipeline.git import NoRepositoryError, Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import as_utf8, visible
 from pipeline.progress import counted
-from pipeline.service.ended_runs import has_ended
 from pipeline.service.issue_records import claims_of
-from pipeline.service.run_list import newest_runs
+from pipeline.service.run_list import has_ended, newest_runs
 from pipeline.terminal import echo
 from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.service.run_line import RunLine
+    from pipeline.service.run_list import RunLine
 
 _SHOWN: Final = 5
 _HELP: Final = "All commands: redfirst --help"

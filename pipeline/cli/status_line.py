@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping
     from types import FrameType
 
-    from pipeline.service.live_view import Stands
-    from pipeline.service.progress import Display, Standing, Status
+    from pipeline.service.live_view import Display, Standing, Stands, Status
 
 _Measured = TypeVar("_Measured")
 _NARROW: Final = 60

@@ -26,9 +26,8 @@ from pipeline.runs.roster import Roster, seen_from
 from pipeline.service import detached
 from pipeline.service.answer import Approval, Rejection, Reply, abandon, answerer, record
 from pipeline.service.attend import attend
-from pipeline.service.explanation import explain_run
+from pipeline.service.explanation import explain_run, mistakes_of
 from pipeline.service.live_view import live_view
-from pipeline.service.mistakes import mistakes_of
 from pipeline.service.packets import QUESTION, packet
 from pipeline.service.stopping import stop
 

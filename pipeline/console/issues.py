@@ -12,8 +12,7 @@ from pipeline.console.frame import wants_json
 from pipeline.console.pages import Pages
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.service.issue_documents import IssueDocument, IssueListDocument
-from pipeline.service.issue_records import claims_of, detail_of, record_of
+from pipeline.service.issue_records import IssueDocument, IssueListDocument, claims_of, detail_of, record_of
 from pipeline.service.run_list import list_runs
 from todo import FolderSource, Tracker, TrackerError
 

@@ -12,9 +12,8 @@ from pipeline.routing.words import routed_words
 from pipeline.runs.gates import WAYS_BACK, gate_of
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.run import Run
-from pipeline.service.explanation import explain_run
+from pipeline.service.explanation import explain_run, mistakes_of
 from pipeline.service.live_view import live_view
-from pipeline.service.mistakes import mistakes_of
 from pipeline.service.recipe_result import show_recipe_run
 from pipeline.service.run_status import show_run
 
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.routing.vocabulary import Signal
-    from pipeline.service.explanation import ExplainDocument
+    from pipeline.service.explanation import ExplainDocument, Mistake
     from pipeline.service.live_view import LiveView
-    from pipeline.service.mistakes import Mistake
     from pipeline.service.recipe_result import RecipeDocument
     from pipeline.service.run_status import ShowDocument
 

@@ -19,8 +19,7 @@ from pipeline.service.documents import title_of
 from pipeline.service.journal_lines import log_line
 from pipeline.service.live_view import live_view
 from pipeline.service.patches import diff_run
-from pipeline.service.run_line import as_json
-from pipeline.service.run_list import list_runs
+from pipeline.service.run_list import as_json, list_runs
 from pipeline.service.run_status import ShowDocument, log_document
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from pipeline.service.live_view import LiveView
     from pipeline.service.patches import DiffDocument
-    from pipeline.service.run_line import RunLine
+    from pipeline.service.run_list import RunLine
     from pipeline.service.run_status import LogDocument
 
 _SHOWN_AT_FIRST: Final = 50

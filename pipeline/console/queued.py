@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from pipeline.queue.orders import Order
-    from pipeline.service.run_line import RunLine
+    from pipeline.service.run_list import RunLine
 
 _CHANGES: Final[tuple[Literal["drop", "hold", "release"], ...]] = ("drop", "hold", "release")
 _SHOWN_CLOSED: Final = 20

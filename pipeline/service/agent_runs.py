@@ -29,11 +29,10 @@ from pipeline.runs.lease import FileLease, driver_of
 from pipeline.runs.records import read_record
 from pipeline.runs.roster import Roster
 from pipeline.runs.store import WORKFLOW, run_names
-from pipeline.service.drivers import stopped_within
 from pipeline.service.recipe_choice import chosen, unsound
 from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles
 from pipeline.service.run_config import read_config, refuse_recursion
-from pipeline.service.stopping import STOPS_S
+from pipeline.service.stopping import STOPS_S, stopped_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,9 +7,9 @@ is given under the lease of the run, to the gate that is open then.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,11 +20,18 @@ from pipeline.config.tables import Gates
 from pipeline.engine.events import Answerer, ConfigChanged, GateAnswered, InputGiven
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
+from pipeline.measure.proofs import MOST_CHARACTERS, refusal_of_test
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.state import Event
+from pipeline.reports.edited import plan_form, task_form
+from pipeline.reports.fields import path_problem
+from pipeline.reports.hygiene import lint_plan
+from pipeline.reports.problems import Problem, Weight
+from pipeline.reports.proofs import ProvingTest
+from pipeline.reports.tasks import execution_order
+from pipeline.routing.state import Event, TaskStatus
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.drafts import PLAN, edit_words, open_drafts, take_edits, task_file
+from pipeline.runs.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import RecipeRun, load_run
@@ -35,28 +42,176 @@ from pipeline.runs.run_ref import drop_publication, keep
 from pipeline.runs.store import give_back
 from pipeline.service import in_the_way
 from pipeline.service.driving import put_away, undo_edits
-from pipeline.service.gate_edits import check_edits, refuse_removal
-from pipeline.service.given_proof import placed
+from pipeline.service.next_lines import what_stays
 from pipeline.service.open_gates import ANSWER, StepGate, meant, require_gate
 from pipeline.service.packets import require_question, require_seen
 from pipeline.service.ports import context_of, place_of_run
-from pipeline.service.removal import what_stays
 from pipeline.service.run_config import refuse_recursion
 from pipeline.steps import failure, recipe_table
-from pipeline.steps.asking.proofs import PROOF
-from pipeline.steps.asking.task_drafts import in_order
+from pipeline.steps.asking.proofs import PROOF, work_of
+from pipeline.steps.asking.task_drafts import in_order, lint_each, lint_together
 from pipeline.steps.context import Context
 from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
 from pipeline.steps.recipe_context import RecipeContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.git import Repository
+    from pipeline.reports.tasks import Task
     from pipeline.runs.roster import Claimant
     from pipeline.runs.spending import AnyRun
     from pipeline.service.start import Act
+
+
+_SHOWN: Final = 5
+
+
+def check_edits(ctx: Context, texts: Mapping[str, str], tasks: Mapping[str, Task]) -> None:
+    """Return if everything that was edited at this gate can be used.
+
+    Args:
+        ctx: The run.
+        texts: The drafts of the gate by their names, as they are to count.
+        tasks: What those of them that are tasks say, by id.
+
+    Raises:
+        UserError: something cannot; the message has file, line and what is accepted there.
+    """
+    names = differing(ctx.run, texts)
+    if PLAN in names:
+        _refuse(ctx, {PLAN: _of_plan(ctx, texts[PLAN])})
+    elif names:
+        by_id = {task_id: texts[task_file(task_id)] for task_id in tasks}
+        _refuse(ctx, {task_file(name): list(_of_ids(ctx, name, task, by_id[name])) for name, task in tasks.items()})
+        _refuse(ctx, _of_tasks(ctx, tuple(tasks.values()), by_id))
+
+
+def refuse_removal(ctx: Context) -> None:
+    """Return if no file that a person may edit at this gate is gone.
+
+    Raises:
+        UserError: one was; it is put back.
+    """
+    gone = bring_back(ctx.run)
+    if gone:
+        run_id = ctx.run.info.run_id
+        reject = f'redfirst reject {run_id} --feedback "..."'
+        raise UserError(
+            f"{', '.join(gone)} was removed, which drops nothing: it is put back. To have a part of it dropped, say "
+            f"so: {reject}. To go on with it: redfirst approve {run_id}",
+            Reason.USAGE,
+            path=str(ctx.path(gone[0])),
+            actions=(reject, f"redfirst approve {run_id}"),
+        )
+
+
+def _of_plan(ctx: Context, text: str) -> list[Problem]:
+    files, problems = plan_form(text)
+    existing = {entry.path for entry in ctx.repository.entries(ctx.state.start)}
+    return [*problems, *lint_plan(text, files=files, existing=existing)]
+
+
+def _of_ids(ctx: Context, given: str, task: Task, text: str) -> Iterator[Problem]:
+    """Yield what no draft can have, since our code gives the ids: another one, or a dependency on none of this run."""
+    if task.id != given:
+        what = f"its id is {task.id!r}. The program gives ids, so it must be {given!r}"
+        yield Problem(_line_of(text, "id"), "H014", what)
+    known = {task_id for task_id, each in ctx.state.tasks.items() if each.status is not TaskStatus.DROPPED}
+    for unknown in sorted(set(task.depends_on) - known):
+        what = f"depends_on names {unknown}, which is no task of this run"
+        yield Problem(_line_of(text, "depends_on"), "H014", what)
+
+
+def _of_tasks(ctx: Context, tasks: tuple[Task, ...], texts: Mapping[str, str]) -> dict[str, list[Problem]]:
+    found = {task.id: list(task_form(texts[task.id], task)) for task in tasks}
+    stuck = {task.id for task in tasks} - {task.id for task in execution_order(tasks)}
+    if stuck:
+        first, what = min(stuck), f"the tasks {', '.join(sorted(stuck))} wait for each other"
+        found[first].append(Problem(_line_of(texts[first], "depends_on"), "H014", what))
+    for problem in lint_together(ctx, tasks):
+        task_id = tasks[min(problem.line, len(tasks)) - 1].id
+        found[task_id].append(replace(problem, line=_line_of(texts[task_id], "files")))
+    for task_id, problem in lint_each(ctx, tasks, lambda task: texts[task.id]):
+        found[task_id].append(problem)
+    return {task_file(task_id): problems for task_id, problems in found.items()}
+
+
+def _line_of(text: str, key: str) -> int:
+    """Return the line of a key of the front matter, from 1."""
+    lines = enumerate(text.split("\n"), start=1)
+    return next((number for number, line in lines if line.startswith(f"{key}:")), 1)
+
+
+def _refuse(ctx: Context, found: dict[str, list[Problem]]) -> None:
+    """Raise for the first file that cannot be used, with the problems of all.
+
+    Raises:
+        UserError: there is one.
+    """
+    errors = {name: sorted(p for p in problems if p.severity is Weight.ERROR) for name, problems in found.items()}
+    errors = {name: problems for name, problems in errors.items() if problems}
+    if not errors:
+        return
+    lines = [f"{name}, line {p.line}: {p.message} ({p.rule})" for name, problems in errors.items() for p in problems]
+    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    then = f"redfirst approve {ctx.run.info.run_id}"
+    first = next(iter(errors))
+    raise UserError(
+        "\n  ".join([f"Your edits in {ctx.run.folder} cannot be used:", *lines[:_SHOWN], *more])
+        + f"\nMend it, then: {then}",
+        Reason.USAGE,
+        path=str(ctx.path(first)),
+        details={
+            "problems": [
+                {"path": str(ctx.path(name)), "line": p.line, "rule": p.rule, "message": p.message}
+                for name, problems in errors.items()
+                for p in problems
+            ]
+        },
+        actions=(then,),
+    )
+
+
+def given_in(file: Path, worktree: Path) -> tuple[str, str]:
+    """Return the path in the project, or the name of a file that lies elsewhere, and the text of a proof.
+
+    Raises:
+        UserError: it cannot be read, or is no text.
+    """
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(4 * MOST_CHARACTERS + 1).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--proof {file} cannot be read: {error}", Reason.USAGE, path=str(file)) from error
+    here = file.resolve()
+    inside = here.is_relative_to(worktree.resolve())
+    return here.relative_to(worktree.resolve()).as_posix() if inside else here.name, content
+
+
+def placed(ctx: Context, given: tuple[str, str]) -> ProvingTest:
+    """Return the proof with its place in the project: a bare name is put beside the tests of the last task.
+
+    Raises:
+        UserError: @test might not write that file either.
+    """
+    path, content = given
+    work = work_of(ctx)
+    homes = [change.path.rpartition("/")[0] for one in ctx.state.done_tasks for change in ctx.task(one.id).test_files]
+    homes += [name.rpartition("/")[0] for name in sorted(work.layout.collected)]
+    if "/" not in path and homes and not work.layout.is_test(path):
+        path = f"{homes[0]}/{path}".lstrip("/")
+    fault = path_problem(path)
+    why = f"{path} {fault}" if fault is not None else None
+    if why is None:
+        why = refusal_of_test(ctx, ProvingTest.model_construct(path=path, content=content), work)
+    if why is not None or not content.strip():
+        raise UserError(
+            f"The proof cannot be used: {why or 'it is empty'}. Nothing was answered.", Reason.USAGE, path=path
+        )
+    return ProvingTest(path=path, content=content)
+
 
 _SIGNALS = {
     "plan": Signal.REJECTED_TO_PLAN,

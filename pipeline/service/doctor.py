@@ -7,38 +7,241 @@ import re
 import shlex
 import shutil
 import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
+from pipeline.backends import BACKENDS
+from pipeline.backends.command import ADD, not_shown
+from pipeline.backends.logins import require_login
 from pipeline.boxes.box import open_box
 from pipeline.config import trust
-from pipeline.config.folders import state_folder
-from pipeline.config.load import load
+from pipeline.config.agents import Backend
+from pipeline.config.folders import home, state_folder
+from pipeline.config.load import load, not_configured, require_agents
 from pipeline.config.model import BoxMode
 from pipeline.config.sources import tracker_folder
+from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.programs import locate
 from pipeline.progress import counted
+from pipeline.recipes.check import checked_source
+from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 from pipeline.runs.preconditions import base_branch, shown_by_live_runs
+from pipeline.runs.run import Run
+from pipeline.runs.store import (
+    PUBLISH_REFS,
+    RUN_REFS,
+    WORKFLOW,
+    claim_ref,
+    claims,
+    run_names,
+    state_of_run,
+    worktree_key,
+)
 from pipeline.runs.unfit import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
-from pipeline.service.doctor_agents import asked_roles, check_agents
 from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.service.doctor_tests import check_collection, check_tests, check_whole_run, not_run
-from pipeline.service.installed import agent_lines
+from pipeline.service.installed import agent_lines, hinted
 from pipeline.service.isolation import check_isolation, check_networks
-from pipeline.service.leftovers import check_leftovers
+from pipeline.service.recipe_choice import roles_of
+from pipeline.service.recipe_files import Origin, RecipeFiles
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
+    from pipeline.dispatch.agent_choice import Choice
+
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """Something that no run needs any more: what it is, in words, and the command that takes it away."""
+
+    what: str
+    mend: str = ""
+
+
+def check_leftovers(repository: Repository, state: Path) -> Check:
+    """Return what no run needs any more; runs of other worktrees are only looked at through their claims."""
+    try:
+        names = frozenset(run_names(repository))
+    except UserError as error:
+        return Check(id="leftovers", status="fail", message=error.message)
+    found = [*stale_claims(repository), *stray_folders(repository, state, names), *stray_refs(repository, names)]
+    if not found:
+        return Check(id="leftovers", status="ok", message="nothing was left behind")
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    message = "; ".join(each.what for each in found[:_SHOWN]) + more
+    advice = "; ".join(each.mend for each in found[:_SHOWN] if each.mend)
+    return Check(id="leftovers", status="warn", message=message, advice=advice)
+
+
+def stale_claims(repository: Repository) -> list[Leftover]:
+    """Return the claims whose run is gone or has ended; each keeps an issue from being worked on."""
+    found: list[Leftover] = []
+    for issue, claim in claims(repository).items():
+        if isinstance(claim, UserError):
+            found.append(Leftover(claim.message))
+            continue
+        folder = Path(claim.worktree) / WORKFLOW / claim.run.rpartition("/")[2]
+        if not (folder / "run.json").is_file():
+            what, mend = "is gone", f"redfirst abandon {issue}"
+        elif _has_ended(folder):
+            what, mend = "has ended", f"git update-ref -d {claim_ref(issue)}"
+        else:
+            continue
+        found.append(Leftover(f"{issue} is claimed by {claim.run}, which {what} ({claim_ref(issue)})", mend))
+    return found
+
+
+def _has_ended(folder: Path) -> bool:
+    try:
+        return Run.load(folder, driving=False).state.has_ended
+    except UserError:
+        return False  # damaged: for a person to judge
+
+
+def stray_folders(repository: Repository, state: Path, names: Collection[str]) -> list[Leftover]:
+    """Return the private folders of this worktree's runs that are gone."""
+    place = state_of_run(state, repository, "run")
+    suffix = place.name.removeprefix("run")
+    folders = sorted(place.parent.glob(f"*{suffix}")) if place.parent.is_dir() else []
+    return [
+        Leftover(f"{path} belongs to no run", f"rm -r {shlex.quote(str(path))}")
+        for path in folders
+        if path.name.removesuffix(suffix) not in names
+    ]
+
+
+def stray_refs(repository: Repository, names: Collection[str]) -> list[Leftover]:
+    """Return the refs of this worktree's runs that are gone."""
+    refs = [
+        ref for prefix in (RUN_REFS, PUBLISH_REFS) for ref in repository.refs(f"{prefix}{worktree_key(repository)}/")
+    ]
+    return [
+        Leftover(f"{ref} belongs to no run", f"git update-ref -d {ref}")
+        for ref in refs
+        if ref.rpartition("/")[2] not in names
+    ]
+
+
+_NOBODY: Final = frozenset({Backend.SCRIPTED, Backend.HUMAN, Backend.COMMAND, Backend.OFF, Backend.BUILTIN})
+"""Backends of which nothing is known of who answers."""
+_SAME: Final = (
+    "the same as @make: another agent or model in [agents.check] would look at its work with other eyes, which counts "
+    "most in the recipe solo"
+)
+
+
+def asked_roles(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Role, ...]:
+    """Return who is asked here: the roles of an issue, and those that only recipes ask.
+
+    These are asked by a recipe of the repository or of yours; or they have a table of their own.
+    """
+    library = RecipeFiles(repository, repository.resolve("HEAD"), environ)
+    tables = (key.split(".")[1] for key in loaded.origins if key.startswith("agents.") and key.count(".") > 1)
+    asked = {Role(name) for name in tables if name in set(Role)}
+    for name, origin in library.all():
+        if origin is Origin.BUILTIN:
+            continue
+        try:
+            recipe = checked_source(library.read(name, origin), library).recipe
+        except UserError:  # `recipes list` says what is wrong with it
+            continue
+        asked |= set(roles_of(recipe)) if recipe is not None else set()
+    return (*ISSUE_ROLES, *(role for role in Role if role not in ISSUE_ROLES and role in asked))
+
+
+def check_agents(loaded: Loaded, environ: Mapping[str, str], roles: Sequence[Role] = ISSUE_ROLES) -> list[Check]:
+    """Return a check for each role; what is wrong with several of them is told by the first one."""
+    refused = {role: error for role in roles if (error := _refusal(loaded, role)) is not None}
+    causes = {role: (str(error.details["backend"]), str(error.details["missing"])) for role, error in refused.items()}
+    told: dict[tuple[str, str] | str, str] = {}
+    found: list[Check] = []
+    for role in roles:
+        cause = causes.get(role)
+        if cause is not None:
+            is_shared = list(causes.values()).count(cause) > 1
+            message = not_configured(*cause) if is_shared else refused[role].message
+            check = _not_configured(role, refused[role], message, environ)
+        else:
+            check = _agent(loaded, role, environ)
+        same = told.setdefault(cause or check.message, check.id)
+        is_told = check.status == "fail" and same != check.id
+        update = {"message": f"as {same}", "advice": "", "same_as": same}
+        found.append(check.model_copy(update=update) if is_told else check)
+    return [_beside_the_writer(loaded, check) for check in found]
+
+
+def _beside_the_writer(loaded: Loaded, check: Check) -> Check:
+    """Return the check of @check with a word on who writes, where that is the same agent with the same model."""
+    if check.id != f"agent-{Role.CHECK.value}" or check.status != "ok":
+        return check
+    with suppress(UserError):  # of @make, which has a check of its own
+        one, other = (choices(loaded.config, role)[0] for role in (Role.CHECK, Role.MAKE))
+        if one.agent.backend not in _NOBODY and str(one) == str(other):
+            return check.model_copy(update={"message": f"{check.message}; {_SAME}"})
+    return check
+
+
+def _refusal(loaded: Loaded, role: Role) -> UserError | None:
+    try:
+        require_agents(loaded, [role])
+    except UserError as error:
+        return error
+    return None
+
+
+def _not_configured(role: Role, error: UserError, message: str, environ: Mapping[str, str]) -> Check:
+    """Return the check of a role whose agent lacks a key: in the words of a run, which name what is installed."""
+    told = hinted(UserError(message, error.reason, actions=error.actions), environ, ask_versions=False)
+    return Check(id=f"agent-{role.value}", status="fail", message=told.message, advice="; ".join(told.actions))
+
+
+def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
+    id_, search_path = f"agent-{role.value}", environ.get("PATH", os.defpath)
+    try:
+        for agent in loaded.config.candidates(role):
+            if agent.backend.value in BACKENDS:
+                BACKENDS[agent.backend.value].require(agent, search_path)
+                require_login(agent, home(environ))
+        message = ", else ".join(_said(choice, search_path) for choice in choices(loaded.config, role))
+    except UserError as error:
+        return Check(id=id_, status="fail", message=error.message, advice="; ".join(error.actions))
+    if loaded.config.sandbox is not BoxMode.NONE:
+        for agent in loaded.config.candidates(role):
+            if agent.backend is not Backend.COMMAND:
+                continue
+            shown = [mount.target for mount in locate(agent.argv[0], search_path).mounts]
+            unseen = not_shown(agent.argv, (*shown, *map(Path, agent.read)))
+            if unseen:
+                return Check(id=id_, status="warn", message=f"{message}; the box does not show {unseen[0]}", advice=ADD)
+    return Check(id=id_, status="ok", message=message)
+
+
+def _said(choice: Choice, search_path: str) -> str:
+    agent = choice.agent
+    match agent.backend:
+        case Backend.COMMAND:
+            return f"command: {locate(agent.argv[0], search_path).path}, network {agent.reaches}"
+        case Backend.SCRIPTED:
+            return f"scripted: {agent.script}"
+        case _:
+            return str(choice)
+
 
 _GIT_NEEDED: Final = (2, 36)
 _GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"

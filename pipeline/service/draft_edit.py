@@ -14,8 +14,7 @@ from pipeline.runs.drafts import PLAN, open_drafts, task_file
 from pipeline.runs.files import write_atomic
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
-from pipeline.service.answer import config_of
-from pipeline.service.gate_edits import check_edits, refuse_removal
+from pipeline.service.answer import check_edits, config_of, refuse_removal
 from pipeline.service.open_gates import require_gate
 from pipeline.service.packets import packet_of, require_seen
 from pipeline.service.ports import context_of

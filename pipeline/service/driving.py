@@ -1,11 +1,20 @@
 """Drives a run to its end, or to where it parks: the engine's loop over the steps of its machine (architecture 3).
 
 Afterwards the run's ref holds everything and, when it has ended, its checkout is gone.
+
+Before the run is there nothing is left of the attempt. While it is driven, what costs nothing to do again (a
+measurement, a sandbox that is tried) is stopped at once, and so is a person's desk, which stays. A dispatch of an agent
+may end first, since it is paid for; a second signal ends it. What has begun to be published is brought to its end.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import signal
 from typing import TYPE_CHECKING, TypeVar, cast
+
+import anyio
 
 from pipeline.boxes.orphans import end_lost
 from pipeline.dispatch.caches import remove_caches
@@ -15,6 +24,7 @@ from pipeline.engine.loop import drive
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.git import GitError
+from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
 from pipeline.recipes.machine import held_by
@@ -26,8 +36,8 @@ from pipeline.runs.facts import task_words
 from pipeline.runs.files import full_disk
 from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.run_ref import keep, trees_of
-from pipeline.service.progress import IssueStanding, StepsStanding, shown
-from pipeline.steps.asking.stopping import stopped
+from pipeline.service.live_view import IssueStanding, StepsStanding, shown
+from pipeline.steps.asking.stopping import stopped, waiting_for
 from pipeline.steps.publication.commits import planned_subjects
 from pipeline.steps.publication.follow_ups import planned_titles
 from pipeline.steps.publication.publisher import start_of
@@ -38,15 +48,86 @@ from pipeline.steps.recipe_table import RUNNERS
 from pipeline.steps.table import STEPS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
+    from types import FrameType
 
     from pipeline.recipes.step_table import StepsState
     from pipeline.routing.machine import Decision
     from pipeline.routing.state import RunState
-    from pipeline.service.interruption import Interruption
-    from pipeline.service.progress import Display
-    from pipeline.steps.context import Context
+    from pipeline.service.live_view import Display
+    from pipeline.steps.context import Context, DriverContext
     from pipeline.steps.recipe_context import Words
+
+
+class Interruption:
+    """The signals that a driver has got, and what follows of them at each moment."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._told = False
+        self._ctx: DriverContext | None = None
+        self._scope = anyio.CancelScope()
+        self._loop = asyncio.get_running_loop()
+
+    @contextlib.contextmanager
+    def listening(self, before: str, again: str | None = None) -> Generator[None]:
+        """Take the signals while the body runs, which must drive a run or begin to.
+
+        Args:
+            before: What is true of a run that this driver did not come to drive.
+            again: The command that begins it once more, where it is not the one that was given.
+
+        Raises:
+            UserError: reason `interrupted`: a signal came before there was a run to drive.
+        """
+        numbers = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
+        numbers += [] if signal.SIGINT in numbers else [signal.SIGINT]  # one that is sent by name is meant
+        old = {number: signal.signal(number, self._hear) for number in numbers}
+        try:
+            with self._scope:
+                yield
+                return
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+        raise UserError(f"Interrupted: {before}.", Reason.INTERRUPTED, actions=(again,) if again else ())
+
+    async def checkpoint(self) -> None:
+        """Stop here if a signal came while nothing was waited for."""
+        if self._count:
+            self._scope.cancel()
+        await anyio.lowlevel.checkpoint()
+
+    @contextlib.contextmanager
+    def driving(self, ctx: DriverContext) -> Generator[None]:
+        """Let the signals stop what the body drives, and nothing around it."""
+        self._ctx, self._scope = ctx, anyio.CancelScope()
+        if self._count:
+            ctx.learnt.stopping = "soon"
+        try:
+            with self._scope:
+                yield
+        finally:
+            self._scope = anyio.CancelScope()  # over: what is left to do is short, and must be done
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            leave_terminal()
+        self._count += 1
+        if self._ctx is not None and self._ctx.stopping == "no":
+            self._ctx.learnt.stopping = "soon"
+        self._loop.call_soon_threadsafe(self._react)  # no word and no cancellation in the midst of another one
+
+    def _react(self) -> None:
+        working = [] if self._ctx is None else waiting_for(self._ctx, person=False)
+        if self._ctx is None or not working or self._count > 1:
+            self._scope.cancel()
+        elif not self._told:
+            self._told = True
+            names = " and ".join(working)
+            self._ctx.say(f"it stops once {names} answered. A second Ctrl-C stops now: it is asked again later")
+
 
 ContextT = TypeVar("ContextT", bound="Context | RecipeContext")
 

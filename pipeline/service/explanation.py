@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from pydantic import Field
@@ -20,6 +21,7 @@ from pipeline.progress import counted
 from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.routing.story import WRONG
 from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.drafts import edit_words
 from pipeline.runs.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from pipeline.routing.actions import Action
     from pipeline.routing.state import RunState
     from pipeline.runs.run import Decided
+
 
 _ROWS: Final = {row.id: row for row in MATRIX}
 _REVIEW: Final = re.compile(r"reviews/(?P<stage>plan|split|final)-(?P<number>\d+)\.md")
@@ -462,3 +465,69 @@ def standing_words(state: RunState) -> str:
     task = f", task {state.current}" if state.current else ""
     ask = f" ({state.trunk.ask.value})" if state.trunk.ask else ""
     return f"{state.trunk.step.value}{ask}{task}"
+
+
+_NOT_AGENTS: Final = frozenset({Step.INTEGRATE.value, Step.PUBLISH.value})
+"""Where work that was right where it was done does not fit what others did."""
+_RESULT: Final = re.compile(r"dispatches/([^/]+)/")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Something that an agent did wrong.
+
+    Args:
+        at: When it was decided.
+        step: Where.
+        task: At which task; empty before there were any.
+        signal: The word of the matrix.
+        who: The role.
+        says: What it did, behind its name.
+        note: What was found.
+        then: What followed.
+        dispatch: Which dispatch it was.
+        evidence: The files that show it, as they were.
+    """
+
+    at: str
+    step: str
+    task: str
+    signal: str
+    who: str
+    says: str
+    note: str
+    then: str
+    dispatch: str | None
+    evidence: tuple[str, ...]
+
+
+def mistakes_of(document: ExplainDocument) -> tuple[Mistake, ...]:
+    """Return what agents did wrong, in its order."""
+    return tuple(_mistakes(document))
+
+
+def _mistakes(document: ExplainDocument) -> Iterator[Mistake]:
+    for line in document.decisions:
+        if line.signal not in WRONG or line.step in _NOT_AGENTS:
+            continue
+        dispatch = _dispatch_of(line)
+        roles = {one.dispatch: one.role.value for one in line.dispatches}
+        files = (one.path if one.state == "as_decided" else one.kept for one in line.evidence)
+        yield Mistake(
+            at=line.at,
+            step=line.step,
+            task=line.task or "",
+            signal=line.signal.value,
+            who=line.role.value if line.role is not None else roles.get(dispatch or "", "agent"),
+            says=WRONG[line.signal],
+            note=line.note,
+            then=line.then,
+            dispatch=dispatch,
+            evidence=tuple(name for name in files if name is not None and name.endswith(".md")),
+        )
+
+
+def _dispatch_of(line: DecisionLine) -> str | None:
+    """Return the dispatch that a decision was about: the one whose result it rests on, else the last one."""
+    named = [found[1] for one in line.evidence if (found := _RESULT.match(one.path))]
+    return named[-1] if named else next((one.dispatch for one in reversed(line.dispatches)), None)

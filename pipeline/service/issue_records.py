@@ -2,19 +2,78 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal
 
 from pipeline.errors import UserError
 from pipeline.policy.characters import as_utf8
-from todo import file_name
+from todo import Problem, file_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.service.issue_documents import ClaimRecord, IssueDetail, IssueRecord
     from todo import Issue
+
+
+@dataclass(frozen=True)
+class ClaimRecord:
+    """The run that has an issue, in whichever worktree, and how it stands."""
+
+    run: str
+    worktree: str
+    status: str
+
+
+@dataclass(frozen=True)
+class IssueRecord:
+    """An issue in a list; `path` is relative to the repository, `claim` the run that has it."""
+
+    id: str
+    title: str
+    status: str
+    parent: str | None
+    labels: tuple[str, ...]
+    depends_on: tuple[str, ...]
+    path: str
+    claim: ClaimRecord | None
+
+
+@dataclass(frozen=True)
+class IssueDetail(IssueRecord):
+    """An issue with its text."""
+
+    body: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class IssueListDocument:
+    """What `issue list --json` and `issue ready --json` print."""
+
+    schema: Literal["redfirst.issue-list/1"] = "redfirst.issue-list/1"
+    ok: Literal[True] = True
+    issues: tuple[IssueRecord, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IssueDocument:
+    """What `issue show --json` prints."""
+
+    schema: Literal["redfirst.issue/1"] = "redfirst.issue/1"
+    ok: Literal[True] = True
+    issue: IssueDetail
+
+
+@dataclass(frozen=True, kw_only=True)
+class IssueLintDocument:
+    """What `issue lint --json` prints; `ok` is false, and the exit code 2, when there are problems.
+
+    The paths of the problems are relative to the repository.
+    """
+
+    schema: Literal["redfirst.issue-lint/1"] = "redfirst.issue-lint/1"
+    ok: bool
+    problems: tuple[Problem, ...]
 
 
 def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
@@ -32,7 +91,6 @@ def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
     readable = {issue: claim for issue, claim in claims(repository).items() if isinstance(claim, Claim)}
     if not readable:
         return {}
-    from pipeline.service.issue_documents import ClaimRecord  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import claimants  # noqa: PLC0415  (the same)
 
     found = claimants(repository, readable)
@@ -41,8 +99,6 @@ def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
 
 def record_of(issue: Issue, folder: str, claims: Mapping[str, ClaimRecord]) -> IssueRecord:
     """Return the issue as documents have it."""
-    from pipeline.service.issue_documents import IssueRecord  # noqa: PLC0415  (the same)
-
     return IssueRecord(
         id=issue.id,
         title=issue.title,
@@ -57,7 +113,5 @@ def record_of(issue: Issue, folder: str, claims: Mapping[str, ClaimRecord]) -> I
 
 def detail_of(issue: Issue, folder: str, claims: Mapping[str, ClaimRecord]) -> IssueDetail:
     """Return the issue with its text as documents have it."""
-    from pipeline.service.issue_documents import IssueDetail  # noqa: PLC0415  (the same)
-
     record = record_of(issue, folder, claims)
     return IssueDetail(**{each.name: getattr(record, each.name) for each in fields(record)}, body=issue.body)

@@ -25,9 +25,9 @@ from pipeline.runs.run import Run
 from pipeline.runs.run_ref import keep
 from pipeline.runs.store import key_of_run
 from pipeline.scratch import scratch_folder
-from pipeline.service.gc_worktrees import is_made
+from pipeline.service.gc import is_made
 from pipeline.service.land_choice import LandDocument
-from pipeline.service.removal import removal
+from pipeline.service.next_lines import removal
 from pipeline.verification.recheck import recheck
 
 if TYPE_CHECKING:

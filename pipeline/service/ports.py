@@ -17,7 +17,7 @@ from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.store import state_of_run
 from pipeline.service.isolation import isolation
-from pipeline.service.projects_here import toolchain_of
+from pipeline.service.trust_requests import toolchain_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
-    from pipeline.service.run_line import RunLine
+    from pipeline.service.run_list import RunLine
 
 
 class OrderRecord(BaseModel):

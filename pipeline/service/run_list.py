@@ -1,29 +1,308 @@
-"""Lists the runs of a repository, and finds the one that is meant. A damaged run costs only its own line."""
+"""Lists the runs of a repository, and finds the one that is meant. A damaged run costs only its own line.
+
+A run that has ended stays as it is, so its line is kept beside what tells that it is the same: what the file system
+says of its journal, or the object of its ref. Nothing of the run is opened then. The index may be thrown away: what is
+not in it, or does not fit, is read again.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import os
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+from pipeline import VERSION
+from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.git import GitError
-from pipeline.outcomes import Reason
+from pipeline.outcomes import FINAL, Outcome, Reason, status_word
+from pipeline.policy.characters import as_utf8
 from pipeline.runs.lease import FileLease
 from pipeline.runs.records import ARTIFACT_LIMIT
-from pipeline.runs.roster import GONE, Roster, claimant, orphans
-from pipeline.runs.store import RUN_REFS, key_of_run
+from pipeline.runs.roster import GONE, RUNNING, Roster, claimant, orphans
+from pipeline.runs.store import RUN_REFS, WORKFLOW, key_of_run
 from pipeline.scratch import scratch_folder
-from pipeline.service.ended_runs import RunIndex, facts_of, has_ended
-from pipeline.service.run_line import RECORDS, Rest, RunLine, RunsDocument, aged, line_from, line_of, unread_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pipeline.git import Repository
+    from pipeline.runs.recipe_run import RecipeRun
     from pipeline.runs.roster import Claimant
     from pipeline.runs.store import Claim
+
+
+RECORDS: Final = ("run.json", "journal.jsonl")
+"""What a line follows from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLine:
+    """One run in a list. `problem` says why it cannot be read; the facts that it hides are null then.
+
+    `queued`: it was answered, and no process has driven it since; it may be driven by now (`live`).
+    `driven_s` is how long processes drove it, without what it waited for a person. `cost_usd` and `tokens` are null
+    unless every dispatch that asked a model says them; `cost_known_usd` is what is known, null where none was asked.
+    `landed` is the branch that `land` put it on. `not_before` is when the limit of an account ends that the run waits
+    for or is parked by. `removed`: its folder is gone, its ref has the record, and `worktree` is the name in that ref.
+    """
+
+    name: str
+    worktree: str
+    issue: str | None
+    live: bool
+    status: str
+    outcome: Outcome | None
+    reason: Reason | None
+    step: str | None
+    phase: str | None
+    task: str | None
+    tasks_done: int
+    tasks_total: int
+    dispatches: int
+    started_at: str | None
+    last_at: str | None
+    age_s: int | None
+    driven_s: int | None = None
+    cost_usd: float | None = None
+    cost_known_usd: float | None = None
+    tokens: int | None = None
+    problem: str | None
+    gate: str | None = None
+    gate_place: str | None = None
+    queued: bool = False
+    landed: str | None = None
+    not_before: str | None = None
+    removed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsDocument:
+    """What `runs --json` prints, the newest run first, of all worktrees of the repository."""
+
+    schema: Literal["redfirst.runs/1"] = "redfirst.runs/1"
+    ok: Literal[True] = True
+    runs: tuple[RunLine, ...]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What the runs took together that a list leaves out: the oldest of those that have ended.
+
+    `cost_usd` is what is known; `is_whole` says that nothing of it is unknown.
+    """
+
+    runs: int = 0
+    driven_s: int = 0
+    cost_usd: float | None = None
+    is_whole: bool = True
+
+
+def as_json(document: RunsDocument) -> dict[str, Any]:
+    """Return the document as `runs --json` prints it."""
+    return cast("dict[str, Any]", json.loads(json.dumps(asdict(document))))
+
+
+def line_of(folder: Path, now: datetime) -> RunLine:
+    """Return the line of a run."""
+    live = FileLease.is_held(folder)
+    try:
+        line = line_from(folder, now if live else None)
+    except UserError as error:
+        return unread_line(folder, error.message, live=live)
+    rests = "queued" if line.queued else "interrupted"
+    return aged(replace(line, live=live, status=RUNNING if live else rests), now)
+
+
+def aged(line: RunLine, now: datetime) -> RunLine:
+    """Return the line of a run as it stands now: an index of ended runs has no ages and no words."""
+    status = status_word(line.outcome, line.reason) if line.outcome is not None else line.status
+    try:
+        begun = datetime.fromisoformat(line.started_at or "")
+    except ValueError:
+        return replace(line, status=status, age_s=None)
+    return replace(line, status=status, age_s=max(int((now - begun.astimezone(UTC)).total_seconds()), 0))
+
+
+def line_from(folder: Path, now: datetime | None = None) -> RunLine:
+    """Return the line of a run as its files say; whether it is driven, and its age, are asked each time.
+
+    Args:
+        folder: Of the run.
+        now: The time, while a process drives it.
+
+    Raises:
+        UserError: the run is damaged.
+    """
+    # These are heavy, and a run that has ended is known from an index.
+    from pipeline.runs.facts import driven_s, landed_on, not_before_of, progress_of  # noqa: PLC0415
+    from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415
+    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415
+    from pipeline.runs.run import Run  # noqa: PLC0415
+    from pipeline.runs.spending import spent  # noqa: PLC0415
+
+    if is_of_recipe(folder):
+        line, run = _steps_of(folder)
+    else:
+        run = Run.load(folder, driving=False)
+        done, total = progress_of(run)
+        line = replace(
+            unread_line(folder, None, live=False, issue=run.issue),
+            step=run.state.trunk.step.value,
+            phase=run.state.trunk.step.phase,
+            task=run.state.current,
+            tasks_done=done,
+            tasks_total=total,
+            gate=gate_of(run),
+            gate_place=gate_place(run),
+            landed=landed_on(run),
+        )
+    taken = spent(run)
+    try:
+        driven = int(driven_s(run, now))
+    except ValueError:
+        driven = None
+    return replace(
+        line,
+        status="",
+        outcome=run.state.outcome,
+        reason=run.state.reason,
+        dispatches=run.state.dispatches,
+        started_at=run.info.started_at,
+        last_at=run.journal.lines[-1].at if run.journal.lines else None,
+        driven_s=driven,
+        cost_usd=taken.cost_usd if taken.asked and not taken.unpriced else None,
+        cost_known_usd=taken.cost_usd if taken.asked else None,
+        tokens=taken.tokens if taken.asked and not taken.uncounted else None,
+        queued=run.queued,
+        not_before=not_before_of(run, now),
+    )
+
+
+def _steps_of(folder: Path) -> tuple[RunLine, RecipeRun]:
+    """Return a run that the steps of a recipe drive, and what its line alone has; each step counts as a task."""
+    from pipeline.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; an ended run is known)
+    from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
+    from pipeline.service.open_gates import gates_place, open_gates  # noqa: PLC0415  (the same)
+
+    run = RecipeRun.load(folder, driving=False)
+    gates = tuple(gate.step for gate in open_gates(run)) if run.state.reason is Reason.APPROVAL else ()
+    names = [name for id_ in run.machine.order for name in run.machine.names(run.state, id_)]
+    line = replace(
+        unread_line(folder, None, live=False),
+        tasks_done=sum(run.state.settled.get(name) is Checkpoint.READY for name in names),
+        tasks_total=len(names),
+        gate=", ".join(gates) or None,
+        gate_place=gates_place(gates) if gates else None,
+    )
+    return line, run
+
+
+def unread_line(
+    folder: Path, why: str | None, *, live: bool, issue: str | None = None, status: str = "damaged"
+) -> RunLine:
+    """Return the line of a run that cannot be read, with why."""
+    return RunLine(
+        name=folder.name,
+        worktree=as_utf8(str(folder.parent if folder.name == WORKFLOW else folder.parents[1])),
+        issue=issue,
+        live=live,
+        status=status,
+        outcome=None,
+        reason=None,
+        step=None,
+        phase=None,
+        task=None,
+        tasks_done=0,
+        tasks_total=0,
+        dispatches=0,
+        started_at=None,
+        last_at=None,
+        age_s=None,
+        problem=why,
+    )
+
+
+TICK_NS: Final = 20_000_000
+"""What changes twice within a tick of the file system's clock may look the same: what is so new is not kept."""
+_MOST: Final = 200
+_FORM: Final = [VERSION, *(field.name for field in fields(RunLine))]
+"""An index of another form is made anew."""
+
+Facts = list[int | str]
+"""What tells that a run is the same as it was."""
+
+
+class RunIndex:
+    """The lines of ended runs, as far as they are known.
+
+    Args:
+        of: What it is an index of: `.workflow` of a worktree, or the refs of a repository.
+    """
+
+    def __init__(self, of: Path) -> None:
+        digest = blake2b(os.fsencode(of), digest_size=16).hexdigest()
+        self._place = state_folder(os.environ) / "runs" / f"{digest}.json"
+        self._changed = False
+        self._rows: dict[str, Any] = {}
+        with suppress(OSError, ValueError, LookupError, TypeError):  # it is not there, or somebody has spoilt it
+            kept = json.loads(self._place.read_bytes())
+            self._rows = {**kept["runs"]} if kept["form"] == _FORM else {}
+
+    def line(self, name: str, facts: Facts | None) -> RunLine | None:
+        """Return the line of a run with these facts, None where it is to be read."""
+        try:
+            known, line = self._rows[name]
+            if facts is None or known != facts:
+                return None
+            told: dict[str, Any] = {**line, "outcome": Outcome(line["outcome"]), "reason": None}
+            told |= {"reason": Reason(line["reason"])} if line["reason"] else {}
+            return RunLine(**told)
+        except (LookupError, TypeError, ValueError):  # it is not there, or somebody has spoilt it
+            return None
+
+    def add(self, name: str, facts: Facts | None, line: RunLine) -> None:
+        """Keep the line of a run that was read now, if it has ended."""
+        if facts is not None and not line.live and line.problem is None and has_ended(line):
+            self._rows[name] = (facts, asdict(line))
+            self._changed = True
+
+    def keep(self, names: Collection[str]) -> None:
+        """Write the index down if it is another one, for the runs that there are; a disk that is full costs nothing."""
+        there = frozenset(names)
+        if not self._changed and self._rows.keys() <= there:
+            return
+        rows = {name: row for name, row in self._rows.items() if name in there}
+        aside = self._place.with_suffix(f".{os.getpid()}")
+        with suppress(OSError):
+            self._place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            aside.write_text(json.dumps({"form": _FORM, "runs": rows}, separators=(",", ":")), encoding="utf-8")
+            aside.chmod(0o600)
+            aside.replace(self._place)
+            older = sorted(self._place.parent.glob("*.json"), key=lambda one: one.stat().st_mtime_ns)
+            for one in older[:-_MOST]:
+                one.unlink()
+
+
+def facts_of(folder: Path) -> Facts | None:
+    """Return what lstat says of a run's journal, None where there is none, or it may still change and look the same."""
+    try:
+        of = os.lstat(folder / RECORDS[-1])
+    except OSError:
+        return None
+    return None if of.st_ctime_ns >= time.time_ns() - TICK_NS else [of.st_ctime_ns, of.st_size, of.st_ino]
+
+
+def has_ended(line: RunLine) -> bool:
+    """Return whether a run stands so that it can never go on."""
+    return line.outcome in FINAL or line.reason is Reason.ABANDONED
+
 
 _KEPT: Final = frozenset({*RECORDS, "recipe.json", "result.json"})
 """What a line is read from, of a record in a ref."""

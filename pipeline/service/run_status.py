@@ -50,8 +50,7 @@ from pipeline.service.documents import (
     tasks_shown,
     title_of,
 )
-from pipeline.service.landing import landed
-from pipeline.service.next_lines import next_lines
+from pipeline.service.next_lines import landed, next_lines
 from pipeline.service.other_worktrees import as_typed, gate_as_typed, text_as_typed
 
 if TYPE_CHECKING:

@@ -36,14 +36,11 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import state_of_run, workflow_folder
 from pipeline.service import in_the_way
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
-from pipeline.service.driving import finish, put_away
-from pipeline.service.interruption import Interruption
+from pipeline.service.driving import Interruption, finish, put_away
 from pipeline.service.isolation import box_of, isolation
 from pipeline.service.open_gates import require_no_gate, require_unasked
 from pipeline.service.ports import context_of, place_of_run, require_runner
-from pipeline.service.previous_work import previous_patch
-from pipeline.service.recipe_again import reopening, require_unended
-from pipeline.service.recipe_change import change_of as change_seen
+from pipeline.service.recipe_choice import change_of as change_seen
 from pipeline.service.recipe_choice import inputs_kept, issue_recipe, pairs, roles_of, sound, steps_of, with_recipe
 from pipeline.service.run_config import (
     RunOptions,
@@ -57,7 +54,18 @@ from pipeline.service.run_config import (
     require_programs,
     require_usable,
 )
-from pipeline.service.run_flags import change_of, flags_of, kept_config, kept_flags, require_hidden, require_own, usable
+from pipeline.service.run_flags import (
+    change_of,
+    flags_of,
+    kept_config,
+    kept_flags,
+    previous_patch,
+    reopening,
+    require_hidden,
+    require_own,
+    require_unended,
+    usable,
+)
 from pipeline.steps import recipe_publish
 from pipeline.steps.context import Context
 from pipeline.steps.publication.commits import planned
@@ -73,7 +81,7 @@ if TYPE_CHECKING:
     from pipeline.routing.phases import Phases
     from pipeline.routing.vocabulary import Role
     from pipeline.runs.info import ChangeSeen
-    from pipeline.service.progress import Display
+    from pipeline.service.live_view import Display
     from pipeline.service.recipe_choice import Chosen
     from pipeline.steps.publication.commits import Planned
     from pipeline.steps.publication.publisher import Base

@@ -18,9 +18,8 @@ from pipeline.git import Repository, UntouchedRepository
 from pipeline.outcomes import Reason
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.scratch import scratch_folder
-from pipeline.service.projects_here import toolchain_of
 from pipeline.service.run_config import file_at_head, uncounted
-from pipeline.service.trust_requests import widening_in
+from pipeline.service.trust_requests import toolchain_of, widening_in
 from pipeline.verification.context import VerificationContext
 
 if TYPE_CHECKING:

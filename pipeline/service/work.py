@@ -32,9 +32,8 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
 from pipeline.runs.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
-from pipeline.service.ended_runs import has_ended
 from pipeline.service.run_config import read_config, refuse_recursion
-from pipeline.service.run_list import lines_of, list_runs
+from pipeline.service.run_list import has_ended, lines_of, list_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import Order, OrderLog
     from pipeline.queue.pick import Verdict
-    from pipeline.service.run_line import RunLine
+    from pipeline.service.run_list import RunLine
     from todo import Tracker
 
 

@@ -26,7 +26,7 @@ from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.preconditions import examine
 from pipeline.runs.run import Run
 from pipeline.runs.store import claims, release_claim
-from pipeline.service.leftovers import check_leftovers
+from pipeline.service.doctor import check_leftovers
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:

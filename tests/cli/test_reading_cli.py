@@ -54,8 +54,7 @@ from pipeline.service.doctor_document import DoctorDocument
 from pipeline.service.explanation import ExplainDocument
 from pipeline.service.journal_lines import log_line
 from pipeline.service.patches import DiffDocument
-from pipeline.service.run_line import RunsDocument
-from pipeline.service.run_list import list_runs, running_beside
+from pipeline.service.run_list import RunsDocument, list_runs, running_beside
 from pipeline.service.run_status import LogDocument, ShowDocument
 from pipeline.terminal import visible_lines
 

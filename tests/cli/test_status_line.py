@@ -23,8 +23,7 @@ from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns as columns_of
 from pipeline.progress import Progress, duration
 from pipeline.routing.story import PHASES
-from pipeline.service.live_view import PhaseShown
-from pipeline.service.progress import Status
+from pipeline.service.live_view import PhaseShown, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 
     from kit import Project
 
-    from pipeline.service.live_view import Stands
-    from pipeline.service.progress import Standing
+    from pipeline.service.live_view import Standing, Stands
 
 SUITE = "the whole suite before any change, to compare with"
 STATUS = Status(

@@ -18,14 +18,12 @@ from runs.real import alone, begin, git, make_repository
 from pipeline.cli.runs import runs_text
 from pipeline.git import Repository
 from pipeline.runs.roster import Roster
-from pipeline.service.ended_runs import TICK_NS
-from pipeline.service.run_line import Rest, RunsDocument
-from pipeline.service.run_list import list_runs, newest, newest_runs, running_beside
+from pipeline.service.run_list import TICK_NS, Rest, RunsDocument, list_runs, newest, newest_runs, running_beside
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pipeline.service.run_line import RunLine
+    from pipeline.service.run_list import RunLine
 
 pytestmark = pytest.mark.slow
 
