@@ -15,7 +15,7 @@ from anyio import to_thread
 from starlette.responses import Response
 
 from pipeline.errors import UserError
-from pipeline.events.mapping import event_of
+from pipeline.events.model import event_of
 from pipeline.git import GitError
 from pipeline.runs.folder import Tail
 from pipeline.runs.roster import Roster
@@ -24,8 +24,7 @@ from pipeline.service.event_stream import origin_of
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from pipeline.events.mapping import Origin
-    from pipeline.events.model import Event
+    from pipeline.events.model import Event, Origin
     from pipeline.git import Repository
 
 POLL_S: Final = 0.15

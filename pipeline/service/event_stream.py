@@ -10,8 +10,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.events.mapping import Origin, event_of
-from pipeline.events.model import TYPES, full
+from pipeline.events.model import TYPES, Origin, event_of, full
 from pipeline.outcomes import Reason
 from pipeline.queue.orders import log_of
 from pipeline.runs.folder import POLL_S, Tail, followed

@@ -20,9 +20,8 @@ PAGE: Final = ROOT / "docs" / "reference" / "events.md"
 def blocks() -> dict[str, str]:
     """Return the generated block of the page."""
     lines = ["| type | when | `data` |", "| --- | --- | --- |"]
-    for name, data in TYPES.items():
-        when = (data.__doc__ or "").splitlines()[0].rstrip(".")
-        lines.append(f"| `{name}` | {when} | {', '.join(data.model_fields)} |")
+    for name, kind in TYPES.items():
+        lines.append(f"| `{name}` | {kind.when.rstrip('.')} | {', '.join(kind.keys)} |")
     return {"events": "\n".join(lines)}
 
 
