@@ -9,8 +9,8 @@ import pytest
 from crashes import await_end_of, processes_of, spawn
 from e2e.real_agents import AGENTS, KEY, MODEL, Agent, each, playing, results, story
 from e2e.test_signals import await_line
-from kit import PLAN, make_project
-from model_service.script import Cut, Empty, Fail, Garbage, Hang, Refuse, Report, Truncate, Use, read
+from kit import make_project
+from model_service.script import Fail, Hang, Use, read
 from model_service.service import ModelService
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ pytestmark = pytest.mark.slow
 BY_NAME = {agent.name: agent for agent in AGENTS}
 PRODUCTS = [BY_NAME[name] for name in ("claude", "codex", "opencode", "gemini", "api-chat")]
 QUICK = "[outage]\nbackoff_s = [0]\n"
-DRAFT = Report(PLAN["report"])
 
 
 @pytest.fixture
@@ -63,24 +62,6 @@ def test_a_refused_credential_parks_at_once(agent: Agent, tmp_path: Path) -> Non
 
 
 @pytest.mark.broad
-def test_a_service_that_is_down_is_asked_again_and_then_parks(agent: Agent, tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    document, _ = ended(project, agent, [Fail(500)])
-    assert (document["_code"], document["reason"]) == (75, "agent_unavailable")
-    (result,) = results(project)
-    assert result["fault"] == "unavailable"
-    assert len(result["tries"]) == 1
-
-
-@pytest.mark.broad
-def test_a_service_that_comes_back_is_no_trouble(agent: Agent, tmp_path: Path) -> None:
-    document, _ = ended(
-        make_project(tmp_path), agent, [Fail(529, times=1), Fail(429, headers={"retry-after": "0"}, times=1)]
-    )
-    assert document["outcome"] == "completed", document["note"]
-
-
-@pytest.mark.broad
 def test_a_spare_takes_over_and_stays(agent: Agent, tmp_path: Path) -> None:
     project = make_project(tmp_path)
     spare = BY_NAME["api-responses"]
@@ -99,53 +80,6 @@ def test_a_spare_takes_over_and_stays(agent: Agent, tmp_path: Path) -> None:
     assert {request.status for request in bad.work} == {500}
 
 
-@pytest.mark.parametrize(
-    ("turn", "fault"),
-    [(Refuse(), "refused"), (Truncate(), "truncated"), (Empty(), "empty")],
-    ids=lambda it: str(it)[:20],
-)
-@pytest.mark.broad
-def test_an_answer_that_is_none_is_asked_for_once_more(agent: Agent, turn: Turn, fault: str, tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    document, _ = ended(project, agent, [turn], flags=("--set", "limits.reask=0"))
-    assert (document["_code"], document["reason"]) == (4, "agent_unusable"), document["note"]
-    assert results(project)[0]["fault"] == fault
-    assert results(project)[0]["complaint"]
-
-
-@pytest.mark.broad
-def test_the_wrong_report_is_asked_for_again_in_the_same_conversation(agent: Agent, tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    document, service = ended(project, agent, [Report({"problem": "none"}), DRAFT])
-    assert document["outcome"] == "completed", document["note"]
-    wrong, right = results(project)[:2]
-    assert (wrong["signal"], right["signal"]) == ("MALFORMED", None)
-    assert wrong["session"] is not None
-    again = [request for request in service.work if request.asked and "did not count" in str(request.body)]
-    assert again
-    assert '"none"' in str(again[0].body).replace("'", '"').replace("\\", "")
-
-
-@pytest.mark.broad
-def test_twice_the_wrong_report_parks(agent: Agent, tmp_path: Path) -> None:
-    document, _ = ended(make_project(tmp_path), agent, [Report({"problem": "none"}), Report({"nothing": 1})])
-    assert (document["_code"], document["reason"]) == (4, "agent_unusable")
-
-
-@pytest.mark.parametrize("turn", [Cut(), Garbage()], ids=["cut", "garbage"])
-@pytest.mark.broad
-def test_a_broken_answer_is_no_answer(agent: Agent, turn: Turn, tmp_path: Path) -> None:
-    document, _ = ended(make_project(tmp_path), agent, [turn], flags=("--set", "limits.reask=0"))
-    assert document["_code"] in {4, 75}, document["note"]
-
-
-@pytest.mark.broad
-def test_a_model_that_hangs_is_stopped_in_time(agent: Agent, tmp_path: Path) -> None:
-    flags = ("--set", "limits.reask=0", "--set", "agents.timeout_s=5")
-    document, _ = ended(make_project(tmp_path), agent, [Hang()], flags=flags)
-    assert (document["_code"], document["reason"]) == (4, "agent_unusable")
-
-
 @each_product
 @pytest.mark.broad
 def test_a_budget_ends_a_dispatch_in_its_middle_and_more_of_it_goes_on(agent: Agent, tmp_path: Path) -> None:
@@ -160,15 +94,6 @@ def test_a_budget_ends_a_dispatch_in_its_middle_and_more_of_it_goes_on(agent: Ag
         resumed = project.document("resume", "GAL-1", "--set", "budget.tokens=1000000")
     assert resumed["outcome"] == "completed", resumed
     assert resumed["usage"]["input_tokens"] is None or resumed["usage"]["input_tokens"] > 0
-
-
-@pytest.mark.broad
-def test_a_budget_in_money_is_kept_with_known_prices_only(agent: Agent, tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    document, _ = ended(project, agent, [], flags=("--set", "budget.cost_usd=0.001"))
-    assert (document["_code"], document["reason"]) == (5, "budget"), document["note"]
-    shown = project.document("show", "GAL-1")
-    assert {line["name"]: line["cost_usd"] for line in shown["costs"]}["orchestrator"] > 0
 
 
 @each_product

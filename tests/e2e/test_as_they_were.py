@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from e2e.lanes import play
 from e2e.shapes import answers, evidence
-from e2e.test_rust_issue import BASE as CRATE
-from e2e.test_rust_issue import GREET as RUST
-from e2e.test_rust_issue import GREET_DONE as RUST_DONE
-from e2e.test_rust_issue import REFUSED, beside
-from e2e.test_rust_issue import make as make_crate
-from kit import FILES, GREET_DONE, MAKE, TEST_GREET, TEST_GREET_NEW, Project, judge, make_project
-from languages.crates import needs_cargo
+from kit import FILES, GREET_DONE, MAKE, TEST_GREET_NEW, judge, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,19 +53,6 @@ def test_a_loosened_test_over_broken_code_is_a_signal_and_none_over_right_code(t
     assert checked.returncode == 0, checked.stdout
 
 
-@pytest.mark.broad
-def test_where_nothing_is_found_nothing_is_said_however_the_text_changed(tmp_path: Path) -> None:
-    loosened = TEST_GREET_NEW.replace(EXACT, LOOSE)
-    found = played(tmp_path, loosened, GREET_DONE, AGREES)
-    assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
-    said = found.asked("final-review", role="check").text("evidence")
-    assert "loosened" not in said, said
-    assert "old form" not in said, said
-    checked = found.project.redfirst("verify", "HEAD~1")
-    assert checked.returncode == 0, checked.stdout
-    assert "loosened" not in checked.stdout
-
-
 def test_what_the_task_lists_is_told_to_the_final_review_by_its_id_and_reason(tmp_path: Path) -> None:
     changed = TEST_GREET_NEW.replace("Hello, Ada!", "Hello, Ada.")
     listed = [{"id": OLD, "reason": "the issue ends it with a dot"}]
@@ -106,37 +87,3 @@ def test_an_old_file_that_cannot_be_collected_any_more_is_a_signal_with_its_erro
     assert found.rows.count(SIGNAL) == 1, found.rows
     assert "tests/test_greet.py cannot be collected any more: ImportError: cannot import name 'greet'" in told(found)
     assert len(found.dispatches("implement")) == 1, "what is listed since is measured again, and nobody is asked"
-
-
-@pytest.mark.broad
-def test_a_file_of_which_a_test_is_listed_may_be_another_and_its_other_tests_are_asked(tmp_path: Path) -> None:
-    gone = FILES["greet.py"] + "\n\ndef shout(name):\n    return greet(name).upper()\n"
-    shouts = '\n\ndef test_shouts():\n    assert shout("Ada") == "HELLO, ADA!"\n'
-    old = TEST_GREET.replace("import greet", "import greet, shout") + shouts
-    project = make_project(tmp_path, {**FILES, "greet.py": gone, "tests/test_greet.py": old})
-    script = answers(FILES, {"tests/test_greet.py": TEST_GREET_NEW}, {"greet.py": GREET_DONE})
-    listed = [{"id": "tests/test_greet.py::test_shouts", "reason": "nobody shouts"}]
-    script[3]["report"]["tasks"][0] |= {"tests_to_change": listed}
-    found = play(project, script)
-    assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
-
-
-def is_hidden(project: Project, script: list[Entry], config: str = "") -> None:
-    """Assert that the run comes to the signal, and publishes nothing."""
-    at = next(at for at, one in enumerate(script) if one["when"] == {"kind": "implement"})
-    project.use_script([*script[:at], AGREES, *script[at:]], config)
-    document = project.run()
-    assert SIGNAL in project.rows(), (project.rows(), document["_stderr"])
-    assert document.get("outcome") != "completed"
-
-
-@pytest.mark.broad
-@needs_cargo
-def test_a_test_beside_the_code_in_rust(tmp_path: Path) -> None:
-    files = {**CRATE, **beside(RUST.replace("///", "//"))}
-    project = make_crate(tmp_path, files)
-    tests, code = beside(RUST.replace("///", "//"), REFUSED), beside(RUST_DONE.replace("///", "//"), REFUSED)
-    whole, part = 'assert_eq!(greet("Ada").unwrap(), "Hello, Ada!")', 'assert!(greet("Ada").is_ok())'
-    loose = [{path: text.replace(whole, part) for path, text in each.items()} for each in (tests, code)]
-    broken = {path: text.replace("{name}!", "{name}.") for path, text in loose[1].items()}
-    is_hidden(project, answers(files, loose[0], broken), "[stub_first]\ncargo = false\n")

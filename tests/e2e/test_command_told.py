@@ -7,10 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.shapes import answers, dispatches, done
-from e2e.test_rust_issue import BASE, GREET, GREET_DONE, REFUSED, beside, make
+from e2e.shapes import dispatches, done
 from kit import HONEST, NEW_ID, TEST_GREET_NEW, make_project
-from languages.crates import needs_cargo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,16 +39,3 @@ def test_a_program_that_writes_tests_finds_its_files_in_write(tmp_path: Path) ->
     (asked,) = dispatches(project, "write-tests-test")
     document = json.loads((asked / "exchange" / "dispatch.json").read_text(encoding="utf-8"))
     assert document["write"] == [{"path": "tests/test_greet.py", "action": "modify"}]
-
-
-@needs_cargo
-def test_beside_the_code_no_file_is_named_and_the_prompt_says_what_may_change(tmp_path: Path) -> None:
-    files = {**BASE, **beside(GREET)}
-    project = make(tmp_path, files)
-    project.use_script(answers(files, beside(GREET, REFUSED), beside(GREET_DONE, REFUSED)))
-    done(project)
-    (asked,) = dispatches(project, "write-tests-test")
-    document = json.loads((asked / "exchange" / "dispatch.json").read_text(encoding="utf-8"))
-    assert document["write"] == []
-    assert "You may change nothing" not in document["prompt"]
-    assert "what is a test inside of production files" in document["prompt"]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from console.browsing import chromium, needs_chromium, serving
-from terminal import INTERRUPT, OnTerminal
 
 from pipeline.demo.narration import EXPLAINED
 from pipeline.routing.matrix import MATRIX
@@ -195,18 +194,6 @@ def test_a_folder_that_holds_something_is_refused_and_left_alone(tmp_path: Path)
 
 def test_every_explanation_belongs_to_a_row_of_the_matrix() -> None:
     assert EXPLAINED.keys() <= {row.id for row in MATRIX}
-
-
-@pytest.mark.slow
-@pytest.mark.broad
-def test_what_the_demo_tells_fits_a_terminal(tmp_path: Path) -> None:
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "LC_ALL": "C.UTF-8"}
-    child = OnTerminal.start([str(REDFIRST), "demo", str(tmp_path / "demo")], Path("/"), env)
-    child.wait_for(lambda text: "what passes now must pass" in text)
-    child.type(INTERRUPT)
-    assert child.end() == 130
-    told = child.text[: child.text.index("Interrupted")].replace("^C", "").splitlines()
-    assert [line for line in told if len(line) > 80 and len(line.split()) > 1] == []
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from e2e.lanes import finding
 from kit import (
     AFTER_MAKE,
     FILES,
-    HONEST,
     MAKE,
     PLAN,
     PLAN_ACCEPTED,
@@ -128,16 +127,6 @@ def removal(tmp_path: Path) -> tuple[Project, list[Entry], Entry]:
 NO_TEST = {"when": {"kind": "write-tests"}, "report": {"verdict": "NOT_TESTABLE", "reason": "config-only"}}
 
 
-def test_dead_code_is_removed_together_with_its_test(tmp_path: Path) -> None:
-    project, first, made = removal(tmp_path)
-    gone = {**TESTS, "files": {"tests/test_dead.py": None}, "report": {"verdict": "TESTS_READY"}}
-    document = played(project, [*first, gone, made, *AFTER_MAKE])
-    assert document.get("outcome") == "completed", (project.rows(), document["_stderr"])
-    assert "write-tests/RED" in project.rows(), project.rows()
-    assert project.git("ls-files", "dead.py", "tests") == "tests/test_old.py"
-    assert "rests on no test" in project.redfirst("verify", "HEAD~1").stdout, "what no test shows is not claimed"
-
-
 @pytest.mark.broad
 def test_a_test_that_goes_while_its_code_stays_is_not_done(tmp_path: Path) -> None:
     project, first, made = removal(tmp_path)
@@ -173,25 +162,6 @@ def test_dead_code_whose_test_nobody_removes_is_not_done(tmp_path: Path) -> None
 
 
 @pytest.mark.broad
-def test_a_rename_after_which_no_test_can_be_imported_is_not_done(tmp_path: Path) -> None:
-    project = project_of(tmp_path, {"tests/test_more.py": TEST_OLD.replace("shouts", "cries")})
-    task = {
-        "evidence": "regression",
-        "files": [{"path": "hello.py", "action": "rename", "from": "greet.py"}],
-        "test_files": [
-            {"path": "tests/test_old.py", "action": "modify"},
-            {"path": "tests/test_more.py", "action": "modify"},
-        ],
-        "tests_to_change": [{"id": f"tests/test_{name}.py", "reason": "imports"} for name in ("old", "more")],
-    }
-    made = {**MAKE, "files": {"hello.py": GREET, "greet.py": None}}
-    accepted = judged("not_testable", accepted=True)
-    document = played(project, [*until_tests(**task), NO_TEST, accepted, made, *AFTER_MAKE])
-    assert "implement/NOT_GREEN" in project.rows(), project.rows()
-    assert is_unpublished(project, document)
-
-
-@pytest.mark.broad
 def test_the_suite_is_held_against_the_baseline_before_anything_is_published(tmp_path: Path) -> None:
     """An edit of a comment changes no program, so that nothing was measured after it; a test reads the comment."""
     reads = 'def test_says_so():\n    assert "won" in open("greet.py").read()\n'
@@ -207,13 +177,3 @@ def test_the_suite_is_held_against_the_baseline_before_anything_is_published(tmp
     told = (project.run_folder() / "evidence/published.md").read_text(encoding="utf-8")
     assert "tests/test_reads.py::test_says_so passed and fails now" in told
     assert project.document("resume", "run-GAL-1")["reason"] == "regression", "it is measured again, and fails again"
-
-
-@pytest.mark.broad
-def test_a_suite_that_the_last_green_measured_is_not_run_again(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    document = played(project, HONEST)
-    assert document.get("outcome") == "completed", document["_stderr"]
-    ran = [line["data"] for line in project.journal() if line["kind"] == "tests_ran"]
-    trees = [line["tree"] for line in ran if line["selected"] is None]
-    assert len(set(trees)) == len(trees), "each tree once, the published one too"

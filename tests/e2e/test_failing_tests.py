@@ -44,16 +44,6 @@ def test_a_failing_test_of_another_file_is_taken_with_the_leave_of_check(tmp_pat
 
 
 @pytest.mark.broad
-def test_a_test_that_fails_for_no_legal_reason_is_refused_with_the_reason(tmp_path: Path) -> None:
-    broken = "def test_is_broken():\n    assert nobody_knows == 1\n"
-    project = make_project(tmp_path, {**FILES, "tests/test_broken.py": broken})
-    task = {"acceptance_criteria": ["tests/test_broken.py::test_is_broken passes"]}
-    document = played(project, [*until_tests(**task), NOTHING])
-    assert project.rows()[6] == "write-tests/ILLEGAL_RED"
-    assert "nobody_knows" in document["_stderr"]
-
-
-@pytest.mark.broad
 def test_judged_by_regression_the_named_test_passes_or_nothing_is_done(tmp_path: Path) -> None:
     project = make_project(tmp_path, FAILING)
     task = {"evidence": "regression", **NAMES_IT}
@@ -62,14 +52,6 @@ def test_judged_by_regression_the_named_test_passes_or_nothing_is_done(tmp_path:
     document = played(project, entries)
     assert "implement/NOT_GREEN" in project.rows()
     assert is_unpublished(project, document)
-
-
-@pytest.mark.broad
-def test_judged_by_regression_the_named_test_that_passes_is_done(tmp_path: Path) -> None:
-    project = make_project(tmp_path, FAILING)
-    task = {"evidence": "regression", **NAMES_IT}
-    document = played(project, [*until_tests(**task), MAKE, *AFTER_MAKE])
-    assert document.get("outcome") == "completed", document["_stderr"]
 
 
 @pytest.mark.broad
@@ -84,20 +66,6 @@ def test_the_next_run_takes_up_what_a_failed_one_left_on_the_branch(tmp_path: Pa
     again = project.run()
     assert again.get("outcome") == "completed", again["_stderr"]
     assert project.rows("run-GAL-1@2")[6:8] == ["write-tests/RED", "implement/GREEN"]
-
-
-@pytest.mark.broad
-def test_a_test_file_that_cannot_be_imported_yet_is_red_as_it_is(tmp_path: Path) -> None:
-    content = "from greeting_words import polite\n\n\ndef test_polite():\n    assert polite('Ada') == 'Dear Ada'\n"
-    project = make_project(tmp_path, {**FILES, "tests/test_words.py": content})
-    task = {
-        "files": [{"path": "greeting_words.py", "action": "create"}],
-        "test_files": [{"path": "tests/test_words.py", "action": "modify"}],
-    }
-    made = {**MAKE, "files": {"greeting_words.py": "def polite(name):\n    return f'Dear {name}'\n"}}
-    document = played(project, [*until_tests(**task), NOTHING, made, *AFTER_MAKE])
-    assert document.get("outcome") == "completed", document["_stderr"]
-    assert project.rows()[6:8] == ["write-tests/RED", "implement/GREEN"]
 
 
 TABLE = """from greet import greet
@@ -132,16 +100,3 @@ def test_rows_that_are_added_to_a_table_are_red_where_their_test_is_named(tmp_pa
     assert list(evidence["ledger"]["red"]) == [test]
     checked = project.document("verify", "work~1")
     assert checked["_code"] == 0, checked
-
-
-@pytest.mark.broad
-def test_a_table_whose_test_is_not_named_is_told_how_to_name_it(tmp_path: Path) -> None:
-    project = make_project(tmp_path, {**FILES, "tests/test_greet.py": TABLE.format(more="")})
-    silent = {
-        **TESTS,
-        "files": {"tests/test_greet.py": TABLE.format(more=', "": None')},
-        "report": {"verdict": "TESTS_READY"},
-    }
-    document = played(project, [*until_tests(), silent])
-    assert project.rows()[6] == "write-tests/ILLEGAL_RED"
-    assert "name the test in `tests`" in document["_stderr"]

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.lanes import makes, module, module_task, modules_project, play, until_tests, writes
+from e2e.lanes import makes, module_task, modules_project, play, until_tests, writes
 from kit import AFTER_MAKE
 
 if TYPE_CHECKING:
@@ -89,22 +89,6 @@ def test_a_task_with_a_new_file_of_tests_takes_six_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.broad
-def test_a_task_with_tests_in_a_file_that_was_there_takes_six_runs(tmp_path: Path) -> None:
-    old = "from m1 import value_1\n\n\ndef test_kind():\n    assert isinstance(value_1(), int)\n"
-    added = f"{old}\n\ndef test_value_1():\n    assert value_1() == 1\n"
-    changed = [{"path": "tests/test_m1.py", "action": "modify"}]
-    told = counted(tmp_path, writes(1, added), makes(1), more={"tests/test_m1.py": old}, test_files=changed)
-    assert told == [
-        "the whole suite before any change, to compare with",
-        "tests over the old code, new ones must fail",
-        "new tests over the old code again, traced, must fail",
-        "the whole suite over the new code, must pass",
-        "the old tests as they were over the new code, must pass",
-        "the new tests over the new code again, must pass",
-    ]
-
-
-@pytest.mark.broad
 def test_what_is_put_over_something_that_its_tests_stand_on_is_tried_again(tmp_path: Path) -> None:
     """The first task brings a fixture for all tests that does the second one's work, once that is there."""
     swaps = (
@@ -125,17 +109,3 @@ def test_what_is_put_over_something_that_its_tests_stand_on_is_tried_again(tmp_p
         "",
         ["tests/test_m2.py::test_value_2"],
     )
-
-
-@pytest.mark.broad
-def test_what_enters_code_that_was_changed_meanwhile_is_tried_again(tmp_path: Path) -> None:
-    project = beside(tmp_path)
-    (project.root / "m2.py").write_text("from m1 import value_1\n\n\ndef value_2():\n    return value_1() * 0\n")
-    project.git("commit", "-qam", "m2 asks m1")
-    code = "from m1 import value_1\n\n\ndef value_2():\n    return value_1() * 0 + 2\n"
-    entered = {**makes(2), "files": {"m2.py": code}}
-    entries = [*until_tests(module_task(1), module_task(2)), writes(1), writes(2), makes(1), entered, *AFTER_MAKE]
-    played = play(project, entries, extra=TRIED)
-    assert played.document["_code"] == 0, played.document["_stderr"]
-    assert evidence(played, "2")["probes"]["measured"] == ""
-    assert module(1, 1) in project.git("show", "work:m1.py") + "\n"

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.lanes import Played, finding, play
-from e2e.shapes import answers
-from e2e.test_go_issue import MODULE, MONEY, MONEY_TEST
-from e2e.test_go_issue import make as make_module
 from e2e.test_rust_issue import GREET, make
 from e2e.test_stub_first import (
     BYE,
@@ -26,7 +23,6 @@ from e2e.test_stub_first import (
 )
 from kit import RESULT_ACCEPTED, RESULT_SIMPLE, make_project
 from languages.crates import needs_cargo
-from languages.modules import needs_go
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,25 +87,6 @@ def test_one_that_passes_on_the_stubs_comes_back(tmp_path: Path) -> None:
     empty, more = (rust(GREET + BYE, TEST, one)["src/lib.rs"] for one in (EMPTY, MORE))
     played = fixed(make(tmp_path, RUST), [*first[:-2], *asking_for("src/lib.rs", empty, more)])
     assert played.rows_of("fix-1") == ["write-tests/STRUCTURAL_ONLY", "write-tests/RED", "implement/GREEN"]
-
-
-GO_STUB = '\n// Bye says good bye.\nfunc Bye(name string) string {\n\tpanic("not implemented")\n}\n'
-GO_BYE = GO_STUB.replace('panic("not implemented")', 'return "Bye, " + name + "!"')
-GO_TEST = '\nfunc TestBye(t *testing.T) {\n\tif Bye("Ada") != "Bye, Ada!" {\n\t\tt.Fatal("no")\n\t}\n}\n'
-GO_MORE = GO_TEST.replace("TestBye", "TestByeToAll").replace("Ada", "all")
-
-
-@needs_go
-def test_in_go(tmp_path: Path) -> None:
-    path, tests = "money/money.go", "money/money_test.go"
-    symbol = {"path": path, "name": "Bye", "new": True}
-    written = MONEY_TEST + GO_TEST
-    script = answers(MODULE, {tests: written}, {path: MONEY + GO_BYE}, symbols=[symbol])
-    stubbed = {"when": {"kind": "stub"}, "files": {path: MONEY + GO_STUB}}
-    scaffold: Entry = {**stubbed, "report": {"result": "COMPLETE", "summary": "Bye is there"}}
-    entries = [*script[:5], scaffold, *script[5:-2], *asking_for(tests, written + GO_MORE)]
-    played = fixed(make_module(tmp_path), entries)
-    assert red_of(played) == {"money::TestByeToAll": "MISSING_BEHAVIOR"}
 
 
 def test_in_python_with_a_name_that_the_start_lacks_at_the_top_of_an_old_file(tmp_path: Path) -> None:

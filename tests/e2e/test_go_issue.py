@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.shapes import TRACKER, answers, changed, dispatches, done, evidence, stdout_of
-from kit import judge, make_project
+from kit import make_project
 from languages.modules import environment, needs_go
 
 if TYPE_CHECKING:
@@ -134,7 +134,6 @@ func TestParseRefuses(t *testing.T) {
     }
 }
 """
-SAYS_NOTHING = '\nfunc TestParseRefuses(t *testing.T) { t.Fatal("not yet") }\n'
 CAREFUL = MONEY.replace(
     "    rest, _ := strconv.ParseInt(cents, 10, 64)\n",
     """    if cents == "" {
@@ -165,7 +164,6 @@ func TestDiscount(t *testing.T) {
     }
 }
 """
-PASSES_ON_STUBS = "\nfunc TestThereIsADiscount(t *testing.T) { _ = (&invoice.Invoice{}).Discount }\n"
 SYMBOL = {"path": "invoice/invoice.go", "name": "Invoice.Discount", "new": True}
 WITH_STUBS = "[stub_first]\ngo = true\n"
 WITHOUT_STUBS = "[stub_first]\ngo = false\n"
@@ -204,43 +202,6 @@ def test_a_table_of_cases_in_an_existing_file(tmp_path: Path) -> None:
     assert "example.com/billing/money" in stdout_of(implement)
 
 
-ACCEPTS = """
-var refused = []string{ROWS}
-
-func TestRefused(t *testing.T) {
-    for _, text := range refused {
-        if amount, err := Parse(text); err == nil {
-            t.Errorf("%q is taken for %v", text, amount)
-        }
-    }
-}
-"""
-
-
-@pytest.mark.broad
-def test_a_row_that_an_old_test_goes_through_is_red_where_the_test_is_named(tmp_path: Path) -> None:
-    module = {**MODULE, "money/money_test.go": MONEY_TEST + ACCEPTS.replace("ROWS", '"x"')}
-    project = make_project(tmp_path, module)
-    project.env["PATH"] = f"{environment().prefix / 'bin'}:{project.environment()['PATH']}"
-    tests = {"money/money_test.go": MONEY_TEST + ACCEPTS.replace("ROWS", '"x", "1.x"')}
-    named = {"verdict": "TESTS_READY", "tests": [{"id": "money::TestRefused"}]}
-    script = answers(module, tests, {"money/money.go": CAREFUL}, ready=named)
-    project.use_script([*script[:6], judge("tests", verdict="ACCEPTABLE"), *script[6:]])
-    done(project)
-    assert red_of(project) == {"money::TestRefused": "ASSERTION_MISMATCH"}
-
-
-@pytest.mark.broad
-def test_a_weak_test_is_written_again(tmp_path: Path) -> None:
-    project = make(tmp_path)
-    script = answers(MODULE, {"money/money_test.go": MONEY_TEST + SAYS_NOTHING}, {"money/money.go": CAREFUL})
-    better = {"money/money_test.go": MONEY_TEST + REFUSES}
-    script.insert(6, {"when": {"kind": "write-tests"}, "files": better, "report": script[5]["report"]})
-    project.use_script(script)
-    done(project)
-    assert "write-tests/STRUCTURAL_ONLY" in project.rows()
-
-
 @pytest.mark.broad
 def test_a_new_method_and_its_tests_in_a_new_file_beside_others(tmp_path: Path) -> None:
     project = make(tmp_path)
@@ -250,19 +211,6 @@ def test_a_new_method_and_its_tests_in_a_new_file_beside_others(tmp_path: Path) 
     done(project)
     assert red_of(project) == {"invoice/discount_test.go": "MISSING_BEHAVIOR"}
     assert evidence(project, "task-1.json")["green"]["stub_failures"] == ["invoice::TestDiscount"]
-
-
-@pytest.mark.broad
-def test_tests_in_an_existing_file_may_not_keep_the_others_from_compiling(tmp_path: Path) -> None:
-    project = make(tmp_path)
-    beside = {"invoice/invoice_test.go": INVOICE_TEST + DISCOUNT_TEST[DISCOUNT_TEST.index("func") :]}
-    script = answers(MODULE, beside, {"invoice/invoice.go": INVOICE + DISCOUNT}, symbols=[SYMBOL])
-    better = {"invoice/invoice_test.go": INVOICE_TEST, "invoice/discount_test.go": DISCOUNT_TEST}
-    script.insert(6, {"when": {"kind": "write-tests"}, "files": better, "report": script[5]["report"]})
-    project.use_script(script, WITHOUT_STUBS)
-    done(project)
-    assert "write-tests/ILLEGAL_RED" in project.rows()
-    assert red_of(project) == {"invoice/discount_test.go": "MISSING_BEHAVIOR"}
 
 
 def scaffolded(tests: dict[str, str], *passes: dict[str, str]) -> list[Entry]:
@@ -284,17 +232,3 @@ def test_a_new_method_is_scaffolded_first_and_makes_two_commits(tmp_path: Path) 
     assert project.git("show", "HEAD~2:invoice/invoice.go").rstrip() == stubs["invoice/invoice.go"].rstrip()
     assert changed(project, "HEAD~1") == ["invoice/invoice.go", "invoice/invoice_test.go"]
     assert project.rows().count("stub/STUBBED") == 1
-
-
-@pytest.mark.broad
-def test_stubs_that_are_more_and_tests_that_pass_on_them_come_back(tmp_path: Path) -> None:
-    project = make(tmp_path)
-    weak = {"invoice/discount_test.go": DISCOUNT_TEST + PASSES_ON_STUBS}
-    script = scaffolded(weak, {"invoice/invoice.go": INVOICE + DISCOUNT}, {"invoice/invoice.go": INVOICE + SCAFFOLD})
-    again = {"invoice/discount_test.go": DISCOUNT_TEST}
-    script.insert(8, {"when": {"kind": "write-tests"}, "files": again, "report": script[7]["report"]})
-    project.use_script(script, WITH_STUBS)
-    done(project)
-    assert project.rows().count("stub/STUB_DIRTY") == 1
-    assert any(row in project.rows() for row in ("write-tests/ILLEGAL_RED", "write-tests/STRUCTURAL_ONLY"))
-    assert red_of(project) == {"invoice::TestDiscount": "MISSING_BEHAVIOR"}

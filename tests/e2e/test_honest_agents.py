@@ -8,28 +8,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from e2e.shapes import changed, dispatches, done, stdout_of
+from e2e.shapes import dispatches, done, stdout_of
 from kit import (
     AFTER_MAKE,
     FILES,
     GREET_DONE,
-    NEW_ID,
     PLAN_ACCEPTED,
     PLAN_SIMPLE,
     SPLIT_ACCEPTED,
-    TEST_GREET_NEW,
     TESTS,
     UNTIL_TESTS,
     Entry,
     Project,
-    judge,
     make_project,
 )
 
 pytestmark = pytest.mark.slow
 
 AGENTS = Path(__file__).with_name("agents")
-COMPLETE = {"result": "COMPLETE", "summary": "raises ValueError"}
 
 
 def use_program(project: Project, entries: list[Entry], *words: str) -> None:
@@ -87,56 +83,6 @@ def test_an_agent_may_use_git_run_the_tests_and_leave_caches_and_processes(tmp_p
     assert project.git("show", "HEAD~1:greet.py") == GREET_DONE.strip()
     # its commits in the view were its own affair
     assert "refuse empty names" not in project.git("log", "--format=%s", "--all")
-
-
-@pytest.mark.broad
-def test_an_agent_that_needs_one_more_file_asks_and_is_given_it(tmp_path: Path) -> None:
-    project = make_project(tmp_path, {**FILES, "words.py": 'REFUSAL = "no"\n'})
-    need = {"path": "words.py", "action": "modify", "why": "the message belongs there"}
-    asks = {
-        "when": {"kind": "implement", "attempt": 1},
-        "report": {"result": "INCOMPLETE", "blocking_issue": "the wording lives in words.py", "needs": [need]},
-    }
-    code = GREET_DONE.replace('"a name is needed"', "REFUSAL").replace(
-        "\n\ndef", "\nfrom words import REFUSAL\n\n\ndef"
-    )
-    files = {"words.py": 'REFUSAL = "a name is needed"\n', "greet.py": code}
-    makes = {"when": {"kind": "implement", "attempt": 2}, "files": files, "report": COMPLETE}
-    project.use_script([*UNTIL_TESTS, TESTS, asks, judge("amend", accepted=True), makes, *AFTER_MAKE])
-
-    done(project)
-
-    assert changed(project, "HEAD~1") == ["greet.py", "tests/test_greet.py", "words.py"]
-    task = (project.run_folder() / "task-1.md").read_text(encoding="utf-8")
-    assert "`words.py` (modify): the message belongs there" in task
-    first, second = (
-        json.loads((folder / "exchange" / "dispatch.json").read_text(encoding="utf-8"))["write"]
-        for folder in dispatches(project, "implement-make")
-    )
-    assert second == [*first, {"path": "words.py", "action": "modify"}]
-
-
-@pytest.mark.broad
-def test_a_test_writer_that_needs_one_more_file_asks_and_is_given_it(tmp_path: Path) -> None:
-    project = make_project(tmp_path, {**FILES, "tests/conftest.py": "import pytest\n"})
-    need = {"path": "tests/conftest.py", "action": "modify", "why": "fixtures live there"}
-    asks = {
-        "when": {"kind": "write-tests", "attempt": 1},
-        "report": {"verdict": "BLOCKED", "problem": "the empty name is to be a fixture", "needs": [need]},
-    }
-    fixture = 'import pytest\n\n\n@pytest.fixture\ndef nobody():\n    return ""\n'
-    test = TEST_GREET_NEW.replace("refused():", "refused(nobody):").replace('greet("")', "greet(nobody)")
-    writes = {
-        "when": {"kind": "write-tests", "attempt": 2},
-        "files": {"tests/conftest.py": fixture, "tests/test_greet.py": test},
-        "report": {"verdict": "TESTS_READY", "tests": [{"id": NEW_ID}]},
-    }
-    makes = {"when": {"kind": "implement"}, "files": {"greet.py": GREET_DONE}, "report": COMPLETE}
-    project.use_script([*UNTIL_TESTS, asks, judge("amend", accepted=True), writes, makes, *AFTER_MAKE])
-
-    done(project)
-
-    assert changed(project, "HEAD~1") == ["greet.py", "tests/conftest.py", "tests/test_greet.py"]
 
 
 SHOP = {

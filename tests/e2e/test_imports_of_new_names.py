@@ -56,31 +56,3 @@ def is_red_by_itself(project: Project, document: dict[str, Any]) -> None:
 def test_a_new_function_of_a_module_that_is_there(tmp_path: Path) -> None:
     code = {"shop/greet.py": GREET + BYE}
     is_red_by_itself(*played(tmp_path, imports("from shop.greet import farewell"), code, NEW))
-
-
-@pytest.mark.broad
-def test_a_new_module_with_its_function(tmp_path: Path) -> None:
-    code = {"shop/bye.py": '"""Good-bye."""\n' + BYE}
-    symbol = {**NEW, "path": "shop/bye.py"}
-    is_red_by_itself(*played(tmp_path, imports("from shop.bye import farewell"), code, symbol))
-
-
-@pytest.mark.broad
-def test_what_a_package_lets_out_need_not_be_listed_there(tmp_path: Path) -> None:
-    code = {"shop/greet.py": GREET + BYE, "shop/__init__.py": "from shop.greet import farewell as farewell\n"}
-    is_red_by_itself(*played(tmp_path, imports("from shop import farewell"), code, NEW))
-
-
-def test_a_test_that_only_sees_that_the_name_is_there_is_no_red(tmp_path: Path) -> None:
-    tests = imports("from shop.greet import farewell", "\n\ndef test_a_farewell():\n    assert callable(farewell)\n")
-    project, document = played(tmp_path, tests, {"shop/greet.py": GREET + BYE}, NEW)
-    assert "write-tests/PASSES_ALREADY" in project.rows(), project.rows()
-    assert document.get("outcome") != "completed"
-
-
-@pytest.mark.broad
-def test_a_name_that_the_task_does_not_introduce_is_no_red(tmp_path: Path) -> None:
-    code = {"shop/greet.py": GREET + BYE}
-    project, document = played(tmp_path, imports("from shop.greet import farewel"), code, NEW)
-    assert "write-tests/ILLEGAL_RED" in project.rows(), project.rows()
-    assert document.get("outcome") != "completed"

@@ -10,13 +10,11 @@ from kit import (
     AFTER_MAKE,
     FILES,
     MAKE,
-    NEW_ID,
     PLAN,
     PLAN_ACCEPTED,
     PLAN_SIMPLE,
     SPLIT_ACCEPTED,
     TASK,
-    TEST_GREET_NEW,
     Project,
     judge,
     make_project,
@@ -32,7 +30,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.broad]
 OLD, NEW = "tests/test_greet.py", "tests/test_greeting.py"
 MOVE = {"path": NEW, "action": "rename", "from": OLD}
 BEFORE = FILES[OLD]
-SKIPPED = BEFORE.replace("\n\n\n", "\n\nimport pytest\n\npytestmark = pytest.mark.skip\n\n\n", 1)
 
 
 def played(tmp_path: Path, text: str, *answers: Entry, **task: Any) -> tuple[Project, dict[str, Any]]:
@@ -62,43 +59,6 @@ def test_a_task_may_move_a_test_file_and_nothing_else(tmp_path: Path) -> None:
     found = project.redfirst("verify", "HEAD~1")
     assert "moved" in found.stdout, found.stdout
     assert "refuted" not in found.stdout, found.stdout
-
-
-@pytest.mark.broad
-def test_tests_that_move_are_kept_beside_new_ones(tmp_path: Path) -> None:
-    project, document = played(tmp_path, TEST_GREET_NEW, MAKE)
-    assert document.get("outcome") == "completed", (project.rows(), document["_stderr"])
-    assert "write-tests/RED" in project.rows(), project.rows()
-    ledger = evidence(project, "task-1.json")["ledger"]
-    assert list(ledger["red"]) == [NEW_ID.replace(OLD, NEW)]
-    assert len(ledger["guards"]) == 1
-    found = project.redfirst("verify", "HEAD~1")
-    assert "refuted" not in found.stdout, found.stdout
-
-
-@pytest.mark.broad
-def test_a_test_that_is_another_one_after_its_move_goes_to_check(tmp_path: Path) -> None:
-    other = BEFORE.replace(' == "Hello, Ada!"', "")
-    assert other != BEFORE
-    agrees = judge("tests", verdict="ACCEPTABLE")
-    project, document = moved_only(tmp_path, other, agrees)
-    assert "write-tests/CHANGED_OLD_TEST" in project.rows(), project.rows()
-    assert document.get("outcome") == "completed", (project.rows(), document["_stderr"])
-    told = next((project.run_folder() / "evidence").glob("red-*.md")).read_text(encoding="utf-8")
-    assert f"changed without leave: {NEW}::" in told
-
-
-@pytest.mark.broad
-def test_a_test_that_is_left_out_after_its_move_goes_to_check_and_is_never_published(tmp_path: Path) -> None:
-    project, document = moved_only(tmp_path, SKIPPED, judge("tests", verdict="ACCEPTABLE"))
-    assert "write-tests/CHANGED_OLD_TEST" in project.rows(), project.rows()
-    assert document.get("outcome") != "completed", project.rows()
-
-
-def test_a_test_that_is_gone_after_the_move_goes_to_check(tmp_path: Path) -> None:
-    project, document = moved_only(tmp_path, '"""Nothing is tested here."""\n')
-    assert "write-tests/CHANGED_OLD_TEST" in project.rows() or "write-tests/ILLEGAL_RED" in project.rows()
-    assert document.get("outcome") != "completed", project.rows()
 
 
 @pytest.mark.broad

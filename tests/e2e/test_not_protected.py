@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from e2e.shapes import done
 from kit import HONEST, make_project
 
 if TYPE_CHECKING:
@@ -37,11 +36,3 @@ def test_the_summary_and_the_console_name_them_with_the_limit(tmp_path: Path) ->
         assert sentence in line
     assert "7 tests: 5 failed, " in line
     assert "7 tests: 5 failed, " in (project.run_folder() / "evidence/baseline.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.broad
-def test_where_everything_passed_nothing_is_said(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    project.use_script(HONEST)
-    done(project)
-    assert "Not Protected" not in (project.run_folder() / "summary.md").read_text(encoding="utf-8")

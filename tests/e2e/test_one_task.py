@@ -13,12 +13,10 @@ from kit import (
     AFTER_MAKE,
     ALL_WELL,
     GREET_DONE,
-    HONEST,
     MAKE,
     PLAN,
     PLAN_ACCEPTED,
     PLAN_SIMPLE,
-    RESULT_ACCEPTED,
     SPLIT,
     SPLIT_ACCEPTED,
     TASK,
@@ -142,25 +140,6 @@ def test_a_task_whose_plan_was_not_accepted_is_cut_again(tmp_path: Path) -> None
     assert "review-plan/CONVERGED" in played.rows
     assert "split/DRAFTED" in played.rows
     assert "split/ONE_TASK" not in played.rows
-
-
-@pytest.mark.broad
-def test_no_tests_are_wanted_of_a_task_that_was_accepted_with_its_plan(tmp_path: Path) -> None:
-    moved = {
-        **MAKE,
-        "files": {"greet.py": '"""Greetings."""\n\n\ndef greet(name):\n    return "Hello, " + name + "!"\n'},
-    }
-    script = [plan(evidence="regression"), reviewed(), PLAN_SIMPLE, moved, RESULT_ACCEPTED, AFTER_MAKE[1]]
-    played = play(make_project(tmp_path), script)
-    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
-    assert played.rows_of("1") == ["check-tests/ACCEPTABLE", "implement/GREEN"]
-
-
-@pytest.mark.broad
-def test_a_plan_without_a_task_is_split_as_before(tmp_path: Path) -> None:
-    played = play(make_project(tmp_path), HONEST)
-    assert played.document["outcome"] == "completed"
-    assert "split/DRAFTED" in played.rows
 
 
 @pytest.mark.broad

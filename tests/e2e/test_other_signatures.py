@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from e2e.shapes import answers, done, evidence
-from e2e.test_go_issue import MODULE, MONEY, MONEY_TEST
-from e2e.test_go_issue import make as make_module
 from e2e.test_rust_issue import BASE, GREET, OLD, make
 from languages.crates import needs_cargo
-from languages.modules import needs_go
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,14 +27,6 @@ AFTER = BEFORE.replace('"Ada")', '"Ada", false)')
 IS_LOUD = '\n#[test]\nfn is_loud() {\n    assert_eq!(greet("Ada", true).unwrap(), "Hello, Ada!!");\n}\n'
 OTHER = 'use greet::greet;\n\n#[test]\nfn is_never_empty() {\n    assert!(!greet("Ada").unwrap().is_empty());\n}\n'
 GREETS = "greet::test/greet::greets_by_name"
-
-STRICT = """
-func TestStrict(t *testing.T) {
-	if _, err := Parse("", true); err == nil || err.Error() != "strict" {
-		t.Fatal(err)
-	}
-}
-"""
 
 
 def script(files: dict[str, str], tests: dict[str, str], stub: str, code: dict[str, str], change: str) -> list[Entry]:
@@ -87,25 +76,3 @@ def test_an_old_test_that_may_not_change_keeps_the_signature(tmp_path: Path) -> 
 
     said = next(project.run_folder().glob("evidence/stub-*.md")).read_text()
     assert "does not compile: tests/other.rs" in said
-
-
-@needs_go
-@pytest.mark.broad
-def test_in_go(tmp_path: Path) -> None:
-    path, tests = "money/money.go", "money/money_test.go"
-    head = "func Parse(text string) (Amount, error) {"
-    start = MONEY.index(head)
-    end = MONEY.index("\n}\n", start)
-    other = head.replace("text string", "text string, strict bool")
-    check = '\n\tif strict && text == "" {\n\t\treturn 0, fmt.Errorf("strict")\n\t}'
-    code = MONEY[:start] + other + check + MONEY[start + len(head) :]
-    stub = f'{MONEY[:start]}{other}\n\tpanic("not implemented"){MONEY[end:]}'
-    stub = stub.replace('    "strconv"\n    "strings"\n', "")  # nothing uses them now
-    written = MONEY_TEST.replace('Parse("12.30")', 'Parse("12.30", false)') + STRICT
-    project = make_module(tmp_path)
-    project.use_script(script(MODULE, {tests: written}, stub, {path: code}, "money::TestParse"))
-
-    done(project)
-
-    assert red_of(project) == {"money::TestParse": "MISSING_BEHAVIOR", "money::TestStrict": "MISSING_BEHAVIOR"}
-    is_verified(project)

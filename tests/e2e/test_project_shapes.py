@@ -11,7 +11,6 @@ from e2e.shapes import (
     NOBODY,
     TRACKER,
     answers,
-    changed,
     dispatches,
     done,
     evidence,
@@ -19,7 +18,7 @@ from e2e.shapes import (
     make_environment,
     stdout_of,
 )
-from kit import FILES, GREET, GREET_DONE, Project, make_project
+from kit import GREET, GREET_DONE, Project, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,8 +78,6 @@ SRC_TESTS = {"tests/test_greet.py": TEST_START + TEST_NEW}
 SRC_CODE = {"src/greet/__init__.py": GREET_DONE + FAREWELL + MARK}
 SYMBOLS = [{"path": "src/greet/__init__.py", "name": "farewell", "signature": "(name)", "new": True}]
 CHECK = "import greet; assert greet.CHECKOUT == 'start'"
-TEST_GREET = "from greet import greet\n\n\ndef test_greets():\n    assert greet('a')\n"
-TEST_PREFIX = "import sys\n\n\ndef test_the_environment():\n    assert sys.prefix.endswith('{}')\n"
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "none"])
@@ -110,25 +107,6 @@ def test_in_a_linked_worktree_the_code_of_the_run_is_tested_not_the_installed_on
 
 
 @pytest.mark.broad
-def test_in_the_main_checkout_the_environment_inside_it_tests_the_view(tmp_path: Path) -> None:
-    project = make_project(tmp_path, SRC_FILES)
-    install_editable(make_environment(project.root / ".venv"), project.root)
-    where = "import greet, sys; print('SEEN', sys.prefix, greet.__file__, hasattr(greet, 'farewell'))"
-    project.use_script(answers(SRC_FILES, SRC_TESTS, SRC_CODE, symbols=SYMBOLS, run=["python", "-c", where]))
-
-    done(project)
-
-    (seen,) = stdout_of(dispatches(project, "implement-make")[0]).splitlines()
-    assert seen.startswith(f"SEEN {project.root}/.venv ")
-    assert seen.endswith("True")
-    assert sorted(evidence(project, "task-1.json")["ledger"]["red"]) == [
-        "tests/test_greet.py::test_a_farewell",
-        "tests/test_greet.py::test_an_empty_name_is_refused",
-    ]
-    assert not (project.root / "src" / "greet" / "__pycache__").exists()
-
-
-@pytest.mark.broad
 def test_a_project_with_every_sort_of_test_and_a_red_baseline_goes_through(tmp_path: Path) -> None:
     project = make_project(tmp_path, zoo.FILES)
     ready = {"verdict": "TESTS_READY", "tests": [{"id": zoo.GUARD, "expected": "GUARD"}]}
@@ -153,25 +131,6 @@ def test_a_project_with_every_sort_of_test_and_a_red_baseline_goes_through(tmp_p
     assert not (project.root / ".coverage").exists()
 
 
-@pytest.mark.parametrize("testpaths", ["", "testpaths = shop\naddopts = --doctest-modules\n"], ids=["none", "package"])
-@pytest.mark.broad
-def test_tests_may_lie_beside_the_code(testpaths: str, tmp_path: Path) -> None:
-    test = TEST_GREET.replace("from greet", "from shop.greet")
-    files = {
-        "pytest.ini": f"[pytest]\n{testpaths}",
-        "shop/__init__.py": "",
-        "shop/greet.py": GREET,
-        "shop/greet_test.py": test,
-        **TRACKER,
-    }
-    project = make_project(tmp_path, files)
-    project.use_script(answers(files, {"shop/greet_test.py": test + NOBODY}, {"shop/greet.py": GREET_DONE}))
-
-    done(project)
-
-    assert changed(project, "HEAD~1") == ["shop/greet.py", "shop/greet_test.py"]
-
-
 @pytest.mark.broad
 def test_a_project_without_any_test_gets_its_first(tmp_path: Path) -> None:
     files = {"greet.py": GREET, "pyproject.toml": "[project]\nname = 'greet'\nversion = '1'\n", **TRACKER}
@@ -183,50 +142,3 @@ def test_a_project_without_any_test_gets_its_first(tmp_path: Path) -> None:
 
     assert evidence(project, "baseline.json")["outcomes"] == {}
     assert list(evidence(project, "task-1.json")["ledger"]["red"]) == ["tests/test_greet.py::test_nobody"]
-
-
-@pytest.mark.broad
-def test_setup_needs_trust_and_runs_once_in_the_private_checkout(tmp_path: Path) -> None:
-    made = tmp_path / "made" / ".venv"
-    make_environment(made)
-    counter = tmp_path / "setups.txt"
-    setup = tmp_path / "setup.sh"
-    setup.write_text(f'#!/bin/sh\npwd >> "{counter}"\ncp -a "{made}" .venv\n', encoding="utf-8")
-    setup.chmod(0o755)
-    files = {
-        **FILES,
-        "redfirst.toml": f'[toolchains.pytest]\nsetup = ["{setup}"]\n',
-        ".gitignore": ".venv/\n",
-        "tests/test_where.py": TEST_PREFIX.format("/tree/.venv"),
-    }
-    project = make_project(tmp_path, files)
-    tests = {"tests/test_greet.py": FILES["tests/test_greet.py"] + NOBODY}
-    project.use_script(answers(files, tests, {"greet.py": GREET_DONE}))
-
-    refused = project.run()
-    assert (refused["_code"], refused["error"]["kind"]) == (2, "untrusted")
-    assert not counter.exists()
-    assert project.redfirst("trust", "--yes").returncode == 0
-
-    done(project)
-
-    (where,) = counter.read_text().splitlines()
-    assert where.startswith(str(project.home / "state"))
-    assert evidence(project, "baseline.json")["outcomes"]["tests/test_where.py::test_the_environment"] == "passed"
-
-
-def test_with_a_uv_lock_the_environment_of_the_project_counts(tmp_path: Path) -> None:
-    files = {
-        **FILES,
-        "uv.lock": 'version = 1\nrequires-python = ">=3.11"\n',
-        ".gitignore": ".venv/\n",
-        "tests/test_where.py": TEST_PREFIX.format("/project/.venv"),
-    }
-    project = make_project(tmp_path, files)
-    make_environment(project.root / ".venv")
-    tests = {"tests/test_greet.py": FILES["tests/test_greet.py"] + NOBODY}
-    project.use_script(answers(files, tests, {"greet.py": GREET_DONE}))
-
-    done(project)
-
-    assert evidence(project, "baseline.json")["outcomes"]["tests/test_where.py::test_the_environment"] == "passed"

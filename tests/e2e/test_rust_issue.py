@@ -125,39 +125,6 @@ def test_tests_beside_the_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.broad
-def test_a_weak_test_beside_the_code_is_written_again(tmp_path: Path) -> None:
-    files = {**BASE, **beside(GREET)}
-    project = make(tmp_path, files)
-    script = answers(files, beside(GREET, SAYS_NOTHING), beside(GREET_DONE, REFUSED))
-    script.insert(6, {"when": {"kind": "write-tests"}, "files": beside(GREET, REFUSED), "report": script[5]["report"]})
-    project.use_script(script)
-    done(project)
-    assert "write-tests/STRUCTURAL_ONLY" in project.rows()
-
-
-@pytest.mark.broad
-def test_test_writers_change_nothing_but_test_regions(tmp_path: Path) -> None:
-    files = {**BASE, **beside(GREET)}
-    project = make(tmp_path, files)
-    script = answers(files, beside(GREET_DONE, REFUSED), beside(GREET_DONE, REFUSED))
-    script.insert(6, {"when": {"kind": "write-tests"}, "files": beside(GREET, REFUSED), "report": script[5]["report"]})
-    project.use_script(script)
-    done(project)
-    assert "any/VIOLATION" in project.rows()
-
-
-@pytest.mark.broad
-def test_who_implements_may_not_loosen_the_tests_beside_the_code(tmp_path: Path) -> None:
-    files = {**BASE, **beside(GREET)}
-    project = make(tmp_path, files)
-    loosened = beside(GREET, REFUSED.replace("is_err", "is_ok"))
-    script = answers(files, beside(GREET, REFUSED), loosened)
-    project.use_script(script)
-    assert project.run().get("outcome") != "completed"
-    assert "implement/NOT_GREEN" in project.rows()
-
-
-@pytest.mark.broad
 def test_a_proof_of_code_beside_its_tests_goes_straight_to_make(tmp_path: Path) -> None:
     files = {**BASE, **beside(GREET)}
     project = make(tmp_path, files)

@@ -24,7 +24,6 @@ FILE = "src/polite.rs"
 CODE = '/// Says good bye.\npub fn bye(name: &str) -> String {\n    format!("Bye, {name}!")\n}\n'
 DONE = {"src/lib.rs": GREET + "\npub mod polite;\n"}
 MORE = '    #[test]\n    fn says_it_to_nobody() {\n        assert_eq!(bye(""), "Bye, !");\n    }\n'
-EMPTY = "    #[test]\n    fn says_nothing() {\n        assert!(true);\n    }\n"
 READY = {"verdict": "TESTS_READY"}
 
 
@@ -76,20 +75,6 @@ def test_a_fix_of_tests_in_a_file_that_the_start_lacks_is_red_over_the_start(tmp
 
 
 @pytest.mark.broad
-def test_tests_in_such_a_file_that_pass_on_stubs_are_not_green(tmp_path: Path) -> None:
-    doubts = {"result": "INCOMPLETE", "blocking_issue": "it asserts nothing", "escalate": "test_design"}
-    again: list[Entry] = [
-        {"when": {"kind": "implement", "task": "fix-1"}, "report": doubts},
-        {"when": {"kind": "judge", "question": "diagnose"}, "report": {"diagnosis": "test_design", "notes": "it is"}},
-        {"when": {"kind": "write-tests"}, "files": {FILE: CODE + region(MORE)}, "report": READY},
-    ]
-    played = until_fixed(tmp_path, region(MORE, EMPTY), *again, *SETTLED)
-    rows = played.rows_of("fix-1")
-    assert rows[:2] == ["write-tests/RED", "implement/TEST_DESIGN"], "one of them passes whatever the code does"
-    assert rows[-1] == "implement/GREEN", rows
-
-
-@pytest.mark.broad
 def test_a_split_whose_tests_would_stand_in_a_file_that_nobody_scaffolds_comes_back(tmp_path: Path) -> None:
     beside = answers(FILES, {FILE: region(MORE)}, {FILE: CODE, **DONE})[3]
     script = answers(FILES, {FIRST: USES}, {FILE: CODE, **DONE})
@@ -98,19 +83,3 @@ def test_a_split_whose_tests_would_stand_in_a_file_that_nobody_scaffolds_comes_b
     assert "split/HYGIENE" in played.rows
     said = next((played.project.run_folder() / "reviews").glob("hygiene-split-*.md")).read_text()
     assert f"H016, line 1: task 1: {FILE} is not there when its tests are written" in said
-
-
-@pytest.mark.broad
-def test_a_new_file_is_scaffolded_and_tests_are_put_beside_its_stubs(tmp_path: Path) -> None:
-    files = {**BASE, "src/lib.rs": GREET}
-    stub = CODE.replace('format!("Bye, {name}!")', "todo!()")
-    symbol = {"path": FILE, "name": "bye", "new": True}
-    script = answers(files, {FILE: stub + region(MORE)}, {FILE: CODE + region(MORE), **DONE}, symbols=[symbol])
-    scaffolded: Entry = {
-        "when": {"kind": "stub"},
-        "files": {FILE: stub, **DONE},
-        "report": {"result": "COMPLETE", "summary": "bye is there, as a stub"},
-    }
-    played = play(make(tmp_path, files), [*script[:5], scaffolded, *script[5:]])
-    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
-    assert played.rows_of("1") == ["stub/STUBBED", "write-tests/RED", "implement/GREEN"]

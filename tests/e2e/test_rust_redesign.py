@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from e2e.lanes import Played, finding, play
 from e2e.shapes import answers
-from e2e.test_rust_issue import BASE, GREET, GREET_DONE, NEW, REFUSED, SAYS_NOTHING, beside, make
+from e2e.test_rust_issue import BASE, GREET, GREET_DONE, REFUSED, beside, make
 from kit import AFTER_MAKE, RESULT_ACCEPTED, RESULT_SIMPLE
 from languages.crates import needs_cargo
 
@@ -62,20 +62,6 @@ def completed(tmp_path: Path, entries: list[Entry]) -> Played:
 
 
 @pytest.mark.broad
-def test_tests_that_are_redesigned_meet_what_was_implemented_for_them(tmp_path: Path) -> None:
-    redesigned = [writes(WRONG), made(GREET_DONE, WRONG, DOUBTS), REDESIGN, writes(REFUSED)]
-    played = completed(tmp_path, script(*redesigned))
-    assert [row for row in played.rows_of("1") if row.startswith(("write", "implement"))] == [
-        "write-tests/RED",
-        "implement/TEST_DESIGN",
-        "write-tests/RED",
-        "implement/GREEN",
-    ]
-    assert len(played.dispatches("implement")) == 1, "the work was there already"
-    assert text_in(played, "HEAD") == beside(GREET_DONE, REFUSED)["src/lib.rs"]
-
-
-@pytest.mark.broad
 def test_who_implements_again_starts_from_the_own_work_with_the_new_tests_in_it(tmp_path: Path) -> None:
     redesigned = [writes(WRONG), made(PART, WRONG, DOUBTS), REDESIGN, writes(NAMED), made(GREET_DONE, NAMED)]
     played = completed(tmp_path, script(*redesigned))
@@ -116,35 +102,3 @@ def test_a_fix_of_the_tests_alone_is_red_over_the_start(tmp_path: Path) -> None:
     assert checked["_code"] == 0, checked
     assert [commit["status"] for commit in checked["commits"]][:2] == ["verified", "verified"]
     assert [commit["red_over"] for commit in checked["commits"]][:2] == ["parent", "start"]
-
-
-@pytest.mark.broad
-def test_an_implementer_who_changes_the_tests_beside_the_code_is_not_green(tmp_path: Path) -> None:
-    other = f"#[cfg(test)]\nmod more {{\n    use super::*;\n{NEW.strip()}\n}}\n"
-    cheats = beside(GREET_DONE, REFUSED)["src/lib.rs"] + other
-    entries = [
-        writes(REFUSED),
-        {"when": {"kind": "implement"}, "files": {"src/lib.rs": cheats}, "report": made("", "")["report"]},
-        {**REDESIGN, "report": {"diagnosis": "production_logic", "notes": "tests are not yours"}},
-        made(GREET_DONE, REFUSED),
-    ]
-    played = completed(tmp_path, script(*entries))
-    assert played.rows_of("1") == [
-        "write-tests/RED",
-        "implement/NOT_GREEN",
-        "diagnose/PRODUCTION_LOGIC",
-        "implement/GREEN",
-    ]
-
-
-@pytest.mark.broad
-def test_red_and_green_of_a_worktree_whose_tests_stand_beside_the_code(tmp_path: Path) -> None:
-    project = make(tmp_path, FILES)
-    project.write(beside(GREET_DONE, REFUSED))
-    red = project.document("tdd", "check-red")
-    assert (red["_code"], [test["measured"] for test in red["tests"]]) == (0, ["ASSERTION_MISMATCH"]), red
-    green = project.document("tdd", "check-green")
-    assert (green["_code"], green["tests"][0]["id"]) == (0, "greet::lib::tests::an_empty_name_is_refused"), green
-    project.write(beside(GREET_DONE, SAYS_NOTHING.replace("false", "true")))
-    red = project.document("tdd", "check-red")
-    assert red["_code"] == 7, "a test that passes without the change shows nothing"

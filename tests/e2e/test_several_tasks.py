@@ -83,11 +83,15 @@ def ordered(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return play(make_project(tmp_path_factory.mktemp("ordered")), entries, extra=FAST)
 
 
-@pytest.mark.broad
 def test_two_split_reviews_with_new_findings_each_go_on_with_the_blocker(ordered: Played) -> None:
     assert ordered.document["_code"] == 3, ordered.document["_stderr"]
     assert ("review-split/NEEDS_WORK", "split_review") in ordered.exhausted()
     assert ordered.document["blockers"] == ["split-2-01"]
+    (filed,) = ordered.document["follow_ups"]
+    issue = ordered.project.git("show", f"work:TODO/{filed}.md")
+    assert "title: Too large" in issue
+    assert "followup" in issue
+    assert "Too large" in ordered.project.redfirst("show").stdout
 
 
 def test_tasks_are_done_in_the_order_of_their_dependencies(ordered: Played) -> None:

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.broad]
 STUB = "\n/// Says good bye.\npub fn bye(name: &str) -> String {\n    todo!()\n}\n"
 BYE = STUB.replace("todo!()", 'format!("Bye, {name}!")')
 TEST = '\n    #[test]\n    fn says_good_bye() {\n        assert_eq!(bye("Ada"), "Bye, Ada!");\n    }\n'
-NO_LOOK = "\n    #[test]\n    fn there_is_a_good_bye() {\n        let _known: fn(&str) -> String = bye;\n    }\n"
 RUST = {**BASE, "src/lib.rs": f"{GREET}{REGION}}}\n"}
 SYMBOL = {"path": "src/lib.rs", "name": "bye", "new": True}
 STUBBED = {"result": "COMPLETE", "summary": "bye is there, as a stub"}
@@ -71,50 +70,6 @@ def test_a_new_function_in_rust_is_scaffolded_first_and_makes_two_commits(tmp_pa
     assert project.rows().count("stub/STUBBED") == 1
 
 
-@needs_cargo
-@pytest.mark.broad
-def test_a_body_that_is_more_than_the_stub_comes_back_with_its_line(tmp_path: Path) -> None:
-    project = make(tmp_path, RUST)
-    tests = rust(GREET + STUB, TEST)
-    passes = (rust(GREET + BYE), rust(GREET + STUB))
-    project.use_script(script_of(tests, rust(GREET + BYE, TEST), *passes, symbol=SYMBOL))
-
-    done(project)
-
-    assert project.rows().count("stub/STUB_DIRTY") == 1
-    said = next(project.run_folder().glob("evidence/stub-*.md")).read_text()
-    assert "src/lib.rs:13 gives bye a body that is more than `todo!()`" in said
-
-
-@needs_cargo
-@pytest.mark.broad
-def test_a_test_that_passes_on_stubs_comes_back(tmp_path: Path) -> None:
-    project = make(tmp_path, RUST)
-    script = script_of(rust(GREET + STUB, NO_LOOK), rust(GREET + BYE, TEST), rust(GREET + STUB), symbol=SYMBOL)
-    again = {"when": {"kind": "write-tests"}, "files": rust(GREET + STUB, TEST), "report": {"verdict": "TESTS_READY"}}
-    project.use_script([*script[:7], again, *script[7:]])
-
-    done(project)
-
-    assert "write-tests/STRUCTURAL_ONLY" in project.rows()
-
-
-@needs_cargo
-@pytest.mark.broad
-def test_a_stub_that_is_left_is_not_green(tmp_path: Path) -> None:
-    project = make(tmp_path, RUST)
-    both = STUB + STUB.replace("bye", "hello")
-    half = rust(GREET + BYE + STUB.replace("bye", "hello"), TEST)
-    script = script_of(rust(GREET + both, TEST), half, rust(GREET + both), symbol=SYMBOL)
-    script[3]["report"]["tasks"][0]["symbols"].append({**SYMBOL, "name": "hello"})
-    project.use_script(script)
-
-    assert project.run().get("outcome") != "completed"
-
-    assert "implement/NOT_GREEN" in project.rows()
-    assert "a stub is left: src/lib.rs:19" in next(project.run_folder().glob("evidence/green-*.md")).read_text()
-
-
 @pytest.mark.broad
 def test_a_stub_that_is_left_in_other_words_is_not_green(tmp_path: Path) -> None:
     project = make_project(tmp_path, PYTHON)
@@ -147,49 +102,6 @@ def test_a_source_of_no_project_is_left_to_the_implementation(tmp_path: Path) ->
 
     said = next(project.run_folder().glob("evidence/stub-*.md")).read_text()
     assert "tools/gen.rs is no source: leave it to the implementation" in said
-
-
-@pytest.mark.broad
-def test_a_new_method_in_python_is_scaffolded_where_it_is_asked_for(tmp_path: Path) -> None:
-    project = make_project(tmp_path, PYTHON)
-    tests, symbol = {"test_cart.py": OLD + TOTAL_TEST}, {"path": "cart.py", "name": "Cart.total", "new": True}
-    project.use_script(script_of(tests, {"cart.py": TOTAL}, {"cart.py": TOTAL_STUB}, symbol=symbol), ON)
-
-    done(project)
-
-    assert red_of(project) == {"test_cart.py::test_total": "MISSING_BEHAVIOR"}
-    assert subjects(project)[2] == "feat: scaffold Cart.total with raise NotImplementedError stubs"
-    result = project.redfirst("verify", "run-GAL-1")
-    assert result.returncode == 0, result.stdout + result.stderr
-
-
-@pytest.mark.parametrize(
-    ("weak", "row"),
-    [
-        ("\n\ndef test_total():\n    assert callable(Cart().total)\n", "write-tests/STRUCTURAL_ONLY"),
-        ("\n\ndef test_total():\n    assert Cart().lines == [1]\n", "write-tests/STRUCTURAL_ONLY"),
-        (
-            "\n\ndef test_total():\n    from cart import total\n\n    assert total() == 3\n",
-            "write-tests/STRUCTURAL_ONLY",
-        ),
-    ],
-    ids=["passes on stubs", "fails beside them", "imports what is none"],
-)
-@pytest.mark.broad
-def test_every_new_test_must_reach_a_stub(tmp_path: Path, weak: str, row: str) -> None:
-    project = make_project(tmp_path, PYTHON)
-    symbol = {"path": "cart.py", "name": "Cart.total", "new": True}
-    script = script_of({"test_cart.py": OLD + weak}, {"cart.py": TOTAL}, {"cart.py": TOTAL_STUB}, symbol=symbol)
-    again = {
-        "when": {"kind": "write-tests"},
-        "files": {"test_cart.py": OLD + TOTAL_TEST},
-        "report": {"verdict": "TESTS_READY"},
-    }
-    project.use_script([*script[:7], again, *script[7:]], ON)
-
-    done(project)
-
-    assert row in project.rows()
 
 
 @pytest.mark.broad

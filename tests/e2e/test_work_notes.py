@@ -36,15 +36,3 @@ def test_what_is_missing_beside_green_is_a_signal_of_its_own_and_read_by_the_rev
     ]
     assert len(prompts) == 1
     assert "work-notes-1.md" in prompts[0]
-
-
-@pytest.mark.broad
-def test_where_nobody_says_anything_nothing_is_handed_over(tmp_path: Path) -> None:
-    silent: list[Entry] = [
-        {**TESTS, "report": {"verdict": "TESTS_READY"}},
-        {**MAKE, "report": {"result": "COMPLETE", "summary": "done"}},
-    ]
-    played = play(make_project(tmp_path), [*UNTIL_TESTS, *silent, *AFTER_MAKE])
-    assert "implement/GREEN" in played.rows
-    assert list(played.project.run_folder().glob("reviews/work-notes-*")) == []
-    assert "What Agents Said" not in played.artifact("summary.md")
