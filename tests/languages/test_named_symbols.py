@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from pipeline.evidence.red_classes import Symbol
-from pipeline.languages.sources.stubs import Wanted, is_same, parts_of, stub_faults, stub_symbols
+from pipeline.languages.sources.stubs import parts_of, stub_faults, stub_symbols
+from pipeline.languages.table import language_of
 
 
 @pytest.mark.parametrize(
@@ -34,8 +37,10 @@ from pipeline.languages.sources.stubs import Wanted, is_same, parts_of, stub_fau
     ],
 )
 def test_a_name_means_a_definition(path: str, place: str, symbol: str, same: bool) -> None:
-    assert is_same(parts_of(place), parts_of(symbol), path) is same
-    assert (not list(Wanted.missing({path: [parts_of(place)]}, [Symbol(path, symbol)]))) is same
+    language = language_of(path)
+    assert language is not None
+    rules = import_module(f"{language.package}.stubs").RULES
+    assert rules.is_same(parts_of(place), parts_of(symbol), path) is same
 
 
 def test_a_function_of_a_lower_case_class_is_not_the_function_that_a_task_names() -> None:

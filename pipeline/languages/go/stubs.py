@@ -53,6 +53,7 @@ RULES: Final = Rules(
     body=f"{{ {_STUB};{REST}",
     old_body=f"{{ if true {WAS};{REST}",
     scope=posixpath.dirname,
+    modules="any",
 )
 
 

@@ -38,6 +38,7 @@ RULES: Final = Rules(
     body="{ #![allow(unused)] todo!() }",  # it compiles even where the project denies unused parameters
     old_body=WAS,
     separator="::",
+    modules="inside",
 )
 
 

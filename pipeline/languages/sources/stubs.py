@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.sources.syntax_trees import first_error, line_of
@@ -102,11 +102,6 @@ class Definition:
     edits: tuple[Edit, ...] = ()
     value: Edit | None = None
 
-    def is_in(self, symbol: Parts, path: str) -> bool:
-        """Return whether a task's name means the definition, or an owner of it."""
-        places = (self.place, *self.also)
-        return any(is_same(place[:size], symbol, path) for place in places for size in range(1, len(place) + 1))
-
 
 @dataclass(frozen=True)
 class Content:
@@ -144,6 +139,9 @@ class Rules:
             that lacks a name the tests of other files can be loaded, and one is told apart.
         separator: What stands in dotted names.
         scope: What files share their definitions, by their paths; else each has its own.
+        modules: Which modules a name may have in front. `path`: the file's folders and its own name. `any`: a package
+            goes by a name that need not be there, and types are told apart by their capitals. `inside`: the same, and
+            the file may have modules in it, which the name may leave out.
         with_members: Whether what a new class has is introduced beside it.
     """
 
@@ -154,7 +152,42 @@ class Rules:
     old_body: str = ""
     separator: str = "."
     scope: Callable[[str], str] = str
+    modules: Literal["path", "any", "inside"] = "path"
     with_members: bool = True
+
+    def is_same(self, place: Parts, symbol: Parts, path: str) -> bool:
+        """Return whether a name in a task means a definition.
+
+        Modules may be left out of the name. A class or an object may not, however it is spelled: `config.load` is not
+        the function `load`.
+
+        Args:
+            place: What the file calls it.
+            symbol: What the task calls it.
+            path: The file.
+        """
+        short, long = sorted((place, symbol), key=len)
+        left_out = long[: len(long) - len(short)]
+        if not short or long[-len(short) :] != short:
+            return False
+        if not left_out:
+            return True
+        if not all(word[:1].islower() or word[:1] == "_" for word in left_out):
+            return False
+        if self.modules == "path":
+            known = {_plain(word) for word in path.rpartition(".")[0].split("/")}
+            return long is symbol and all(_plain(word) in known for word in left_out)
+        return long is symbol or self.modules == "inside"
+
+    def means(self, symbol: Parts, one: Definition, path: str) -> bool:
+        """Return whether a task's name means a definition, or an owner of it."""
+        places = (one.place, *one.also)
+        return any(self.is_same(place[:size], symbol, path) for place in places for size in range(1, len(place) + 1))
+
+
+def _plain(word: str) -> str:
+    """Return a file's or module's name for comparison: `my-cart.ts` is imported as `myCart`."""
+    return word.replace("-", "").replace("_", "").casefold()
 
 
 def parts_of(name: str) -> Parts:
@@ -167,71 +200,22 @@ def parts_of(name: str) -> Parts:
 class Wanted:
     """The symbols that a task names in one file."""
 
+    rules: Rules
     symbols: tuple[Parts, ...]
     path: str
-    everything: bool = False
 
     @classmethod
-    def of(cls, path: str, symbols: Sequence[Symbol]) -> Wanted:
+    def of(cls, rules: Rules, path: str, symbols: Sequence[Symbol]) -> Wanted:
         """Return the *symbols* that may be defined at *path*."""
-        return cls(tuple(parts_of(symbol.name) for symbol in symbols if symbol.path in {"", path}), path)
+        return cls(rules, tuple(parts_of(symbol.name) for symbol in symbols if symbol.path in {"", path}), path)
 
     def names(self, place: Parts) -> bool:
         """Return whether a definition is one of the symbols, a member of one, or the owner of one."""
-        if self.everything:
-            return True
         heads = [place[:length] for length in range(1, len(place) + 1)]
         owners = [symbol[:length] for symbol in self.symbols for length in range(1, len(symbol))]
-        return any(is_same(head, symbol, self.path) for symbol in self.symbols for head in heads) or any(
-            is_same(place, owner, self.path) for owner in owners
+        return any(self.rules.is_same(head, symbol, self.path) for symbol in self.symbols for head in heads) or any(
+            self.rules.is_same(place, owner, self.path) for owner in owners
         )
-
-    @staticmethod
-    def missing(defined: Mapping[str, Collection[Parts]], symbols: Sequence[Symbol]) -> Iterator[tuple[str, str]]:
-        """Yield path and name of each new symbol that no file defines which may.
-
-        Args:
-            defined: What each file that was changed defines.
-            symbols: The task's; one in a file that was not changed is not there either.
-        """
-        for symbol in symbols:
-            if not symbol.new:
-                continue
-            wanted = parts_of(symbol.name)
-            files = [path for path in defined if symbol.path in {"", path}]
-            if not any(is_same(place, wanted, path) for path in files for place in defined[path]):
-                yield symbol.path or next(iter(defined), ""), symbol.name
-
-
-def is_same(place: Parts, symbol: Parts, path: str) -> bool:
-    """Return whether a name in a task means a definition.
-
-    Modules may be left out of either: of the name, or, in Rust, where a file may have modules in it, of the place. A
-    class or an object may not, however it is spelled: `config.load` is not the function `load`.
-
-    Args:
-        place: What the file calls it.
-        symbol: What the task calls it.
-        path: The file. In Python and JavaScript its folders and its own name are the modules that it is in; a crate or
-            a package of Go goes by a name that need not be there, and its types are told apart by their capitals.
-    """
-    short, long = sorted((place, symbol), key=len)
-    left_out = long[: len(long) - len(short)]
-    if not short or long[-len(short) :] != short:
-        return False
-    if not left_out:
-        return True
-    if not all(word[:1].islower() or word[:1] == "_" for word in left_out):
-        return False
-    if path.endswith((".rs", ".go")):
-        return long is symbol or path.endswith(".rs")
-    modules = {_plain(word) for word in path.rpartition(".")[0].split("/")}
-    return long is symbol and all(_plain(word) in modules for word in left_out)
-
-
-def _plain(word: str) -> str:
-    """Return a file's or module's name for comparison: `my-cart.ts` is imported as `myCart`."""
-    return word.replace("-", "").replace("_", "").casefold()
 
 
 def _rules_of(package: str) -> Rules:
@@ -252,7 +236,7 @@ def stub_symbols(package: str, files: Mapping[str, str], symbols: Sequence[Symbo
     unknown: list[Symbol] = []
     for symbol in symbols:
         wanted = parts_of(symbol.name)
-        meant = [(path, one) for path, one in known if one.is_in(wanted, path)]
+        meant = [(path, one) for path, one in known if rules.means(wanted, one, path)]
         scopes = {rules.scope(path) for path, _ in meant if symbol.path in {"", path}}
         unknown += [] if scopes else [symbol]
         for path, one in meant:
@@ -360,7 +344,7 @@ def _is_inside(one: Edit, other: Edit) -> bool:
 def stub_faults(
     package: str, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
 ) -> tuple[StubFault, ...]:
-    """Return the changes that are no stubs; see `protocol.Toolchain.stub_faults`."""
+    """Return the changes that are no stubs; see `toolchain.Toolchain.stub_faults`."""
     rules = _rules_of(package)
     faults = [StubFault(path, 0, "is gone") for path in before if path not in after]
     defined: dict[str, frozenset[Parts]] = {}
@@ -373,16 +357,26 @@ def stub_faults(
             old = rules.read(path, before.get(path, ""))
             if old.package != new.package and path in before:
                 faults.append(StubFault(path, 1, "is of another package now"))
-            faults += _definitions(rules, Wanted.of(path, symbols), old.definitions, new.definitions)
+            faults += _definitions(Wanted.of(rules, path, symbols), old.definitions, new.definitions)
             faults += _others(path, old.others, new.others)
-    faults += [StubFault(path, 0, f"does not define {name}") for path, name in Wanted.missing(defined, symbols)]
-    return tuple(faults)
+    return (*faults, *_missing(rules, defined, symbols))
 
 
-def _definitions(
-    rules: Rules, wanted: Wanted, old: Sequence[Definition], new: Sequence[Definition]
-) -> Iterator[StubFault]:
+def _missing(rules: Rules, defined: Mapping[str, Collection[Parts]], symbols: Sequence[Symbol]) -> Iterator[StubFault]:
+    """Yield a fault for each new symbol that no changed file defines which may.
+
+    One in a file that was not changed is not there either.
+    """
+    for symbol in symbols:
+        wanted = parts_of(symbol.name)
+        places = ((path, place) for path in defined if symbol.path in {"", path} for place in defined[path])
+        if symbol.new and not any(rules.is_same(place, wanted, path) for path, place in places):
+            yield StubFault(symbol.path or next(iter(defined), ""), 0, f"does not define {symbol.name}")
+
+
+def _definitions(wanted: Wanted, old: Sequence[Definition], new: Sequence[Definition]) -> Iterator[StubFault]:
     """Yield faults of definitions; several of one name, such as overloads, are compared one by one."""
+    rules = wanted.rules
     rest: dict[Parts, list[Definition]] = {}
     for one in old:
         if one.head is not None:
