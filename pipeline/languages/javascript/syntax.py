@@ -19,7 +19,7 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Language, Parser
 
-from pipeline.languages.sources.syntax_trees import below, field_text, first_error, line_of, text
+from pipeline.languages.sources.syntax_trees import below, field_text, first_error, line_of, names_below, text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator
@@ -158,13 +158,6 @@ def qualname(node: Node) -> str:
     return ".".join(name for name in reversed(names) if name) or "<module>"
 
 
-def functions(top: Node) -> Iterator[str]:
-    """Yield the dotted names of all named functions of a file, methods and constructors among them."""
-    for node in below(top):
-        if node.type in FUNCTIONS and name_of(node):
-            yield qualname(node)
-
-
 ENDINGS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json")
 _COMPILED: Final = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 _ALIASES: Final = ("@/", "~/", "~~/", "#", "$lib/", "src/")
@@ -178,11 +171,6 @@ class Binding:
 
     module: str
     name: str
-
-
-def bindings(top: Node) -> dict[str, Binding]:
-    """Return the imported names of a file, by import, `require` and `await import`."""
-    return dict(_bindings(top))
 
 
 def _bindings(top: Node) -> Iterator[tuple[str, Binding]]:
@@ -287,32 +275,6 @@ class Region:
     function: str
 
 
-def region_of(top: Node, path: str, line: int, column: int | None) -> Region | None:
-    """Return the test that is defined at a place of a file, None if no test function is called there."""
-    call = _call_at(top, line, column)
-    if call is None:
-        return None
-    statement, containers = _statement(call)
-    digest = hashlib.sha256()
-    for part in (statement, *(hook for container in containers for hook in _hooks(container))):
-        digest.update((part.text or b"") + b"\0")
-    titles = [_title(call)]
-    for container in containers:
-        suite = _suite_of(container)
-        if suite is not None:
-            titles.append(_title(suite))
-            digest.update((field_text(suite, "function") + titles[-1]).encode() + b"\0")
-    return Region(digest.hexdigest(), f"{path}::{' > '.join(reversed(titles))}")
-
-
-def names_in(top: Node, line: int, column: int | None) -> frozenset[str]:
-    """Return the names in the test that is defined at a place of a file."""
-    call = _call_at(top, line, column)
-    statement = _statement(call)[0] if call is not None else None
-    inside = below(statement) if statement is not None else ()
-    return frozenset(text(node) for node in inside if node.type == "identifier")
-
-
 def _call_at(top: Node, line: int, column: int | None) -> Node | None:
     start = at(top, line, column)
     for node in around(start) if start is not None else ():
@@ -382,8 +344,11 @@ def _hooks(container: Node) -> Iterator[Node]:
             yield statement
 
 
-def is_bare(node: Node) -> bool:
-    """Return whether the failing statement fails unconditionally: it looks only at literals."""
+def is_bare_at(path: str, source: bytes, line: int, column: int | None) -> bool:
+    """Return whether the statement at a place fails unconditionally: it looks only at literals."""
+    node = at(_parsed(path, source), line, column)
+    if node is None:
+        return False
     statement = next((one for one in around(node) if one.type in {"expression_statement", "throw_statement"}), None)
     statement = statement or next((one for one in around(node) if one.type == "call_expression"), None)
     if statement is None:
@@ -427,13 +392,14 @@ class Looked:
 
 
 def bindings_of(path: str, source: bytes) -> dict[str, Binding]:
-    """Return the imported names of a file."""
-    return bindings(_parsed(path, source))
+    """Return the imported names of a file, by import, `require` and `await import`."""
+    return dict(_bindings(_parsed(path, source)))
 
 
 def functions_of(path: str, source: bytes) -> tuple[str, ...]:
-    """Return the dotted names of a file's functions."""
-    return tuple(dict.fromkeys(functions(_parsed(path, source))))
+    """Return the dotted names of all named functions of a file, methods and constructors among them."""
+    named = (node for node in below(_parsed(path, source)) if node.type in FUNCTIONS and name_of(node))
+    return tuple(dict.fromkeys(map(qualname, named)))
 
 
 def function_at(path: str, source: bytes, line: int, column: int | None) -> str:
@@ -443,19 +409,28 @@ def function_at(path: str, source: bytes, line: int, column: int | None) -> str:
 
 
 def region_at(path: str, source: bytes, line: int, column: int | None) -> Region | None:
-    """Return the test that is defined at a place, None if there is none."""
-    return region_of(_parsed(path, source), path, line, column)
+    """Return the test that is defined at a place of a file, None if no test function is called there."""
+    call = _call_at(_parsed(path, source), line, column)
+    if call is None:
+        return None
+    statement, containers = _statement(call)
+    digest = hashlib.sha256()
+    for part in (statement, *(hook for container in containers for hook in _hooks(container))):
+        digest.update((part.text or b"") + b"\0")
+    titles = [_title(call)]
+    for container in containers:
+        suite = _suite_of(container)
+        if suite is not None:
+            titles.append(_title(suite))
+            digest.update((field_text(suite, "function") + titles[-1]).encode() + b"\0")
+    return Region(digest.hexdigest(), f"{path}::{' > '.join(reversed(titles))}")
 
 
 def names_at(path: str, source: bytes, line: int, column: int | None) -> frozenset[str]:
     """Return the names in the test that is defined at a place."""
-    return names_in(_parsed(path, source), line, column)
-
-
-def is_bare_at(path: str, source: bytes, line: int, column: int | None) -> bool:
-    """Return whether the statement at a place fails unconditionally."""
-    node = at(_parsed(path, source), line, column)
-    return node is not None and is_bare(node)
+    call = _call_at(_parsed(path, source), line, column)
+    statement = _statement(call)[0] if call is not None else None
+    return names_below(statement, {"identifier"}) if statement is not None else frozenset()
 
 
 def has_markup(path: str, source: bytes) -> bool:
