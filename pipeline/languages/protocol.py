@@ -1,4 +1,4 @@
-"""The protocol that a language's toolchain implements, and the values that it takes and returns."""
+"""The values that a toolchain takes and returns: environments, views, measurements, settings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from pipeline.trees import Files
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.evidence.observation import Observation
-    from pipeline.evidence.red_classes import Symbol
-    from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
     from pipeline.process import Box, Mount
 
 
@@ -187,91 +183,6 @@ class Lookup:
     search_path: str
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     outer: tuple[Path, ...] = ()
-
-
-class Toolchain(Protocol):
-    """The protocol by which the tests of one language are recognised and run.
-
-    `sources` are the endings of the files that are its code; `stub` is what the body of a scaffolded symbol is, word
-    for word, and `stub_like` finds one that is left, however it is spelled; `install_hint` says how to get the
-    language.
-    """
-
-    name: str
-    sources: tuple[str, ...]
-    stub: str
-    stub_like: re.Pattern[str]
-    install_hint: str
-
-    def detect(self, worktree: Path) -> bool:
-        """Return whether a folder looks like a project of this language."""
-        ...
-
-    async def find_environment(self, lookup: Lookup) -> Environment | Missing:
-        """Return the environment of the tests; called on the host, before any agent ran."""
-        ...
-
-    async def run_tests(self, asked: Measurement) -> Observation:
-        """Run the tests in the box and return the observation.
-
-        Raises:
-            BoxError: the box did not work; nothing is known about the tests.
-        """
-        ...
-
-    async def check_types(self, asked: Measurement) -> Observation:
-        """Return the compile and type errors, of tests too, as collection errors; nothing of it is run.
-
-        Where a language has no such check (Python without a type checker), what cannot be parsed is an error.
-
-        Raises:
-            BoxError: the box did not work.
-        """
-        ...
-
-    def is_test_path(self, path: str, observation: Observation) -> bool:
-        """Return whether the runner collects the file, or would if it were new."""
-        ...
-
-    def is_control_path(self, path: str) -> bool:
-        """Return whether the file controls how tests run or what they import."""
-        ...
-
-    def stub_symbols(self, files: Mapping[str, str], symbols: Sequence[Symbol]) -> Stubbed:
-        """Return the files with the bodies of the symbols replaced by a failure."""
-        ...
-
-    def introduced(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Symbol, ...]:
-        """Return the symbols that the files newly define at their top level."""
-        ...
-
-    def with_old_bodies(self, before: Mapping[str, str], after: Mapping[str, str], *, kept: bool) -> OldBodies:
-        """Return the files of *after* with the bodies that their functions had before, and stubs for what is new.
-
-        Args:
-            before: The sources as they were; a file that is missing here is new.
-            after: As they are; one that cannot be read is not in the answer.
-            kept: Else what was changed gets a stub as well: an old body need not compile with what is new around it.
-        """
-        ...
-
-    def stub_faults(
-        self, before: Mapping[str, str], after: Mapping[str, str], symbols: Sequence[Symbol]
-    ) -> tuple[StubFault, ...]:
-        """Return the changes of a stub pass that are no stubs, by the syntax trees (ADR-7).
-
-        Allowed are imports, comments, and each of `symbols` with its members: a function whose body is exactly the stub
-        (a docstring or documentation before it is fine), a type with its fields, a constant with a literal. A function
-        that was there may get another signature if it is among `symbols`; its body is then what it was, or the stub.
-        Everything else is a fault: another body, an item that nobody named, one that is gone, a statement that runs,
-        a symbol of `symbols` that is new and still missing, a file that cannot be parsed.
-
-        Args:
-            before: The sources as they were; a file that is missing here is new.
-            after: The sources as the stub pass left them; a file that is missing here was deleted.
-            symbols: What the task introduces; a dotted name is a member.
-        """
-        ...
 
 
 class Settings(Protocol):

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.languages.python import cosmetic
 from pipeline.languages.rust import test_regions
-from pipeline.languages.sources import examples, faults, forgery, known_answers
-from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.sources import Unspliced, examples, faults, forgery, known_answers
 from pipeline.limited import UnreadableError, limited
 
 if TYPE_CHECKING:

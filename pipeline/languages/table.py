@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pipeline.languages.protocol import Checkouts
-    from pipeline.languages.toolchain import LanguageToolchain
+    from pipeline.languages.toolchain import Toolchain
     from pipeline.policy.listed_commands import ListedCommand
 
 Part = Literal[
@@ -90,9 +90,9 @@ class Language:
         return cast("Checkouts | None", self.part("environment"))
 
     @property
-    def toolchain(self) -> LanguageToolchain:
+    def toolchain(self) -> Toolchain:
         """Return the language's toolchain."""
-        return cast("LanguageToolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
+        return cast("Toolchain", import_module(f"{self.package}.toolchain").TOOLCHAIN)
 
     def part(self, name: Part) -> ModuleType | None:
         """Return a module of the language's folder, None if the language has no such part."""

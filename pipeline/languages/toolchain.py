@@ -36,8 +36,12 @@ def says_test(path: str) -> bool:
     return any(_SAYS_TEST.search(part.casefold()) for part in path.split("/"))
 
 
-class LanguageToolchain:
-    """The part of the toolchain protocol that follows from names, and what else a language knows of them.
+class Toolchain:
+    """Recognises and runs the tests of one language, or, as `Projects`, of several projects.
+
+    `sources` are the endings of the files that are its code; `stub` is what the body of a scaffolded symbol is, word
+    for word, and `stub_like` finds one that is left, however it is spelled; `install_hint` says how to get the
+    language.
 
     `package` is the folder of its modules: `environment` finds one, `measuring` runs the tests and checks the types,
     `stubs` reads and writes stubs. `markers` are files by which a project is recognised; `control` are patterns of
@@ -72,7 +76,7 @@ class LanguageToolchain:
         return Members()
 
     async def find_environment(self, lookup: Lookup) -> Environment | Missing:
-        """Return the environment of the project's tests, or why there is none."""
+        """Return the environment of the project's tests, or why there is none; called before any agent ran."""
         return await import_module(f"{self.package}.environment").find_environment(lookup)
 
     async def run_tests(self, asked: Measurement) -> Observation:
@@ -84,7 +88,9 @@ class LanguageToolchain:
         return await import_module(f"{self.package}.measuring").run_tests(asked)
 
     async def check_types(self, asked: Measurement) -> Observation:
-        """Return compile and type errors as collection errors.
+        """Return the compile and type errors, of tests too, as collection errors; nothing of it is run.
+
+        Where a language has no such check (Python without a type checker), what cannot be parsed is an error.
 
         Raises:
             BoxError: the box did not work.
@@ -135,14 +141,32 @@ class LanguageToolchain:
         return self.introduced(old, new) if new != after else ()
 
     def with_old_bodies(self, before: Files, after: Files, *, kept: bool) -> OldBodies:
-        """Return the files with the bodies that their functions had; see the protocol."""
+        """Return the files of *after* with the bodies that their functions had before, and stubs for what is new.
+
+        Args:
+            before: The sources as they were; a file that is missing here is new.
+            after: As they are; one that cannot be read is not in the answer.
+            kept: Else what was changed gets a stub as well: an old body need not compile with what is new around it.
+        """
         try:
             return limited(stubs.with_old_bodies)(self.package, before, after, kept)
         except UnreadableError:
             return OldBodies({}, ())
 
     def stub_faults(self, before: Files, after: Files, symbols: Sequence[Symbol]) -> tuple[StubFault, ...]:
-        """Return the changes of a stub pass that are no stubs; for an unreadable file, that it cannot be read."""
+        """Return the changes of a stub pass that are no stubs, by the syntax trees (ADR-7).
+
+        Allowed are imports, comments, and each of `symbols` with its members: a function whose body is exactly the stub
+        (a docstring or documentation before it is fine), a type with its fields, a constant with a literal. A function
+        that was there may get another signature if it is among `symbols`; its body is then what it was, or the stub.
+        Everything else is a fault: another body, an item that nobody named, one that is gone, a statement that runs,
+        a symbol of `symbols` that is new and still missing, a file that cannot be parsed or read.
+
+        Args:
+            before: The sources as they were; a file that is missing here is new.
+            after: The sources as the stub pass left them; a file that is missing here was deleted.
+            symbols: What the task introduces; a dotted name is a member.
+        """
         try:
             return limited(stubs.stub_faults)(self.package, before, after, symbols)
         except UnreadableError as error:

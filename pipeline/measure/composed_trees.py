@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.languages.readers import only_test_regions, regions_differ, splice
-from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.sources import Unspliced
 from pipeline.languages.table import has_part
 
 if TYPE_CHECKING:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from pipeline.engine.events import JournalEvent
     from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Environment, Selection, Toolchain
+    from pipeline.languages.protocol import Environment, Selection
+    from pipeline.languages.toolchain import Toolchain
     from pipeline.process import Box, Command, Completed
     from pipeline.progress import Progress
     from pipeline.runs.checkout import PrivateCheckout

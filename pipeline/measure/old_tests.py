@@ -18,7 +18,7 @@ from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import RunState, TestRecord
 from pipeline.evidence.red import may_change
 from pipeline.languages.readers import regions_of
-from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.sources import Unspliced
 from pipeline.languages.table import LANGUAGES, has_part, language_of
 from pipeline.measure import kept_runs
 from pipeline.measure.composed_trees import HasRepository, both, compose, shares_file, with_other_regions
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pipeline.evidence.observation import Layout, Observation
-    from pipeline.languages.protocol import Toolchain
+    from pipeline.languages.toolchain import Toolchain
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.reports.tasks import Task
 

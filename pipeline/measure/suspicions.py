@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.languages import names, readers
-from pipeline.languages.sources import known_answers
-from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.sources import Unspliced, known_answers
 from pipeline.languages.table import has_part
 from pipeline.measure.composed_trees import both, shares_file
 from pipeline.measure.measuring import changed_paths

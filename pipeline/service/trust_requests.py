@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pipeline.config.model import Config
     from pipeline.git import Repository
     from pipeline.languages.projects.project import Project
-    from pipeline.languages.protocol import Checkouts, Toolchain
+    from pipeline.languages.protocol import Checkouts
+    from pipeline.languages.toolchain import Toolchain
 
 
 def projects_here(repository: Repository, config: Config) -> tuple[Project, ...]:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pipeline.engine.journal import Line
     from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Environment, Toolchain
+    from pipeline.languages.protocol import Environment
+    from pipeline.languages.toolchain import Toolchain
     from pipeline.process import Box
     from pipeline.reports.tasks import Task
     from pipeline.routing.state import MatrixLane, RunState

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.engine.events import JournalEvent
-    from pipeline.languages.protocol import Environment, Toolchain
+    from pipeline.languages.protocol import Environment
+    from pipeline.languages.toolchain import Toolchain
     from pipeline.process import Box
     from pipeline.runs.checkout import PrivateCheckout
 

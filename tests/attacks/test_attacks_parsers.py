@@ -18,18 +18,17 @@ from pipeline.languages import readers
 from pipeline.languages.go import sources as go_sources
 from pipeline.languages.javascript.sources import Sources
 from pipeline.languages.rust import sources as cargo_sources
-from pipeline.languages.sources import stubs
+from pipeline.languages.sources import Unspliced, stubs
 from pipeline.languages.sources.faults import mutants
 from pipeline.languages.sources.mentions import mention_graph
 from pipeline.languages.sources.stubs import StubFault
-from pipeline.languages.sources.test_regions import Unspliced
 from pipeline.languages.table import language_of
 from pipeline.trees import Files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.languages.toolchain import LanguageToolchain
+    from pipeline.languages.toolchain import Toolchain
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +38,7 @@ TERMS = "def table():\n    return " + "+".join(["1"] * LARGE) + "\n"
 SUMS = "def table():\n    return " + "+".join(["1"] * HUGE) + "\n"
 
 
-def toolchain_of(path: str) -> LanguageToolchain:
+def toolchain_of(path: str) -> Toolchain:
     language = language_of(path)
     assert language is not None
     return language.toolchain

@@ -15,7 +15,7 @@ from pipeline.languages.table import LANGUAGES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.languages.protocol import Toolchain
+    from pipeline.languages.toolchain import Toolchain
 
 
 def chosen(tmp_path: Path, *paths: str, **tables: Any) -> Toolchain | None:

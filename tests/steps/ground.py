@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.languages.protocol import Toolchain
+    from pipeline.languages.toolchain import Toolchain
 
 PYTEST = Layout(testpaths=("tests",), collected=frozenset({"tests/test_app.py"}))
 CARGO = Layout(testpaths=("tests",), python_files=("*.rs",), collected=frozenset({"src/lib.rs#tests", "tests/a.rs"}))

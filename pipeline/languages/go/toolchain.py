@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.go import environment
-from pipeline.languages.toolchain import LanguageToolchain
+from pipeline.languages.toolchain import Toolchain
 from pipeline.policy.listed_commands import ListedCommand
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _COMMANDS: Final = (
 )
 
 
-class GoToolchain(LanguageToolchain):
+class GoToolchain(Toolchain):
     """The `Toolchain` of Go modules and workspaces."""
 
     name = "go"

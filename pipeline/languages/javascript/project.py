@@ -311,7 +311,7 @@ _DELEGATES: Final = re.compile(
 
 
 def members(worktree: Path, top: str, tracked: Collection[str], _: Callable[[str], bool]) -> Members:
-    """Return the projects below a folder: see `LanguageToolchain.members`."""
+    """Return the projects below a folder: see `Toolchain.members`."""
     front = f"{top}/" if top else ""
     known = set(tracked)
     project = read_project(worktree / top) if any(f"{front}{mark}" in known for mark in _MARKS) else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.javascript import environment
 from pipeline.languages.javascript.project import SOURCES
-from pipeline.languages.toolchain import LanguageToolchain
+from pipeline.languages.toolchain import Toolchain
 from pipeline.policy.listed_commands import NO_OPERANDS, ListedCommand
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _COMMANDS: Final = (
 )
 
 
-class NodeToolchain(LanguageToolchain):
+class NodeToolchain(Toolchain):
     """The `Toolchain` of JavaScript and TypeScript projects.
 
     `__mocks__` replaces modules by being there; `patches` changes installed packages.

@@ -23,9 +23,10 @@ from pipeline.evidence.observation import RunState
 from pipeline.languages.projects import merging
 from pipeline.languages.projects.merging import collected
 from pipeline.languages.projects.project import Project
-from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Toolchain, View
+from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, View
 from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.languages.table import SEVERAL
+from pipeline.languages.toolchain import Toolchain
 from pipeline.process import Mount
 from pipeline.scratch import scratch_folder
 from pipeline.views.manifest import EntryKind, scan
@@ -147,7 +148,7 @@ class SeveralEnvironment(Environment):
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class Projects:
+class Projects(Toolchain):
     """The toolchain of a repository with several projects, or with one in a subfolder."""
 
     def __init__(self, projects: Sequence[Project]) -> None:

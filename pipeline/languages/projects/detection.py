@@ -2,7 +2,7 @@
 
 At the top every toolchain is asked. One that recognises nothing there is looked for one and two folders further down,
 and is taken where exactly one project of it is found: `web/package.json` beside a Python package. Below a project the
-language says what is measured from its own folder (`LanguageToolchain.members`): members of a workspace, folders with
+language says what is measured from its own folder (`Toolchain.members`): members of a workspace, folders with
 settings of their own. A single toolchain at the top is that toolchain itself, without anything around it.
 """
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pipeline.languages.protocol import Members, Tables, Toolchain
+    from pipeline.languages.protocol import Members, Tables
+    from pipeline.languages.toolchain import Toolchain
 
 TOP: Final = "."
 """What the top of the repository is called in a list of folders."""

@@ -26,7 +26,6 @@ from pipeline.languages.protocol import (
     Missing,
     Selection,
     Settings,
-    Toolchain,
     View,
 )
 from pipeline.languages.table import LANGUAGES
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from pipeline.evidence.red_classes import Symbol
+    from pipeline.languages.toolchain import Toolchain
     from pipeline.process import Box, Command, Completed, Mount
 
 

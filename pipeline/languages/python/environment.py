@@ -69,7 +69,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
     path = {"PATH": search_path}
     for folders, private in _levels(lookup):
         uv = lock_tool(folders[0], search_path)
-        for python in pythons(folders, locked=uv is not None):
+        for python in interpreters(folders, locked=uv is not None):
             tried.append(str(python.parent.parent))
             facts = await _ask(python, path)
             if facts is not None and facts.pytest:
@@ -90,7 +90,7 @@ async def find_environment(lookup: Lookup) -> Environment | Missing:
                 return environment(facts, ("-m", "pytest"), checkouts)
     looked = ", ".join(tried) or "no interpreter on PATH, no .venv"
     shell = devshell.advice(worktree, "pytest")
-    own = pythons(checkouts, locked=False)
+    own = interpreters(checkouts, locked=False)
     remedy = f"{own[0]} -m pip install pytest, or: uv pip install --python {own[0]} pytest" if own else ""
     return Missing(
         f"No interpreter with pytest was found (looked at: {looked}). Set [toolchains.pytest] command.{shell}", remedy
@@ -119,7 +119,7 @@ def lock_tool(worktree: Path, search_path: str) -> str | None:
     return shutil.which("uv", path=search_path) if (worktree / "uv.lock").is_file() else None
 
 
-def pythons(checkouts: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
+def interpreters(checkouts: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
     """Return the interpreters of the checkouts' environments, in the order in which they are tried."""
     names = PLACES[:1] if locked else PLACES
     found = (checkout / name / "bin" / "python" for checkout in checkouts for name in names)
@@ -388,8 +388,6 @@ def _absolute(path: str, script: Path) -> Path | None:
     return found if found.is_absolute() and found != script else None
 
 
-__all__ = ["BUILT", "INSTEAD", "LOCK", "MADE_BY", "PLACES", "first_run", "has_runner", "interpreters", "is_locked"]
-
 LOCK: Final = "uv.lock"
 MADE_BY: Final = "uv sync --frozen"
 BUILT: Final = "uv runs what builds the project, on the host; no environment with pytest is there yet"
@@ -399,11 +397,6 @@ INSTEAD: Final = "or make the environment yourself: uv sync"
 def is_locked(folder: Path, search_path: str) -> bool:
     """Return whether a run would create the environment from a lock file."""
     return lock_tool(folder, search_path) is not None
-
-
-def interpreters(folders: Iterable[Path], *, locked: bool) -> tuple[Path, ...]:
-    """Return the interpreters of the environments in these checkouts, in the order in which they are tried."""
-    return pythons(folders, locked=locked)
 
 
 def has_runner(interpreter: Path, search_path: str) -> bool:

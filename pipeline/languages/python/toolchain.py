@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.toolchain import LanguageToolchain
+from pipeline.languages.toolchain import Toolchain
 from pipeline.policy.listed_commands import ListedCommand
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _COMMANDS: Final = (
 )
 
 
-class PytestToolchain(LanguageToolchain):
+class PytestToolchain(Toolchain):
     """The `Toolchain` of Python projects."""
 
     name = "pytest"

@@ -38,7 +38,7 @@ class _Settings(NamedTuple):
 
 
 def members(worktree: Path, top: str, tracked: Collection[str], is_ours: Callable[[str], bool]) -> Members:
-    """Return the projects below a folder: see `LanguageToolchain.members`."""
+    """Return the projects below a folder: see `Toolchain.members`."""
     below = [path for path in tracked if not top or path.startswith(f"{top}/")]
     settings = _settings(worktree / top / _PYPROJECT)
     workspace = _members(top, settings, below)

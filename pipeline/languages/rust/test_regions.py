@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.rust.regions import Around, Region, SourceFault, line_of, read_rust
-from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.sources import Unspliced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

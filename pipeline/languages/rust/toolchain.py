@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.languages.rust import environment
-from pipeline.languages.toolchain import LanguageToolchain
+from pipeline.languages.toolchain import Toolchain
 from pipeline.policy.listed_commands import NO_OPERANDS, ListedCommand
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _COMMANDS: Final = (
 )
 
 
-class CargoToolchain(LanguageToolchain):
+class CargoToolchain(Toolchain):
     """The `Toolchain` of Rust projects."""
 
     name = "cargo"

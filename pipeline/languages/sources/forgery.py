@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pipeline.languages.sources.test_regions import Unspliced
+from pipeline.languages.sources import Unspliced
 from pipeline.languages.table import LANGUAGES
 
 if TYPE_CHECKING:

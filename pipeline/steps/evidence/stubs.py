@@ -11,7 +11,7 @@ from pipeline.measure.red import texts
 from pipeline.steps.evidence.records import baseline_of
 
 if TYPE_CHECKING:
-    from pipeline.languages.protocol import Toolchain
+    from pipeline.languages.toolchain import Toolchain
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 

@@ -13,7 +13,7 @@ from pipeline.evidence.observation import Ended, Fault, Frame, Observation, Test
 from pipeline.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Environment
 from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
-from pipeline.languages.toolchain import LanguageToolchain
+from pipeline.languages.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ Sums = dict[str, tuple[str, Sum]]
 """Each function by its name, with its file."""
 
 
-class SumsToolchain(LanguageToolchain):
+class SumsToolchain(Toolchain):
     """The `Toolchain` of sums."""
 
     name = "sums"

@@ -1,7 +1,7 @@
 """Which small faults can be put into a source, one at a time, to see whether the tests detect them?
 
 `mutants` reads one file and returns changes of exactly one span each, the most telling first. Which of them a test
-run kills is measured elsewhere (`measure.probes.mutation`). Nothing here performs I/O; a parser is loaded when a file
+run kills is measured elsewhere (`measure.mutation`). Nothing here performs I/O; a parser is loaded when a file
 of its language is read.
 """
 
