@@ -267,31 +267,6 @@ def test_the_closing_commit_of_a_run_cannot_weaken_a_test(clone: Clone) -> None:
     assert "tests/test_greet.py serves tests" in why(commit)
 
 
-@pytest.mark.broad
-def test_on_other_commits_it_is_measured_anew(clone: Clone) -> None:
-    clone.git("switch", "--quiet", "--create", "theirs", UNTAGGED)
-    more = "def test_is_on_its_own():\n    assert True\n"
-    (clone.root / "tests/test_more.py").write_text(more, encoding="utf-8")
-    clone.git("add", "--all")
-    clone.git("commit", "--quiet", "--message", "another test")
-    clone.git("switch", "--quiet", "work")
-    clone.git("rebase", "--quiet", "theirs")
-    document = clone.verify("theirs..work")
-    assert (document["exit_code"], [c["status"] for c in document["commits"]]) == (
-        0,
-        ["verified", "verified", "nothing_claimed"],
-    )
-    (clone.root / "greet.py").write_text(GREET_DONE, encoding="utf-8")
-    clone.git("switch", "--quiet", "theirs", "--force")
-    (clone.root / "greet.py").write_text(GREET_DONE, encoding="utf-8")
-    clone.git("commit", "--quiet", "--all", "--message", "did it already")
-    clone.git("switch", "--quiet", "work")
-    clone.git("rebase", "--quiet", "theirs")
-    code, commit = clone.check(FIRST)
-    assert code == 7
-    assert "over the code before, and now passes already" in why(commit)
-
-
 def rebase_on(clone: Clone, files: dict[str, str]) -> None:
     """Put the run's commits on a commit of somebody else."""
     clone.git("switch", "--quiet", "--create", "theirs", UNTAGGED)
@@ -301,6 +276,24 @@ def rebase_on(clone: Clone, files: dict[str, str]) -> None:
     clone.git("commit", "--quiet", "--message", "a change of somebody else")
     clone.git("switch", "--quiet", "work")
     clone.git("rebase", "--quiet", "theirs")
+
+
+@pytest.mark.broad
+def test_on_other_commits_it_is_measured_anew(clone: Clone) -> None:
+    rebase_on(clone, {"tests/test_more.py": "def test_is_on_its_own():\n    assert True\n"})
+    document = clone.verify("theirs..work")
+    assert (document["exit_code"], [c["status"] for c in document["commits"]]) == (
+        0,
+        ["verified", "verified", "nothing_claimed"],
+    )
+    clone.git("switch", "--quiet", "theirs")
+    (clone.root / "greet.py").write_text(GREET_DONE, encoding="utf-8")
+    clone.git("commit", "--quiet", "--all", "--message", "did it already")
+    clone.git("switch", "--quiet", "work")
+    clone.git("rebase", "--quiet", "theirs")
+    code, commit = clone.check(FIRST)
+    assert code == 7
+    assert "over the code before, and now passes already" in why(commit)
 
 
 BY_OTHERS = TEST_GREET.replace("\n\ndef", "\n\ndef test_of_others():\n    assert True\n\n\ndef")

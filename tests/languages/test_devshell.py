@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from languages.crates import needs_cargo
 
 from pipeline.languages.environments.devshell import Shell, entered, is_carried, variables_in
 from pipeline.languages.protocol import Environment, Lookup, Missing
@@ -266,16 +264,3 @@ def test_what_starts_pytest_by_itself_makes_no_shell(tmp_path: Path) -> None:
     env = find("pytest", tmp_path, ("uv", "run", "pytest"), f"{folder}:/usr/bin:/bin")
     assert not env.variables
     assert (tmp_path / "log").read_text().splitlines() == ["run pytest -p redfirst_probe"]
-
-
-@needs_cargo
-def test_cargo_of_a_shell_is_found_with_its_variables(tmp_path: Path, nix: Nix) -> None:
-    for name in ("cargo", "rustc"):
-        program = shutil.which(name)
-        assert program is not None
-        (nix.tools / name).symlink_to(program)
-    env = find("cargo", tmp_path, ("nix", "develop", "-c", "cargo", "test", "--all-features"), nix.path)
-    assert env.command[1:] == ("test", "--all-features")
-    assert env.variables["PKG_CONFIG_PATH"] == "/opt/pc"
-    assert "NIX_CONFIG" not in env.variables
-    assert env.variables["PATH"].split(":")[:2] == [f"{env.prefix}/bin", str(nix.tools)]

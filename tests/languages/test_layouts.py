@@ -42,11 +42,6 @@ def test_a_layout_below_a_folder_says_the_same_of_paths_below_it(layout: Layout,
     assert not moved.is_test(path)
 
 
-@given(LAYOUT)
-def test_one_layout_alone_is_itself(layout: Layout) -> None:
-    assert one_layout([layout]) is layout
-
-
 PYTHON = Layout(testpaths=("src",), python_files=("test_*.py",), collected=frozenset({"src/test_a.py"}))
 RUST = Layout(
     testpaths=("tests", "benches"), python_files=("*.rs",), collected=frozenset({"tests/a.rs", "src/b.rs#tests"})

@@ -19,7 +19,7 @@ from pipeline.evidence.observation import (
     TestRecord,
 )
 from pipeline.languages.projects.combined import Memory, key_of
-from pipeline.languages.projects.merging import collected, together
+from pipeline.languages.projects.merging import together
 from pipeline.languages.protocol import Selection
 from pipeline.views.manifest import scan
 
@@ -88,20 +88,6 @@ def test_a_runner_that_does_not_work_is_not_excused_by_anothers_collection_error
     broken = seen(collection_errors=[CollectionError(path="a", fault=FAULT)])
     whole = together({"pytest": broken, "cargo": seen(state=RunState.UNUSABLE, detail="no linker")})
     assert whole.environment_problem == "cargo: no linker"
-
-
-def test_the_command_is_that_of_the_runners_that_ran_something() -> None:
-    idle = collected(seen("b::t", command=("cargo", "test")))
-    ran = seen("a::t", command=("pytest", "a"))
-    assert together({"pytest": ran, "cargo": idle}).command == ("pytest", "a")
-    assert together({"pytest": collected(ran), "cargo": idle}).command == ("pytest", "a", ";", "cargo", "test")
-
-
-def test_the_tail_of_all_fits_where_that_of_one_does() -> None:
-    parts = {name: seen(f"{name}::t", tail=name * 5000) for name in NAMES}
-    whole = together(parts)
-    assert len(whole.tail) < 8_100
-    assert all(f"== {name} ==" in whole.tail for name in NAMES)
 
 
 # --- what is remembered ----------------------------------------------------------------------------------------------

@@ -109,18 +109,6 @@ def test_variables_of_the_script_are_for_tests_only(tmp_path: Path) -> None:
     assert "TZ" not in found.variables
 
 
-def test_a_wrapper_is_asked_once_on_the_host_and_its_variables_are_kept(tmp_path: Path) -> None:
-    wrapper = tmp_path / "shell"
-    wrapper.write_text('#!/bin/sh\nexport NODE_PATH=/opt/it SECRET=x\nshift\nexec "$@"\n')
-    wrapper.chmod(0o755)
-    write(tmp_path, {"package.json": NODE})
-    found = find(tmp_path, (str(wrapper), "-c", "node", "--test", "test/"), path=search_path("node"))
-    assert isinstance(found, Environment), found
-    assert found.command[1:] == ("--test", "test/")
-    assert found.variables["NODE_PATH"] == "/opt/it"
-    assert "SECRET" not in found.variables
-
-
 def test_nothing_of_the_project_is_run_and_nothing_is_loaded_by_a_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -294,13 +294,6 @@ def judged(seen: tuple[Lane, Path, Observation]) -> Context:
     return context_of(observation, existing, symbols=SYMBOLS, task_files=frozenset({"src/greet.mjs", "src/bye.mjs"}))
 
 
-@pytest.mark.broad
-def test_a_failed_comparison_is_told_with_its_values(seen: tuple[Lane, Path, Observation]) -> None:
-    lane, _, observation = seen
-    failed = [classify(record, judged(seen)).message for record in observation.records.values() if record.fault]
-    assert any("Hello, a!" in message for message in failed), (lane, failed)
-
-
 @pytest.mark.broad(but_first=1)
 def test_every_test_has_an_id_a_file_and_an_end(seen: tuple[Lane, Path, Observation]) -> None:
     lane, _, observation = seen
@@ -317,6 +310,7 @@ def test_what_a_failure_is_for_the_judges(seen: tuple[Lane, Path, Observation]) 
     context = judged(seen)
     found = {name: classify(observation.records[f"{lane.path}::{name}"], context) for name in CLASSES}
     assert {name: (one.cls, one.legal) for name, one in found.items()} == CLASSES, found
+    assert any("Hello, a!" in one.message for one in found.values()), "a failed comparison is told with its values"
 
 
 def test_a_stub_counts_only_in_a_symbol_of_the_task(seen: tuple[Lane, Path, Observation]) -> None:
@@ -329,17 +323,13 @@ def test_a_stub_counts_only_in_a_symbol_of_the_task(seen: tuple[Lane, Path, Obse
     assert classify(record, elsewhere).cls is RedClass.ASSERTION_MISMATCH
 
 
-def test_the_tests_of_a_loop_share_a_function_and_a_region(seen: tuple[Lane, Path, Observation]) -> None:
-    lane, _, observation = seen
+def test_regions_reach_and_layout(seen: tuple[Lane, Path, Observation]) -> None:
+    lane, root, observation = seen
     x, y = (observation.records[f"{lane.path}::is made for {name}"] for name in "xy")
     assert x.function == y.function == f"{lane.path}::is made for ${{name}}"
     assert x.region_sha256 == y.region_sha256
     others = {record.region_sha256 for record in observation.records.values()} - {x.region_sha256}
     assert len(others) == len(ALL) - 3  # two tests are the same
-
-
-def test_what_a_test_reaches(seen: tuple[Lane, Path, Observation]) -> None:
-    lane, _, observation = seen
     reach = observation.records[f"{lane.path}::asserts"].reach
     assert reach is not None
     assert reach.functions == ("src/greet.mjs::greet",)
@@ -347,19 +337,11 @@ def test_what_a_test_reaches(seen: tuple[Lane, Path, Observation]) -> None:
     program = observation.records[f"{lane.path}::runs a program"].reach
     assert program is not None
     assert program.doors == ("process",)
-
-
-def test_which_files_are_tests(seen: tuple[Lane, Path, Observation]) -> None:
-    lane, _, observation = seen
     assert observation.layout.is_test(lane.path)
     assert observation.layout.is_test("test/other.test.mjs")
     assert not observation.layout.is_test_side("src/greet.mjs")
     assert set(observation.files) >= {lane.path}
-
-
-def test_what_people_read_has_no_place_of_this_machine(seen: tuple[Lane, Path, Observation]) -> None:
-    _, root, observation = seen
-    assert str(root) not in observation.model_dump_json()
+    assert str(root) not in observation.model_dump_json(), "nothing says a place of this machine"
     assert "redfirst-node-" not in observation.model_dump_json()
 
 

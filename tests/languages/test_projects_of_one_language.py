@@ -19,7 +19,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.keys import parse_text
 from pipeline.config.model import Toolchains
 from pipeline.evidence.observation import Ended, Observation
-from pipeline.languages.projects.combined import Projects, missing_for, projects_in
+from pipeline.languages.projects.combined import Projects, projects_in
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.projects.project import Project
 from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
@@ -116,27 +116,6 @@ def test_what_a_nested_project_has_counts_once_and_is_the_nearest_ones(tmp_path:
     top, a, _ = toolchain.projects
     assert toolchain.for_files(["packages/a/src/core.py"]) == (a,)
     assert toolchain.for_files(["x.py"]) == (top,)
-
-
-@pytest.mark.broad
-def test_a_setting_of_the_outer_one_that_names_a_nested_test_runs_it_once(tmp_path: Path) -> None:
-    both = BARE + 'testpaths = ["tests", "packages/a/tests/test_core.py"]\n'
-    counted = "import pathlib\n\n\ndef test_name():\n    pathlib.Path(__file__).with_name('ran').open('a').write('x')\n"
-    write(tmp_path, {**FILES, **TOP, "pyproject.toml": both, "packages/a/tests/test_core.py": counted})
-    toolchain = chosen(tmp_path, pytest={"folder": [".", "packages/a"]})
-    seen = measure(toolchain, tmp_path)
-    assert ran(seen).keys() >= {AT_TOP, IN_A}
-    assert list(ran(seen).values()) == [Ended.PASSED] * len(seen.records), seen.tail
-
-
-def test_one_that_is_missing_is_told_from_the_other_of_its_language(tmp_path: Path) -> None:
-    write(tmp_path, FILES)
-    python = LANGUAGES["pytest"].toolchain
-    toolchain = Projects([Project(python, "packages/a"), Project(python, "packages/gone")])
-    env = found(toolchain, tmp_path)
-    assert "no folder packages/gone" in (missing_for(toolchain, env, ["packages/gone/x.py"]) or "")
-    assert "pytest in packages/gone" in (missing_for(toolchain, env, ["packages/gone/x.py"]) or "")
-    assert missing_for(toolchain, env, ["packages/a/src/core.py"]) is None
 
 
 @pytest.mark.broad

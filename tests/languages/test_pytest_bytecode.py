@@ -176,29 +176,6 @@ def measured(root: Path, cache: Path, box: NoBox, *, warm: bool = False) -> Obse
     return anyio.run(run)
 
 
-@pytest.mark.slow
-@pytest.mark.broad
-def test_a_run_compiles_what_changed_and_nothing_else(tmp_path: Path) -> None:
-    files = {
-        "core.py": "def answer():\n    return 41\n",
-        "test_it.py": "import core\n\ndef test_it(): assert core.answer() == 42\n",
-    }
-    root = write(tmp_path / "project", {**files, "test_other.py": "def test_other(): assert True\n"})
-    box = Watching()
-    assert outcomes(measured(root, tmp_path / "cache", box, warm=True)) == {
-        "test_it": Ended.FAILED,
-        "test_other": Ended.PASSED,
-    }
-    measured(root, tmp_path / "cache", box)
-    assert box.written[-1] == set()
-    core = root / "core.py"
-    before = core.stat()
-    core.write_text("def answer():\n    return 42\n")
-    os.utime(core, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert outcomes(measured(root, tmp_path / "cache", box)) == {"test_it": Ended.PASSED, "test_other": Ended.PASSED}
-    assert box.written[-1] == {"core"}
-
-
 POISON = """
 import marshal, os, pathlib, py_compile, sys
 

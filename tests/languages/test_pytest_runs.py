@@ -292,22 +292,6 @@ def test_a_region_changes_with_the_test_and_its_decorators_and_nothing_else(tmp_
 
 
 @pytest.mark.broad
-def test_doctests_and_inherited_tests_have_a_region_too(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
-            "core.py": 'def f():\n    """\n    >>> f()\n    1\n    """\n    return 1\n',
-            "shared.py": "class Base:\n    def test_inherited(self): assert True\n",
-            "test_it.py": "from shared import Base\n\nclass TestMine(Base): pass\n",
-        },
-    )
-    observation = measure(tmp_path)
-    assert _outcomes(observation) == {"core.f": Ended.PASSED, "TestMine::test_inherited": Ended.PASSED}
-    assert all(record.region_sha256 for record in observation.records.values())
-
-
-@pytest.mark.broad
 def test_messages_hold_no_addresses_and_no_places_of_this_machine(tmp_path: Path) -> None:
     failing = "def test_it(tmp_path):\n    raise ValueError(f'{object()} {tmp_path} {__file__}')\n"
     write(tmp_path, {"test_it.py": failing})

@@ -390,32 +390,16 @@ def test_each_line_of_the_table(run: tuple[Observation, Context], name: str) -> 
     assert (found.cls, found.legal) == TABLE[name], found.message
 
 
-def test_every_test_of_the_table_is_looked_at(run: tuple[Observation, Context]) -> None:
+def test_what_else_the_run_says(run: tuple[Observation, Context]) -> None:
     observation, _ = run
     seen = {entry.partition("::")[2] for entry in observation.records if entry.startswith("tests/test_new.py")}
     assert seen == set(TABLE)
-
-
-def test_addopts_that_stop_early_or_demand_coverage_change_nothing(run: tuple[Observation, Context]) -> None:
-    observation, _ = run
-    assert observation.state is RunState.COMPLETE
+    assert observation.state is RunState.COMPLETE, "options that stop early or demand coverage change nothing"
     assert all(record.ran for record in observation.records.values())
-
-
-def test_an_xpass_is_told_from_a_strict_one(run: tuple[Observation, Context]) -> None:
-    observation, _ = run
     assert observation.records["tests/test_old.py::test_stale"].outcome is Ended.STRICT_XPASS
     assert observation.records["tests/test_old.py::test_tolerated"].outcome is Ended.XPASSED
-
-
-def test_parameters_belong_to_their_function(run: tuple[Observation, Context]) -> None:
-    observation, _ = run
     record = observation.records["tests/test_new.py::test_parametrised[b::c[0]]"]
     assert record.function == "tests/test_new.py::test_parametrised"
-
-
-def test_modules_say_where_production_came_from(run: tuple[Observation, Context]) -> None:
-    observation, _ = run
     assert observation.modules["pkg.core"] == "src/pkg/core.py"
     assert observation.foreign_modules == ()
 

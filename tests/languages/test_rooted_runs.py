@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from languages import crates, direct
+from languages import direct
 from languages.direct import write
 
 from pipeline.boxes.nobox import NoBox
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PYTEST = Projects([Project(LANGUAGES["pytest"].toolchain, "apps/api")])
-CARGO = Projects([Project(LANGUAGES["cargo"].toolchain, "rust")])
 
 MONOREPO = {
     "lib/shared.py": "def twice(x):\n    return 2 * x\n",
@@ -125,45 +124,3 @@ def test_a_sibling_that_is_installed_in_place_is_taken_from_the_view(tmp_path: P
     )
     seen = measure(PYTEST, view, env)
     assert [record.outcome for record in seen.records.values()] == [Ended.PASSED], seen.tail
-
-
-@pytest.mark.broad
-@crates.needs_cargo
-def test_a_crate_in_a_folder_has_ids_that_name_the_folder(tmp_path: Path) -> None:
-    root = write(
-        tmp_path / "view",
-        {
-            "shared/src/lib.rs": "pub fn two() -> i32 {\n    2\n}\n",
-            "shared/Cargo.toml": crates.MANIFEST.replace("greet", "shared"),
-            "rust/Cargo.toml": f'{crates.MANIFEST}\n[dependencies]\nshared = {{ path = "../shared" }}\n',
-            "rust/src/lib.rs": """
-                pub fn two() -> i32 {
-                    shared::two()
-                }
-
-                #[cfg(test)]
-                mod tests {
-                    #[test]
-                    fn is_two() {
-                        assert_eq!(super::two(), 2);
-                    }
-
-                    #[test]
-                    fn is_three() {
-                        assert_eq!(super::two(), 3);
-                    }
-                }
-                """,
-        },
-    )
-    seen = measure(CARGO, root, crates.environment())
-    assert {entry: record.outcome for entry, record in seen.records.items()} == {
-        "rust::greet::lib::tests::is_two": Ended.PASSED,
-        "rust::greet::lib::tests::is_three": Ended.FAILED,
-    }, seen.tail
-    assert {record.path for record in seen.records.values()} == {"rust/src/lib.rs"}
-    assert seen.layout.is_test("rust/src/lib.rs#tests")
-    assert not seen.layout.is_test("rust/src/lib.rs")
-    one = frozenset({"rust::greet::lib::tests::is_two"})
-    chosen = measure(CARGO, root, crates.environment(), Selection(ids=one))
-    assert [record.id for record in chosen.records.values() if record.ran] == list(one)

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from languages import crates, direct, modules, nodes
-from languages.crates import needs_cargo
-from languages.modules import needs_go
+from languages import direct, nodes
 
 from pipeline.config.toolchain_variables import set_by
 from pipeline.evidence.observation import Ended
@@ -67,35 +65,6 @@ def test_variables_reach_a_test_of_node(tmp_path: Path) -> None:
     direct.write(tmp_path, {"package.json": nodes.NODE, "it.test.js": test})
     assert outcomes(nodes.measure(tmp_path, env=found("node", tmp_path, {}))) == {Ended.FAILED}
     assert outcomes(nodes.measure(tmp_path, env=found("node", tmp_path, SET))) == {Ended.PASSED}
-
-
-@pytest.mark.broad
-@needs_go
-def test_variables_reach_a_test_of_go(tmp_path: Path) -> None:
-    test = """
-        package greet
-
-        import (
-            "os"
-            "testing"
-        )
-
-        func TestIt(t *testing.T) {
-            if os.Getenv("APP_ENV") != "test" {
-                t.Fatal(os.Getenv("APP_ENV"))
-            }
-        }
-        """
-    direct.write(tmp_path, {"go.mod": modules.MANIFEST, "it_test.go": test})
-    assert outcomes(modules.measure(tmp_path, env=found("go", tmp_path, SET))) == {Ended.PASSED}
-
-
-@pytest.mark.broad
-@needs_cargo
-def test_variables_reach_a_test_of_rust(tmp_path: Path) -> None:
-    test = '#[test]\nfn it() { assert_eq!(std::env::var("APP_ENV").unwrap(), "test"); }\n'
-    direct.write(tmp_path, {"Cargo.toml": crates.MANIFEST, "src/lib.rs": test})
-    assert outcomes(crates.measure(tmp_path, env=found("cargo", tmp_path, SET))) == {Ended.PASSED}
 
 
 @pytest.mark.parametrize(
