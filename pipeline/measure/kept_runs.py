@@ -26,25 +26,15 @@ def whole_run(root: Path, tree: str) -> Observation | None:
     return Observation.model_validate_json(place.read_bytes()) if place.exists() else None
 
 
-def keep_whole_run(root: Path, tree: str, observation: Observation) -> None:
-    """Store a run of all tests of a tree, if it completed.
-
-    Raises:
-        UserError: the disk does not take it.
-    """
-    if observation.state is RunState.COMPLETE:
-        write_atomic(_observation(root, tree), canonical(observation))
-
-
 def keep(root: Path, tree: str, observation: Observation, *, whole: bool) -> None:
-    """Store what failed in a run of tests of a tree, and a run of all of them.
+    """Store what failed in a run of tests of a tree, and a run of all of them that completed.
 
     Raises:
         UserError: the disk does not take it.
     """
     keep_failures(root, tree, observation.records)
-    if whole:
-        keep_whole_run(root, tree, observation)
+    if whole and observation.state is RunState.COMPLETE:
+        write_atomic(_observation(root, tree), canonical(observation))
 
 
 def seen_failing(root: Path, tree: str) -> dict[str, TestRecord]:

@@ -27,9 +27,9 @@ FILES = {
 
 def test_a_run_that_did_not_go_through_is_not_kept(tmp_path: Path) -> None:
     seen = observed({"a.py::one": Ended.PASSED})
-    kept_runs.keep_whole_run(tmp_path, "abc", seen.model_copy(update={"state": RunState.CRASHED}))
+    kept_runs.keep(tmp_path, "abc", seen.model_copy(update={"state": RunState.CRASHED}), whole=True)
     assert kept_runs.whole_run(tmp_path, "abc") is None
-    kept_runs.keep_whole_run(tmp_path, "abc", seen)
+    kept_runs.keep(tmp_path, "abc", seen, whole=True)
     assert kept_runs.whole_run(tmp_path, "abc") == seen
     assert kept_runs.whole_run(tmp_path, "abd") is None
 
