@@ -90,14 +90,3 @@ def test_javascript_is_parsed_as_node_reads_it(tmp_path: Path) -> None:
     assert wrong(seen) == dict.fromkeys(("broken.mjs", "strict.cjs", "torn.jsx"), "SyntaxError")
     assert seen.collection_errors[0].fault.frames[-1].path == "broken.mjs"
     assert not ran.exists()
-
-
-def test_a_project_without_errors_has_none(tmp_path: Path) -> None:
-    files = {"package.json": VITEST, "tsconfig.json": CONFIG, "src/a.ts": "export const a = 1;\n"}
-    assert wrong(check_types(write(tmp_path, files), "vitest")) == {}
-
-
-@pytest.mark.broad
-def test_a_configuration_that_cannot_be_read_is_an_error_of_its_own(tmp_path: Path) -> None:
-    files = {"package.json": VITEST, "tsconfig.json": '{"compilerOptions": {"target": "es1"}}', "a.ts": "export {};\n"}
-    assert "tsconfig.json" in wrong(check_types(write(tmp_path, files), "vitest"))

@@ -99,14 +99,6 @@ def test_a_list_of_folders_is_a_project_each_with_its_own_settings(tmp_path: Pat
     assert len(list(cache.folder.iterdir())) == 2, "each has a cache of its own"
 
 
-@pytest.mark.broad
-def test_what_a_selection_touches_is_run_in_its_project_only(tmp_path: Path) -> None:
-    toolchain = chosen(write(tmp_path, FILES), pytest={"folder": ["packages/a", "packages/b"]})
-    assert ran(measure(toolchain, tmp_path, Selection(ids=frozenset({IN_B})))) == {IN_A: None, IN_B: Ended.PASSED}
-    write(tmp_path, {"packages/b/src/core.py": "NAME = 'c'\n"})
-    assert ran(measure(toolchain, tmp_path, Selection(ids=frozenset({IN_B})))) == {IN_A: None, IN_B: Ended.FAILED}
-
-
 def test_what_a_nested_project_has_counts_once_and_is_the_nearest_ones(tmp_path: Path) -> None:
     write(tmp_path, {**FILES, **TOP})
     toolchain = chosen(tmp_path, pytest={"folder": [".", "packages/a", "packages/b"]})
