@@ -36,7 +36,7 @@ from pipeline.runs.facts import task_words
 from pipeline.runs.files import full_disk
 from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.run_ref import keep, trees_of
-from pipeline.service.live_view import IssueStanding, StepsStanding, shown
+from pipeline.service.live_view import Standing, shown
 from pipeline.steps.asking.stopping import stopped, waiting_for
 from pipeline.steps.publication.commits import planned_subjects
 from pipeline.steps.publication.follow_ups import planned_titles
@@ -143,7 +143,7 @@ async def finish(ctx: ContextT, display: Display, interruption: Interruption) ->
     try:
         end_lost(ctx.run.folder.glob("dispatches/*/process.json"))
         ctx.checkout.open(ctx.run.info.start_tree)
-        standing = StepsStanding(ctx) if isinstance(ctx, RecipeContext) else IssueStanding(ctx)
+        standing = Standing(ctx.run, ctx.progress, ctx.config.budget)
         with interruption.driving(ctx):
             async with shown(standing, display):
                 await (_drive_steps(ctx) if isinstance(ctx, RecipeContext) else _drive_issue(ctx))

@@ -1,8 +1,10 @@
-"""Reads how a run stands at one moment, for `watch` and the console: phases, tasks, who is at work, what is left."""
+"""Reads how a run stands at one moment: phases, tasks, who is at work, what it took, what is left.
+
+`watch` and the console read it from disk, the display of a driver from the run that it drives.
+"""
 
 from __future__ import annotations
 
-import abc
 import contextlib
 from collections import Counter
 from dataclasses import dataclass
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from pipeline.routing.story import Phase
     from pipeline.runs.activity_file import Doing
     from pipeline.runs.spending import AnyRun, Spent
-    from pipeline.steps.context import Context
-    from pipeline.steps.recipe_context import RecipeContext
 
 
 _PLANNED: Final = (Step.PLAN, Step.REVIEW_PLAN, Step.SPLIT, Step.REVIEW_SPLIT, Step.WRITE_TESTS)
@@ -136,28 +136,42 @@ def _of_issue(run: Run, *, live: bool) -> LiveView:
         note=last_note(run),
         phases=phases_of(run),
         tasks=_tasks(run),
-        loops=tuple(
-            f"{one.loop.value.replace('_', ' ')} {one.spent} of {one.limit}"
-            for one in counters_of(run)
-            if one.holds and one.limit is not None and one.loop is not Loop.DISPATCHES
-        ),
+        loops=loops_of(run),
         **_of_any(run, live=live),
     )
 
 
 def _of_recipe(run: RecipeRun, *, live: bool) -> LiveView:
-    names = [name for id_ in run.machine.order for name in run.machine.names(run.state, id_)]
     recipe = f"recipe {run.facts.name}" if run.facts is not None else ""
     return LiveView(
         title=recipe,
-        place=f"{sum(name in run.state.settled for name in names)} of {counted(len(names), 'step')}",
+        place=steps_words(run),
         told="Each step of the recipe is done as soon as what it waits for is ready.",
         usual="",
         note="",
         phases=(),
-        tasks=tuple(_step(run, name) for name in names),
+        tasks=tuple(_step(run, name) for name in _names(run)),
         loops=(),
         **_of_any(run, live=live),
+    )
+
+
+def _names(run: RecipeRun) -> list[str]:
+    return [name for id_ in run.machine.order for name in run.machine.names(run.state, id_)]
+
+
+def steps_words(run: RecipeRun) -> str:
+    """Return how many steps of a recipe are over, of those that are known."""
+    names = _names(run)
+    return f"{sum(name in run.state.settled for name in names)} of {counted(len(names), 'step')}"
+
+
+def loops_of(run: Run) -> tuple[str, ...]:
+    """Return the ways back that were paid from where a run stands, and how much of each."""
+    return tuple(
+        f"{one.loop.value.replace('_', ' ')} {one.spent} of {one.limit}"
+        for one in counters_of(run)
+        if one.holds and one.limit is not None and one.loop is not Loop.DISPATCHES
     )
 
 
@@ -279,7 +293,7 @@ class Display(Protocol):
         ...
 
 
-class Standing(abc.ABC):
+class Standing:
     """Answers how the run of one driver stands; each part is found out when it is asked for."""
 
     def __init__(self, run: AnyRun, progress: Progress, budget: Budget) -> None:
@@ -289,39 +303,29 @@ class Standing(abc.ABC):
         self._clock = progress.clock
         self._began = self._step_began = self._clock()
         self._before_s = driven_s(run)
-        self._step = self.visit
+        self._step = self._visit
         self._spent = (-1, 0.0, "")
 
     @property
-    @abc.abstractmethod
     def place(self) -> tuple[str, str]:
-        """Return phase and step, and the task with its place among all, or nothing."""
+        """Return phase and step, and the task with its place among all, or nothing; of a recipe how many are over."""
+        if isinstance(self.run, RecipeRun):
+            return steps_words(self.run), ""
+        step, state = self.run.state.trunk.step, self.run.state
+        if state.beside:
+            return "[6, 7] side by side", beside_words(state)
+        return f"[{step.phase}] {step.value}", task_words(state, state.current) if state.current else ""
 
     @property
-    @abc.abstractmethod
-    def visit(self) -> int:
+    def _visit(self) -> int:
         """Return a number that is another one once the run stands elsewhere."""
-
-    @property
-    @abc.abstractmethod
-    def most(self) -> int | None:
-        """Return how many dispatches the run may ask."""
-
-    @property
-    def left(self) -> tuple[str, ...]:
-        """Return the loops that were paid from where the run stands, and how much of each."""
-        return ()
-
-    @property
-    def phases(self) -> tuple[PhaseShown, ...]:
-        """Return the phases, and how the run stands in each."""
-        return ()
+        return self.run.state.visits if isinstance(self.run, RecipeRun) else self.run.state.trunk.visit
 
     @property
     def doing(self) -> tuple[tuple[str, ...], float]:
         """Return what is done in words, nothing while the driver itself works, and for how many seconds."""
-        if self.visit != self._step:
-            self._step, self._step_began = self.visit, self._clock()
+        if self._visit != self._step:
+            self._step, self._step_began = self._visit, self._clock()
         activities = self.progress.activities
         began = activities[0].began if activities else self._step_began
         return tuple(each.what for each in activities), self._clock() - began
@@ -337,84 +341,21 @@ class Standing(abc.ABC):
             doing_s=seconds,
             run_s=self._before_s + self._clock() - self._began,
             spent=self._spent_words(),
-            left=self.left,
-            phases=self.phases,
+            left=loops_of(self.run) if isinstance(self.run, Run) else (),
+            phases=phases_of(self.run) if isinstance(self.run, Run) else (),
             said=tuple(said for each in self.progress.activities if (said := each.said())),
         )
 
     def _spent_words(self) -> str:
         lines, now = len(self.run.journal.lines), self._clock()
         if lines != self._spent[0] or now - self._spent[1] >= _AFRESH_S:
-            self._spent = (lines, now, _spent_words(self.run, spent(self.run), self.most, self._budget))
+            self._spent = (lines, now, _spent_words(self.run, spent(self.run), self._budget))
         return self._spent[2]
 
 
-class IssueStanding(Standing):
-    """How a run of an issue stands."""
-
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-        super().__init__(ctx.run, ctx.progress, ctx.config.budget)
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Return phase and step, and the task with its place among all, or nothing."""
-        step, state = self._ctx.lane.step, self._ctx.state
-        if state.beside:
-            return "[6, 7] side by side", beside_words(state)
-        return f"[{step.phase}] {step.value}", task_words(state, state.current) if state.current else ""
-
-    @property
-    def visit(self) -> int:
-        """Return the number of its arrival where it stands."""
-        return self._ctx.lane.visit
-
-    @property
-    def most(self) -> int | None:
-        """Return how many dispatches the run may ask."""
-        return limit_of(self._ctx.state, Loop.DISPATCHES)
-
-    @property
-    def left(self) -> tuple[str, ...]:
-        """Return the loops that were paid from where the run stands, and how much of each."""
-        return tuple(
-            f"{counter.loop.value.replace('_', ' ')} {counter.spent} of {counter.limit}"
-            for counter in counters_of(self._ctx.run)
-            if counter.holds and counter.loop is not Loop.DISPATCHES and counter.limit is not None
-        )
-
-    @property
-    def phases(self) -> tuple[PhaseShown, ...]:
-        """Return the phases, and how the run stands in each."""
-        return phases_of(self._ctx.run)
-
-
-class StepsStanding(Standing):
-    """How a run of a recipe's own steps stands: how many of them are over, of those that are known."""
-
-    def __init__(self, ctx: RecipeContext) -> None:
-        self._ctx = ctx
-        super().__init__(ctx.run, ctx.progress, ctx.config.budget)
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Return how many steps are over, and those that are at work."""
-        run = self._ctx.run
-        names = [name for id_ in run.machine.order for name in run.machine.names(run.state, id_)]
-        return f"{sum(name in run.state.settled for name in names)} of {counted(len(names), 'step')}", ""
-
-    @property
-    def visit(self) -> int:
-        """Return the number of the last arrival of a step."""
-        return self._ctx.run.state.visits
-
-    @property
-    def most(self) -> int | None:
-        """Return how many dispatches the run may ask."""
-        return most_dispatches(len(self._ctx.run.recipe.steps))
-
-
-def _spent_words(run: AnyRun, taken: Spent, limit: int | None, budget: Budget) -> str:
+def _spent_words(run: AnyRun, taken: Spent, budget: Budget) -> str:
+    of_recipe = isinstance(run, RecipeRun)
+    limit = most_dispatches(len(run.recipe.steps)) if of_recipe else limit_of(run.state, Loop.DISPATCHES)
     parts = [f"{run.state.dispatches}{'' if limit is None else f' of {limit}'} dispatches"]
     if taken.asked and (taken.tokens or not taken.uncounted):
         of = "" if budget.tokens is None else f" of {budget.tokens:,}"

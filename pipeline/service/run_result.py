@@ -9,7 +9,7 @@ from pydantic import Field
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.facts import driven_s, dropped_tests, last_note, not_before_of, usage_of
+from pipeline.runs.facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of
 from pipeline.runs.gates import OpenGate, gate_of, open_gate
 from pipeline.runs.spending import spent
 from pipeline.service.documents import Document
@@ -33,15 +33,6 @@ class BoxLine(Document):
 
     backend: str
     network: str
-
-
-class UsageLine(Document):
-    """What the run cost; `cost_usd` is null unless every dispatch says what it cost."""
-
-    cost_usd: float | None
-    input_tokens: int | None
-    output_tokens: int | None
-    dispatches: int
 
 
 class RecipeLine(Document):
@@ -75,7 +66,7 @@ class RunDocument(Document):
     safe_next_actions: tuple[str, ...]
     run_dir: str
     sandbox: BoxLine
-    usage: UsageLine
+    usage: UsageFacts
     seconds: float
     """How long it was driven, all its drivers together."""
     spent: str
@@ -119,7 +110,7 @@ def run_document(ctx: Context) -> RunDocument:
         safe_next_actions=next_lines(ctx.repository, ctx.run),
         run_dir=str(ctx.run.folder),
         sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),
-        usage=UsageLine.model_validate(usage_of(ctx.run)),
+        usage=usage_of(ctx.run),
         gate=gate_of(ctx.run),
         at_gate=open_gate(ctx.run),
         seconds=round(driven_s(ctx.run), 3),
