@@ -21,7 +21,7 @@ EVENTS: Final[dict[str, type[JournalEvent]]] = {}
 class JournalEvent(BaseModel):
     """The data of a journal line; `KIND` is its kind in the journal. Unknown keys of later versions are accepted."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     KIND: ClassVar[str]
 

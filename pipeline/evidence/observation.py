@@ -21,7 +21,7 @@ _TEST_FOLDER: Final = re.compile(r"(tests?|__tests__|__mocks__|testdata|specs?|t
 class Value(BaseModel):
     """The base of frozen values in which an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Ended(StrEnum):

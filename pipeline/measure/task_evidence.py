@@ -13,7 +13,7 @@ from pipeline.reports.work import ShownCriterion
 
 
 class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class RevertEvidence(_Value):

@@ -20,7 +20,7 @@ _BREAKS: Final = frozenset({"Cc", "Zl", "Zp"})
 class StrictModel(BaseModel):
     """The base of values from outside: unknown keys are errors, types are not converted, values are frozen."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 def path_problem(path: str) -> str | None:

@@ -24,7 +24,7 @@ Trigger = Literal["cli", "mcp"]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
 class RecipeFacts(_Record):

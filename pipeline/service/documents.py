@@ -34,7 +34,9 @@ STAGES: Final = {Step.REVIEW_PLAN: Stage.PLAN, Step.REVIEW_SPLIT: Stage.SPLIT, S
 class Document(BaseModel):
     """What a command prints with `--json`, or a part of it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, from_attributes=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, from_attributes=True, defer_build=True
+    )
 
 
 class RedLine(Document):
