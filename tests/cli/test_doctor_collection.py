@@ -48,21 +48,6 @@ def test_an_option_that_no_plugin_knows_blocks_in_the_words_of_the_run(tmp_path:
 
 
 @pytest.mark.broad
-def test_an_error_while_hooks_are_loaded_is_said_in_its_own_words(tmp_path: Path) -> None:
-    hooks = """
-class OldHookWarning(UserWarning):
-    pass
-
-def pytest_configure(config):
-    raise OldHookWarning("the argument (path) is deprecated\\nsee the page on hooks")
-"""
-    project = ready(tmp_path, {"conftest.py": hooks})
-    said = collection(project, code=2)
-    assert said["status"] == "fail"
-    assert "conftest.OldHookWarning: the argument (path) is deprecated" in said["message"], said
-
-
-@pytest.mark.broad
 def test_what_is_committed_counts_and_not_what_lies_beside_it(tmp_path: Path) -> None:
     project = ready(tmp_path, {"greet.py": "import shop_settings\n" + FILES["greet.py"], ".gitignore": "shop*\n"})
     project.write({"shop_settings.py": ""})

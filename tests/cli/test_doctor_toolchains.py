@@ -80,14 +80,6 @@ def test_each_of_several_has_its_line_with_its_versions_and_its_command(place: P
     assert checks["tests-cargo"].message.endswith("cargo test")
 
 
-@needs_cargo
-def test_the_folder_of_a_project_further_down_is_said(place: Place) -> None:
-    place.has({f"native/{path}": text for path, text in RUST.items()})
-    checks = place.checks()
-    assert list(checks) == ["tests"]
-    assert " in native: " in checks["tests"].message
-
-
 @pytest.mark.broad
 def test_one_that_is_missing_beside_another_is_a_warning_with_what_to_install(place: Place) -> None:
     place.has({**PYTHON, **RUST})
@@ -117,7 +109,7 @@ def test_a_project_that_nothing_recognises_fails_with_what_was_looked_for(place:
     assert "[toolchains.NAME] folder" in check.advice
 
 
-@pytest.mark.parametrize("wrapper", ["nix develop -c", "mise exec --", "direnv exec ."])
+@pytest.mark.parametrize("wrapper", ["nix develop -c", "direnv exec ."])
 @pytest.mark.broad(but_first=1)
 def test_a_development_shell_is_not_started(place: Place, wrapper: str) -> None:
     words = json.dumps([*wrapper.split(), "pytest"])
@@ -130,14 +122,6 @@ def test_a_development_shell_is_not_started(place: Place, wrapper: str) -> None:
     check = place.checks()["tests"]
     assert (check.status, check.advice) == ("warn", "start it once")
     assert not (place.top / "started").exists()
-
-
-def test_what_a_setup_will_make_is_not_asked_for_now(place: Place) -> None:
-    command = '["./.venv/bin/python", "-m", "pytest"]'
-    place.has(PYTHON, f'[toolchains.pytest]\nsetup = ["make", "venv"]\ncommand = {command}\n')
-    check = place.checks()["tests"]
-    assert check.status == "warn"
-    assert "after its setup: make venv" in check.message
 
 
 def _environment_without_runner(place: Place) -> Path:

@@ -9,19 +9,19 @@ import shutil
 import subprocess
 import sys
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import pytest
 import typer
 from cli import stories
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from runs.real import (
     alone,
     begin,
-    dispatch,
     event,
     git,
     load,
@@ -46,7 +46,6 @@ from pipeline.policy.characters import visible
 from pipeline.routing.state import NewTask
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.events import DispatchFinished
-from pipeline.runs.files import to_json
 from pipeline.runs.info import Usage
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import Roster
@@ -69,8 +68,6 @@ READING_SCHEMAS = {
     "doctor": DoctorDocument,
 }
 
-if TYPE_CHECKING:
-    from pipeline.runs.run import Run
 
 OURS = Path(runs.__code__.co_filename).parents[2]
 READING = (
@@ -113,24 +110,6 @@ def refused(*words: str) -> UserError:
 
 
 # --- hidden characters ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("grüße, 世界 🎉", "grüße, 世界 🎉"),
-        ("\x1b[2J", "\\x1b[2J"),
-        ("a\r\nb", "a\\x0d\\x0ab"),
-        ("\x9b31m", "\\x9b31m"),
-        ("\u202eabc\u2066", "\\u202eabc\\u2066"),
-        ("ze\u200bro\ufeff", "ze\\u200bro\\ufeff"),
-        ("\U000e0041", "\\U000e0041"),
-        (os.fsdecode(b"\xff"), "\\udcff"),
-        ("a\u2028b", "a\\u2028b"),
-    ],
-)
-def test_what_a_terminal_would_obey_is_shown_instead(text: str, shown: str) -> None:
-    assert visible(text) == shown
 
 
 @pytest.mark.broad
@@ -235,23 +214,17 @@ def test_the_runs_of_all_worktrees_are_listed_in_any_of_them(
     assert ask_json("show", "GAL-40")["run_dir"] == str(main / ".workflow/run-GAL-40")
 
 
-def test_a_driven_run_is_marked(repository: Repository) -> None:
-    run = begin(repository)
-    lease = FileLease.take(run.folder)
-    assert ask("runs").splitlines()[1].split()[:4] == ["*", "run-GAL-39", "running", "sanity"]
-    assert ask_json("runs")["runs"][0]["live"] is True
-    lease.release()
-    assert ask_json("runs")["runs"][0]["status"] == "interrupted"
-
-
-def test_a_run_that_is_driven_beside_the_shown_one_is_named(repository: Repository) -> None:
-    driven, shown = begin(repository, "run-GAL-39"), begin(repository, "run-GAL-40")
+def test_a_driven_run_is_marked_and_named_beside_another(repository: Repository) -> None:
+    run, shown = begin(repository), begin(repository, "run-GAL-40")
     roster = Roster(repository)
     assert running_beside(roster, shown.folder) == []
-    lease = FileLease.take(driven.folder)
+    lease = FileLease.take(run.folder)
+    line = next(line for line in ask("runs").splitlines() if "run-GAL-39" in line)
+    assert line.split()[:4] == ["*", "run-GAL-39", "running", "sanity"]
     assert running_beside(roster, shown.folder) == [f"run-GAL-39 in {repository.worktree.name}"]
-    assert running_beside(roster, driven.folder) == []
+    assert running_beside(roster, run.folder) == []
     lease.release()
+    assert {line["status"] for line in ask_json("runs")["runs"]} == {"interrupted"}
 
 
 @pytest.mark.broad
@@ -319,7 +292,7 @@ def test_show_tells_how_a_run_stands_and_why(repository: Repository) -> None:
 
 
 def test_show_of_a_published_run_names_commits_evidence_and_cost(repository: Repository) -> None:
-    stories.finished(repository)
+    run = stories.finished(repository)
     found = ask_json("show")
     assert (found["outcome"], found["reason"], found["exit_code"], found["gate"]) == ("completed", "done", 0, None)
     assert found["commits"] == ["c" * 40]
@@ -332,17 +305,11 @@ def test_show_of_a_published_run_names_commits_evidence_and_cost(repository: Rep
     assert (red["id"], red["class"], red["legal"]) == (stories.TEST_ID, "ASSERTION_MISMATCH", True)
     assert task["evidence"]["green"]["passed"] == [stories.TEST_ID]
     assert "GREEN: 1 test of the task, and 3 that passed before" in ask("show", "-v")
-
-
-@pytest.mark.broad
-def test_what_a_run_cost_is_unknown_when_one_dispatch_does_not_say(repository: Repository) -> None:
-    run = begin(repository)
-    assert ask_json("show")["usage"]["cost_usd"] == 0
-    to_first_task(run)
-    dispatch(run, Role.TEST, "write-tests", usage=Usage(cost_usd=1.5, input_tokens=3))
-    assert ask_json("show")["usage"] == {"cost_usd": 1.5, "input_tokens": 3, "output_tokens": None, "dispatches": 1}
-    start_dispatch(run, Role.TEST, "write-tests")
-    assert ask_json("show")["usage"] == {"cost_usd": None, "input_tokens": None, "output_tokens": None, "dispatches": 2}
+    (run.folder / "evidence/task-1.json").write_text("{")
+    (run.folder / "reviews/plan-1.json").unlink()
+    found = ask_json("show")
+    assert (found["tasks"][0]["evidence"], found["outcome"]) == (None, "completed"), "broken evidence hides no more"
+    assert [review["must_fix"] for review in found["reviews"][:2]] == [[], []]
 
 
 @pytest.mark.broad
@@ -367,11 +334,6 @@ def test_a_run_at_a_gate_says_which_and_how_to_answer(repository: Repository) ->
     found = ask_json("show")
     assert (found["gate"], found["place"], found["exit_code"]) == ("plan", "at approval point plan (1 of 1)", 4)
     assert "redfirst approve run-GAL-39" in found["safe_next_actions"]
-
-
-def test_a_run_without_isolation_says_so_loudly(repository: Repository) -> None:
-    run = begin(repository)
-    run.decide(event(Signal.OK))
     run.resume(sandbox={"sandbox": "none", "network": "open"})
     assert "NOTHING WAS ISOLATED" in ask("show")
 
@@ -394,16 +356,6 @@ def test_blockers_are_named_with_what_they_say(repository: Repository) -> None:
     assert "blockers  on record: plan-1-01" in ask("explain", "GAL-39", "--last")
 
 
-def test_broken_evidence_hides_nothing_else(repository: Repository) -> None:
-    run = stories.finished(repository)
-    (run.folder / "evidence/task-1.json").write_text("{")
-    (run.folder / "reviews/plan-1.json").unlink()
-    found = ask_json("show")
-    assert found["tasks"][0]["evidence"] is None
-    assert [review["must_fix"] for review in found["reviews"][:2]] == [[], []]
-    assert found["outcome"] == "completed"
-
-
 # --- the log ---------------------------------------------------------------------------------------------------------
 
 
@@ -421,62 +373,25 @@ def test_the_log_has_one_readable_line_an_event(repository: Repository) -> None:
     assert ask_json("show", "--log")["lines"][0]["kind"] == "run_started"
 
 
-_SAID: dict[str, object] = {
-    "run_id": "run-GAL-1",
-    "issue": "GAL-1",
-    "dispatch": "001-plan-orchestrator",
-    "task": "1",
-    "path": "plan.md",
-    "step": "plan",
-    "signal": "DRAFTED",
-    "row": "plan/DRAFTED",
-    "action": {"do": "Goto"},
-    "visit": 1,
-    "event": {},
-    "status": "done",
-    "checkpoint": "ready",
-    "gate": "plan",
-    "gates": ["plan"],
-    "answer": "approved",
-    "actor": "Ada",
-    "via": "cli",
-    "then": "remind",
-    "point": "plan",
-    "note": "which?",
-    "onto": "main",
-    "base": "c",
-    "found": "conflict",
-    "limits": {},
-    "config_hash": "c",
-    "outcome": "parked",
-    "reason": "approval",
-    "commits": ["c"],
-    "commit": "c",
-    "branch": "work",
-    "files": {},
-    "not_before": "2026-11-20T15:00:00.000Z",
-    "why": "a limit",
-    "tree": "t",
-    "state": "complete",
-    "sha256": "0",
-    "number": 1,
-    "resumes": 0,
-    "role": "check",
-    "kind": "plan",
-    "question": "question-1.md",
-    "attempt": 1,
-    "reask": None,
-    "base_tree": "t",
-    "backend": "scripted",
-}
+SAMPLES: tuple[Any, ...] = ("plan", "check", "c" * 40, "2026-11-20T15:00:00.000Z", 1, {}, ["plan"], None)
+
+
+def sample_of(annotation: Any) -> Any:
+    """Return a value that a key of such a type takes."""
+    for value in SAMPLES:
+        with suppress(ValidationError):
+            TypeAdapter[Any](annotation).validate_python(value)
+            return value
+    raise LookupError(annotation)
 
 
 @pytest.mark.parametrize("kind", EVENTS)
 def test_every_kind_of_event_has_words_even_with_data_of_another_version(kind: str) -> None:
-    said = {name: _SAID[name] for name, field in EVENTS[kind].model_fields.items() if field.is_required()}
+    fields = {name: field for name, field in EVENTS[kind].model_fields.items() if field.is_required()}
+    said = {name: sample_of(Annotated[field.annotation, field]) for name, field in fields.items()}
     more = {} if kind == "dispatch_started" else {"x": "\x1b"}
-    text = json.dumps({"seq": 1, "at": "2026-11-20T14:00:00.000Z", "host": "h", "epoch": 1, "kind": kind})
-    line = Line.model_validate({**json.loads(text), "data": said | more})
+    head = {"seq": 1, "at": "2026-11-20T14:00:00.000Z", "host": "h", "epoch": 1, "kind": kind}
+    line = Line.model_validate({**head, "data": said | more})
     assert log_line(line).startswith(f"2026-11-20 14:00:00  {kind}")
     assert json.loads(str(line))["data"] == said | more, "what was not said is not written"
 
@@ -531,12 +446,6 @@ def test_following_a_log_shows_what_comes_and_ends_with_the_driver(repository: R
             assert follower.stdout.readline() == "end\n"
 
 
-@pytest.mark.broad
-def test_following_a_run_that_nobody_drives_ends_at_once(repository: Repository) -> None:
-    stories.finished(repository)
-    assert ask("show", "--log", "--follow") == ask("show", "--log")
-
-
 @pytest.mark.parametrize("words", [("--follow",), ("--log", "--follow", "--json")])
 def test_follow_belongs_to_the_log_for_people(repository: Repository, words: tuple[str, ...]) -> None:
     begin(repository)
@@ -552,33 +461,34 @@ def paragraph(text: str, start: str) -> list[str]:
     return [" ".join(line.split()) for line in found[0].splitlines()]
 
 
-def test_a_rejected_write_is_explained_by_path_rule_and_reason(repository: Repository) -> None:
-    stories.red_reached(repository)
-    lines = paragraph(ask("explain", "GAL-39", "-v"), "write-tests task 1: VIOLATION from @test")
-    assert "refused src/\\x1b]0;owned\\x07\\u202eevil.py, rule not-a-test: @test may write test files only" in lines
-    assert "dropped as scratch: __pycache__" in lines
-    assert sum("These changes are not yours to make." in line for line in lines) == 1, "it is said once"
-    assert "rule any/VIOLATION: a change outside the role's policy: restored, told, asked again (any dispatch)" in lines
-    assert "counts reask 1 of 1 (@test)" in lines
-    assert "then the same agent is asked again, told why: write-tests, task 1" in lines
-    assert "evidence dispatches/007-write-tests-test/result.json" in lines
-
-
-def test_an_illegal_red_is_explained_by_test_class_and_measurement(repository: Repository) -> None:
-    stories.red_reached(repository)
-    lines = paragraph(ask("explain", "GAL-39", "-v"), "write-tests task 1: ILLEGAL_RED")
-    assert "measured 1 failed (tests/test_greet.py)" in lines
-    assert "found refused: STRUCTURAL: test_empty fails without reaching production" in lines
-    assert "counts test_rewrite 1 of 2 (task 1)" in lines
-    assert "then write-tests, task 1" in lines
-
-
-def test_a_review_is_explained_by_what_must_be_fixed(repository: Repository) -> None:
-    stories.plan_reviewed(repository)
-    lines = paragraph(ask("explain", "GAL-39", "-v"), "review-plan: NEEDS_WORK")
-    assert "found to fix: plan-1-01 [HIGH] The parser is forgotten (plan.md)" in lines
-    assert "counts plan_review 1 of 2 (plan revision 1)" in lines
-    assert "then plan" in lines
+def test_decisions_are_explained_by_what_they_rest_on_as_long_as_it_is_what_it_was(repository: Repository) -> None:
+    run = stories.red_reached(repository)
+    text = ask("explain", "GAL-39", "-v")
+    rejected = paragraph(text, "write-tests task 1: VIOLATION from @test")
+    for line in (
+        "refused src/\\x1b]0;owned\\x07\\u202eevil.py, rule not-a-test: @test may write test files only",
+        "dropped as scratch: __pycache__",
+        "rule any/VIOLATION: a change outside the role's policy: restored, told, asked again (any dispatch)",
+        "counts reask 1 of 1 (@test)",
+        "then the same agent is asked again, told why: write-tests, task 1",
+        "evidence dispatches/007-write-tests-test/result.json",
+    ):
+        assert line in rejected
+    assert sum("These changes are not yours to make." in line for line in rejected) == 1, "it is said once"
+    illegal = paragraph(text, "write-tests task 1: ILLEGAL_RED")
+    assert "measured 1 failed (tests/test_greet.py)" in illegal
+    assert "found refused: STRUCTURAL: test_empty fails without reaching production" in illegal
+    assert "counts test_rewrite 1 of 2 (task 1)" in illegal
+    run.write_artifact("evidence/red-008.md", "- something else\n")
+    (run.folder / "evidence/red-009.md").unlink()
+    text = ask("explain", "GAL-39", "-v")
+    illegal, red = (paragraph(text, f"write-tests task 1: {signal}") for signal in ("ILLEGAL_RED", "RED"))
+    assert "evidence/red-008.md (written again since)" in illegal
+    assert not any("STRUCTURAL" in line or "something else" in line for line in illegal)
+    assert "evidence/red-009.md (gone)" in red
+    states = {line["path"]: line["state"] for line in ask_json("explain", "GAL-39")["decisions"][9]["evidence"]}
+    assert states["evidence/task-1.json"] == states["evidence/red-008.md"] == "changed"
+    assert states["dispatches/008-write-tests-test/result.json"] == "as_decided"
 
 
 def test_a_limit_that_is_reached_is_explained_with_what_follows(repository: Repository) -> None:
@@ -597,23 +507,6 @@ def test_a_limit_that_is_reached_is_explained_with_what_follows(repository: Repo
     assert (empty["purse"]["loop"], empty["purse"]["spent"], empty["purse"]["limit"]) == ("make_retry", 1, 1)
 
 
-def test_an_artifact_that_was_written_again_is_not_quoted_as_evidence(repository: Repository) -> None:
-    run = stories.red_reached(repository)
-    run.write_artifact("evidence/red-008.md", "- something else\n")
-    (run.folder / "evidence/red-009.md").unlink()
-    text = ask("explain", "GAL-39", "-v")
-    illegal, red = (paragraph(text, f"write-tests task 1: {signal}") for signal in ("ILLEGAL_RED", "RED"))
-    assert "evidence/red-008.md (written again since)" in illegal
-    assert not any("STRUCTURAL" in line or "something else" in line for line in illegal)
-    assert "evidence/red-009.md (gone)" in red
-    states = {line["path"]: line["state"] for line in ask_json("explain", "GAL-39")["decisions"][9]["evidence"]}
-    assert states == {
-        "dispatches/008-write-tests-test/result.json": "as_decided",
-        "evidence/task-1.json": "changed",
-        "evidence/red-008.md": "changed",
-    }
-
-
 def test_what_happened_between_decisions_is_told(repository: Repository) -> None:
     run = begin(repository, gates=("plan",))
     to_split(run)
@@ -628,18 +521,6 @@ def test_what_happened_between_decisions_is_told(repository: Repository) -> None
     assert "then on, as approved: split" in gate
     assert "then waits at approval point plan for a person" in paragraph(text, "review-plan: ACCEPTABLE")
     assert any("limits from here on: hygiene = 5" in line for line in paragraph(text, "split: DRAFTED"))
-
-
-def test_a_rejected_run_is_explained_by_its_reason(repository: Repository) -> None:
-    begin(repository).decide(event(Signal.BASELINE_IMPOSSIBLE, note="pytest is not installed"))
-    lines = paragraph(ask("explain", "GAL-39", "-v"), "sanity: BASELINE_IMPOSSIBLE")
-    assert "signal pytest is not installed" in lines
-    assert "then rejected (baseline_impossible)" in lines
-
-
-def test_a_run_that_has_not_decided_anything_says_so(repository: Repository) -> None:
-    begin(repository)
-    assert ask("explain", "GAL-39").splitlines()[-1] == "Nothing was decided yet."
 
 
 # --- diff ------------------------------------------------------------------------------------------------------------
@@ -658,15 +539,6 @@ def test_the_patch_of_a_run_applies_to_its_start(repository: Repository, tmp_pat
     assert ask("diff", "GAL-39", "--stat").splitlines()[-1] == "2 files, +2 -1"
 
 
-@pytest.mark.broad
-def test_work_that_is_not_accepted_yet_is_in_the_diff(repository: Repository) -> None:
-    run = stories.red_reached(repository)
-    tree = stories.tree_of(run, {"app.py": "half\n"})
-    run.decide(event(Signal.INCOMPLETE, tree=tree))
-    assert "+half" in ask("diff", "GAL-39")
-    assert ask_json("diff", "GAL-39")["new"] == tree
-
-
 def test_the_diff_of_one_task_begins_where_the_task_began(repository: Repository) -> None:
     run = begin(repository)
     to_first_task(run, NewTask(id="1"), NewTask(id="2"))
@@ -679,22 +551,14 @@ def test_the_diff_of_one_task_begins_where_the_task_began(repository: Repository
     assert error.details == {"tasks": ["1", "2"]}
 
 
-def test_a_run_without_work_has_no_patch(repository: Repository) -> None:
-    begin(repository)
-    assert ask("diff", "GAL-39") == ""
-
-
-def test_objects_that_git_has_removed_are_told_as_such(repository: Repository) -> None:
+def test_what_is_not_there_is_told_as_that(repository: Repository) -> None:
     run = begin(repository, start_tree="1" * 40)
+    for words in (("show", "X"), ("explain", "X"), ("diff", "X")):
+        assert "run-GAL-39" in refused(*words).message
+    assert ask("explain", "GAL-39").splitlines()[-1] == "Nothing was decided yet."
     error = refused("diff", "GAL-39")
     assert "git no longer has the objects of run-GAL-39" in error.message
     assert str(run.folder) in error.message
-
-
-def test_a_name_that_fits_no_run_is_refused(repository: Repository) -> None:
-    begin(repository)
-    for words in (("show", "X"), ("explain", "X"), ("diff", "X")):
-        assert "run-GAL-39" in refused(*words).message
 
 
 def test_reading_writes_nothing(repository: Repository) -> None:
@@ -710,16 +574,3 @@ def test_reading_writes_nothing(repository: Repository) -> None:
     for words in READING:
         ask(*words)
     assert everything() == before
-
-
-def test_the_documents_are_what_the_schemas_say(repository: Repository) -> None:
-    stories.finished(repository)
-    found = ShowDocument.model_validate(ask_json("show"))
-    assert json.loads(to_json(found.model_dump(mode="json", by_alias=True))) == ask_json("show")
-    for name, model in READING_SCHEMAS.items():
-        assert TypeAdapter[object](model).json_schema()["properties"]["schema"]["const"] == f"redfirst.{name}/1"
-
-
-def test_the_run_that_is_shown_is_the_run_that_is_loaded(repository: Repository) -> None:
-    run: Run = stories.retries_used_up(repository)
-    assert load(run).history == run.history
