@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from attacks.catalogue import Case, Layer, cases
 from attacks.figures import count
-from attacks.texts import RUNNERS, Stage, whole_run
+from attacks.texts import RUNNERS, Stage
 
 if TYPE_CHECKING:
     from attacks.world import World
@@ -20,7 +20,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def stage(world: World, tmp_path_factory: pytest.TempPathFactory) -> Stage:
-    return Stage(world, *whole_run(tmp_path_factory.mktemp("whole")))
+    return Stage(world, tmp_path_factory.mktemp("whole"))
 
 
 @pytest.mark.parametrize("case", cases(Layer.TEXT), ids=lambda case: case.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from attacks.catalogue import Verdict
@@ -56,13 +57,24 @@ STEERING: Final = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Stage:
-    """Where the texts are said: to a world by dispatch, or in one whole run that went wrong before it went well."""
+    """Where the texts are said: to a world by dispatch, or in one whole run, made when somebody looks at it."""
 
     world: World
-    project: Project
-    document: dict[str, Any]
+    folder: Path
+
+    @cached_property
+    def _run(self) -> tuple[Project, dict[str, Any]]:
+        return whole_run(self.folder)
+
+    @property
+    def project(self) -> Project:
+        return self._run[0]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return self._run[1]
 
     def answered(self, role: Role, text: str) -> Happened:
         """Let an agent of this role do this; whatever it does, nothing of the host may change."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from e2e.shapes import TRACKER, answers
-from kit import ISSUE, README, make_project
+from e2e.shapes import SUMS, SUMS_HONEST, sums_project
+from kit import ISSUE, README
 from next_lines import Scene
 
 if TYPE_CHECKING:
@@ -14,12 +14,10 @@ if TYPE_CHECKING:
 
     from kit import Entry, Project
 
-OLD: Final = "nothing: greet 0 = 0\n"
-FILES: Final = {"greet.sum": "greet n = n\n", "greet.check": OLD, "sums.project": "", **TRACKER}
-HONEST: Final = answers(FILES, {"greet.check": f"{OLD}two: greet 2 = 4\n"}, {"greet.sum": "greet n = n * 2\n"})
+FILES: Final = SUMS
+HONEST: Final = SUMS_HONEST
 FAILING: Final[list[Entry]] = [{"when": {"kind": "plan"}, "exit": 3}] * 2
 """An agent that cannot be used: that it is asked shows that a run begins or goes on."""
-FAST: Final = '[agents.simplify]\nbackend = "off"\n'
 SECOND: Final = {
     "TODO/GAL-2.md": ISSUE.replace("GAL-1", "GAL-2"),
     "TODO/README.md": f"{README}- [ ] [GAL-2](GAL-2.md) Reject empty names\n",
@@ -30,10 +28,7 @@ def make_scene(folder: Path, script: Sequence[Entry]) -> Scene:
     """Return the project, in a new folder."""
     place = folder / "a place"
     place.mkdir()
-    project = make_project(place, FILES)
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
-    project.use_script(list(script), FAST)
-    return Scene(project, place)
+    return Scene(sums_project(place, script), place)
 
 
 def dirty(project: Project) -> None:

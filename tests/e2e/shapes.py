@@ -8,10 +8,10 @@ import sys
 import sysconfig
 from typing import TYPE_CHECKING, Any
 
-from kit import AFTER_MAKE, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, SPLIT_ACCEPTED, Entry
+from kit import AFTER_MAKE, ISSUE, PLAN_ACCEPTED, PLAN_SIMPLE, README, SPLIT_ACCEPTED, Entry, make_project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kit import Project
@@ -75,6 +75,26 @@ def answers(
         {"when": {"kind": "implement"}, "files": code, "run": run, "report": made},
         *AFTER_MAKE,
     ]
+
+
+# --- sums: whole runs whose tests take no process --------------------------------------------------------------------
+
+SUM, SUM_DONE = "greet n = n\n", "greet n = n * 2\n"
+CHECK = "nothing: greet 0 = 0\n"
+SUMS = {"greet.sum": SUM, "greet.check": CHECK, "sums.project": "", **TRACKER}
+SUM_TESTS, SUM_CODE = {"greet.check": f"{CHECK}two: greet 2 = 4\n"}, {"greet.sum": SUM_DONE}
+SUMS_HONEST = answers(SUMS, SUM_TESTS, SUM_CODE)
+FAST = '[agents.simplify]\nbackend = "off"\n'
+
+
+def sums_project(
+    place: Path, script: Sequence[Entry] = SUMS_HONEST, files: Mapping[str, str] = SUMS, extra: str = FAST
+) -> Project:
+    """Return a project in the language of `languages/sums`, with a script of answers."""
+    project = make_project(place, dict(files))
+    project.env["TESTS_LANGUAGE"] = "languages.sums"
+    project.use_script(list(script), extra)
+    return project
 
 
 def make_environment(folder: Path) -> Path:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import play
-from e2e.shapes import answers, evidence
-from kit import FILES, GREET_DONE, MAKE, TEST_GREET_NEW, judge, make_project
+from e2e.shapes import SUMS, answers, evidence, sums_project
+from kit import FILES, GREET_DONE, TEST_GREET_NEW, judge, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,34 +19,30 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 SIGNAL = "implement/HIDDEN_REGRESSION"
-OLD = "tests/test_greet.py::test_greets_by_name"
-EXACT = 'greet("Ada") == "Hello, Ada!"'
-LOOSE = 'greet("Ada").startswith("Hello")'
-BROKEN = GREET_DONE.replace("!", ".")
+OLD = "greet.check::nothing"
+FAST = '[agents.simplify]\nbackend = "off"\n'
 AGREES = judge("tests", verdict="ACCEPTABLE")
-CODE = judge("diagnose", diagnosis="production_logic", notes="a greeting ends with !")
 
 
-def played(tmp_path: Path, tests: str, code: str, *answered: Entry, **task: Any) -> Played:
-    """Return a run in which the old file of tests becomes *tests*, and the code *code*."""
-    project = make_project(tmp_path)
-    script = answers(FILES, {"tests/test_greet.py": tests}, {"greet.py": code})
+def played(tmp_path: Path, changed: str, new: str, code: str, *answered: Entry, **task: Any) -> Played:
+    """Return a run in which the old check becomes *changed*, beside a *new* one, and the sum *code*."""
+    script = answers(SUMS, {"greet.check": f"nothing: {changed}\ntwo: {new}\n"}, {"greet.sum": f"{code}\n"})
     script[3]["report"]["tasks"][0] |= task
-    at = next(at for at, one in enumerate(script) if one["when"] == {"kind": "implement"})
     before = [one for one in answered if one is AGREES]
     after = [one for one in answered if one is not AGREES]
-    return play(project, [*script[:at], *before, script[at], *after, *script[at + 1 :]])
+    return play(sums_project(tmp_path), [*script[:6], *before, script[6], *after, *script[7:]], extra=FAST)
 
 
 def told(played: Played) -> str:
     return played.asked("diagnose", role="check").text("test_output")
 
 
-def test_a_loosened_test_over_broken_code_is_a_signal_and_none_over_right_code(tmp_path: Path) -> None:
-    loosened = TEST_GREET_NEW.replace(EXACT, LOOSE)
-    found = played(tmp_path, loosened, BROKEN, AGREES, CODE, MAKE)
+def test_a_changed_test_over_broken_code_is_a_signal_and_none_over_right_code(tmp_path: Path) -> None:
+    wrong = judge("diagnose", diagnosis="production_logic", notes="nothing stays nothing")
+    right = answers(SUMS, {}, {"greet.sum": "greet n = n * 2\n"})[6]
+    found = played(tmp_path, "greet 2 = 4", "greet 2 = 4", "greet n = n + 2", AGREES, wrong, right)
     assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
-    assert found.rows.count(SIGNAL) == 1, "over the code that says `Hello, Ada!` again, the test may ask less"
+    assert found.rows.count(SIGNAL) == 1, "over the code that makes nothing of nothing again, the test may be another"
     assert f"changed to fit: {OLD} fails: " in told(found)
     assert evidence(found.project, "task-1.json")["green"]["as_they_were"] == []
     checked = found.project.redfirst("verify", "HEAD~1")
@@ -54,11 +50,10 @@ def test_a_loosened_test_over_broken_code_is_a_signal_and_none_over_right_code(t
 
 
 def test_what_the_task_lists_is_told_to_the_final_review_by_its_id_and_reason(tmp_path: Path) -> None:
-    changed = TEST_GREET_NEW.replace("Hello, Ada!", "Hello, Ada.")
-    listed = [{"id": OLD, "reason": "the issue ends it with a dot"}]
-    found = played(tmp_path, changed, BROKEN, tests_to_change=listed)
+    listed = [{"id": OLD, "reason": "the issue adds one"}]
+    found = played(tmp_path, "greet 0 = 1", "greet 2 = 3", "greet n = n + 1", tests_to_change=listed)
     assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
-    line = f"{OLD} fails in its old form, as planned: the issue ends it with a dot"
+    line = f"{OLD} fails in its old form, as planned: the issue adds one"
     assert line in found.asked("final-review", role="check").text("evidence")
     checked = found.project.redfirst("verify", "HEAD~1")
     assert checked.returncode == 0, checked.stdout
@@ -82,7 +77,8 @@ def test_an_old_file_that_cannot_be_collected_any_more_is_a_signal_with_its_erro
         notes="all is as the issue says",
         tests_to_change=[{"id": "tests/test_greet.py", "reason": "greet is called salute"}],
     )
-    found = played(tmp_path, other, renamed, leave, symbols=symbols)
+    script = answers(FILES, {"tests/test_greet.py": other}, {"greet.py": renamed}, symbols=symbols)
+    found = play(make_project(tmp_path), [*script[:7], leave, *script[7:]])
     assert found.document["outcome"] == "completed", (found.rows, found.document["note"])
     assert found.rows.count(SIGNAL) == 1, found.rows
     assert "tests/test_greet.py cannot be collected any more: ImportError: cannot import name 'greet'" in told(found)

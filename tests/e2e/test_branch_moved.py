@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import KILLED, die_at, problems, spawn
-from e2e.shapes import TRACKER, answers
-from kit import make_project
+from e2e.shapes import SUM_TESTS, SUMS, TRACKER, answers, sums_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,25 +17,20 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-OLD = "nothing: greet 0 = 0\n"
 FILES = {
+    **SUMS,
     "greet.sum": "# 1\n# 2\n# 3\ngreet n = n\n",
-    "greet.check": OLD,
     "other.sum": "other n = n\n",
     "docs/notes.txt": "notes\n",
-    "sums.project": "",
-    **TRACKER,
 }
-TESTS = {"greet.check": f"{OLD}two: greet 2 = 4\n"}
+TESTS = SUM_TESTS
 CODE = {"greet.sum": "# 1\n# 2\n# 3\ngreet n = n * 2\n"}
 SUBJECTS = ["fix: reject empty names", "chore(todo): close GAL-1"]
 
 
 def parked(tmp_path: Path, code: dict[str, str] | None = None, flags: tuple[str, ...] = ()) -> Project:
     """Return a project whose run has everything and waits at the gate before publication."""
-    project = make_project(tmp_path, FILES)
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
-    project.use_script(answers(FILES, TESTS, code or CODE), '[agents.simplify]\nbackend = "off"\n')
+    project = sums_project(tmp_path, answers(FILES, TESTS, code or CODE), FILES)
     document = project.run("--approve", "commit", *flags)
     assert document.get("reason") == "approval", document
     return project
@@ -283,9 +277,7 @@ def test_a_branch_that_moves_while_the_commits_are_signed_is_looked_at_again(tmp
 
 @pytest.mark.broad
 def test_uncommitted_changes_where_the_run_writes_refuse_to_go_on_before_anything_is_paid(tmp_path: Path) -> None:
-    project = make_project(tmp_path, FILES)
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
-    project.use_script(answers(FILES, TESTS, CODE), '[agents.simplify]\nbackend = "off"\n')
+    project = sums_project(tmp_path, answers(FILES, TESTS, CODE), FILES)
     assert project.run("--approve", "split").get("reason") == "approval"
     project.write({"greet.sum": "greet n = n + 0\n", "docs/notes.txt": "edited\n"})
     before = project.journal()

@@ -6,7 +6,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from kit import AFTER_MAKE, MAKE, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED, TESTS, make_project
+from e2e.shapes import FAST, SUMS_HONEST, sums_project
+from kit import make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-STORY = [PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED, TESTS, MAKE, *AFTER_MAKE]
 HOOK = """#!/bin/sh
 grep -q '^Signed-off-by: ' "$1" || { echo no sign-off >&2; exit 1; }
 grep -q '^Refs: GAL-1$' "$1" || { echo no footer >&2; exit 1; }
@@ -39,9 +39,8 @@ def hooked(project: Project, text: str = HOOK, name: str = "commit-msg") -> Path
 
 
 def test_each_commit_is_as_the_hook_wants_it(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
+    project = sums_project(tmp_path, extra=FAST + RULES)
     hook = hooked(project)
-    project.use_script(STORY, RULES)
     before = project.git("rev-parse", "HEAD")
     document = project.run()
     assert document["outcome"] == "completed", document
@@ -57,7 +56,7 @@ def test_each_commit_is_as_the_hook_wants_it(tmp_path: Path) -> None:
 
 def test_a_pattern_that_no_commit_would_match_stops_before_anybody_is_asked(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    project.use_script(STORY, "\n[commits]\npattern = '^GAL-\\d+: '\n")
+    project.use_script(SUMS_HONEST, "\n[commits]\npattern = '^GAL-\\d+: '\n")
     document = project.run()
     assert document["ok"] is False
     assert "'feat: take what it says'" in document["error"]["message"]
@@ -79,7 +78,7 @@ def test_a_pattern_that_no_commit_would_match_stops_before_anybody_is_asked(tmp_
 def test_doctor_says_which_hook_is_not_run(tmp_path: Path, text: str, extra: str, is_told: bool) -> None:
     project = make_project(tmp_path)
     hook = hooked(project, text, "pre-commit")
-    project.use_script(STORY, extra)
+    project.use_script(SUMS_HONEST, extra)
     checks = project.document("doctor", "--json")["checks"]
     told = [check for check in checks if check["id"] == "hooks"]
     assert bool(told) is is_told

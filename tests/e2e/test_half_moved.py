@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from crashes import KILLED, die_at, problems
-from e2e.shapes import TRACKER, answers
-from kit import make_project
+from e2e.shapes import SUM_CODE, SUMS, answers, sums_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,18 +16,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-OLD = "nothing: greet 0 = 0\n"
-FILES = {"greet.sum": "greet n = n\n", "greet.check": OLD, "sums.project": "", **TRACKER}
 TESTS = {"extra.check": "two: greet 2 = 4\n"}
-CODE = {"greet.sum": "greet n = n * 2\n"}
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A project whose run has everything and waits at the gate before publication."""
-    project = make_project(tmp_path, FILES)
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
-    project.use_script(answers(FILES, TESTS, CODE), '[agents.simplify]\nbackend = "off"\n')
+    project = sums_project(tmp_path, answers(SUMS, TESTS, SUM_CODE))
     document = project.run("--approve", "commit")
     assert document.get("reason") == "approval", document
     return project

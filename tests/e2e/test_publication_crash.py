@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from crashes import KILLED, Result, die_at, problems
-from kit import GREET, GREET_DONE, HONEST, make_project
+from e2e.shapes import SUM, SUM_DONE, sums_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,16 +41,14 @@ A_FEW = ("after journal publish_intended", BETWEEN_FILES_AND_BRANCH, "after jour
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Return what the run comes to when nobody kills its driver."""
-    project = make_project(tmp_path_factory.mktemp("undisturbed"))
-    project.use_script(HONEST)
+    project = sums_project(tmp_path_factory.mktemp("undisturbed"))
     assert project.run()["_code"] == 0
     return Result.of(project)
 
 
 def died(tmp_path: Path, instant: str) -> Project:
     """Return a project whose driver died at *instant*, before anything was on the branch."""
-    project = make_project(tmp_path)
-    project.use_script(HONEST)
+    project = sums_project(tmp_path)
     assert die_at(project, instant, 1, "run", "GAL-1") == KILLED
     return project
 
@@ -100,18 +98,18 @@ def test_death_between_files_and_branch_leaves_our_change_staged_and_resume_comm
 ) -> None:
     project = died(tmp_path, BETWEEN_FILES_AND_BRANCH)
     assert project.git("rev-parse", "work") == start_of(project)
-    assert (project.root / "greet.py").read_text() == GREET_DONE
+    assert (project.root / "greet.sum").read_text() == SUM_DONE
     assert project.git("diff", "--cached", "--name-only").splitlines() == [
         "TODO/GAL-1.md",
         "TODO/README.md",
-        "greet.py",
-        "tests/test_greet.py",
+        "greet.check",
+        "greet.sum",
     ]
     # an edit of the user's that comes on top is theirs, and stays
-    (project.root / "greet.py").write_text(GREET_DONE + "# mine\n")
+    (project.root / "greet.sum").write_text(SUM_DONE + "# mine\n")
     assert project.document("resume", "GAL-1")["outcome"] == "completed"
     assert Result.of(project) == undisturbed
-    assert (project.root / "greet.py").read_text() == GREET_DONE + "# mine\n"
+    assert (project.root / "greet.sum").read_text() == SUM_DONE + "# mine\n"
 
 
 @pytest.mark.broad
@@ -146,14 +144,14 @@ def test_an_edit_of_a_touched_file_parks_the_run_and_undoing_it_lets_it_go_on(
     tmp_path: Path, undisturbed: Result
 ) -> None:
     project = died(tmp_path, "after journal publish_intended")
-    (project.root / "greet.py").write_text(GREET + "# mine\n")
+    (project.root / "greet.sum").write_text(SUM + "# mine\n")
     document = project.document("resume", "GAL-1")
     assert (document["_code"], document["reason"]) == (4, "worktree_changed")
-    assert "greet.py" in document["note"]
-    assert (project.root / "greet.py").read_text() == GREET + "# mine\n"
+    assert "greet.sum" in document["note"]
+    assert (project.root / "greet.sum").read_text() == SUM + "# mine\n"
     assert project.git("rev-parse", "work") == start_of(project)
     assert project.git("diff", "--cached", "--name-only") == ""
-    project.git("checkout", "--", "greet.py")
+    project.git("checkout", "--", "greet.sum")
     assert project.document("resume", "GAL-1")["outcome"] == "completed"
     assert Result.of(project) == undisturbed
     assert problems(project) == []
@@ -163,12 +161,10 @@ def test_an_edit_of_a_touched_file_parks_the_run_and_undoing_it_lets_it_go_on(
 def test_files_that_a_killed_git_left_half_written_are_written_again(tmp_path: Path, undisturbed: Result) -> None:
     project = died(tmp_path, "before git read-tree -m")
     for share in (0.0, 0.5, 1.0):
-        for path in ("greet.py", "TODO/GAL-1.md"):
+        for path in ("greet.sum", "TODO/GAL-1.md"):
             content = project.git("show", f"{result_of(project)}:{path}") + "\n"
             (project.root / path).write_text(content[: int(len(content) * share)])
-        (project.root / "tests" / "test_greet.py").unlink(
-            missing_ok=True
-        )  # git removes a file before it writes the new one
+        (project.root / "greet.check").unlink(missing_ok=True)  # git removes a file before it writes the new one
         assert die_at(project, "before git read-tree -m", 1, "resume", "GAL-1") == KILLED
         assert project.git("diff", "--name-only", "--diff-filter=M") == ""
     assert project.document("resume", "GAL-1")["outcome"] == "completed"
@@ -189,7 +185,7 @@ def test_a_lock_that_we_may_not_have_left_is_named_and_our_own_are_removed(tmp_p
         assert "moved from" not in document["note"]
         lock.unlink()
         assert project.git("rev-parse", "work") == start_of(project)
-        assert (project.root / "greet.py").read_text() == GREET
+        assert (project.root / "greet.sum").read_text() == SUM
         assert {line.split()[-1] for line in project.git("status", "--porcelain").splitlines()} <= TRACKER
     for name in ("index.lock", "refs/heads/work.lock", "HEAD.lock"):
         (project.root / ".git" / name).write_bytes(b"")
@@ -204,4 +200,4 @@ def test_a_run_that_is_abandoned_between_files_and_branch_takes_its_change_back(
     assert project.document("abandon", "GAL-1")["_code"] == 0
     assert project.untouched_since(start_of(project))
     assert problems(project) == []
-    assert "+    if not name:" in (project.run_folder() / "work.patch").read_text()
+    assert "+greet n = n * 2" in (project.run_folder() / "work.patch").read_text()
