@@ -83,11 +83,12 @@ _FOLDERS: Final[tuple[str, ...]] = (
     ".claude", ".codex", ".gemini", ".opencode", ".cursor", ".windsurf", ".continue", ".roo", ".clinerules", ".kiro",
     ".junie", ".amazonq", ".goose", ".qwen", ".crush", ".agents", ".aider",
 )  # fmt: skip
-_NAME: Final = re.compile("|".join(map(translate, _NAMES)))
-_FOLDER: Final = re.compile("|".join(map(translate, _FOLDERS)))
+_NAME: Final = "|".join(map(translate, _NAMES))
+_FOLDER: Final = "|".join(map(translate, _FOLDERS))
+"""Compiled when a path is looked at, which keeps them: most commands look at none."""
 
 
 def is_control(path: str) -> bool:
     """Return whether `path` is a control file, by its name or by a folder that it lies in."""
     *folders, name = (canonical(part) for part in path.split("/"))
-    return _NAME.fullmatch(name) is not None or any(_FOLDER.fullmatch(folder) for folder in folders)
+    return re.fullmatch(_NAME, name) is not None or any(re.fullmatch(_FOLDER, folder) for folder in folders)
