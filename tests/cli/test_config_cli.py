@@ -5,7 +5,6 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from pipeline.cli.config import app
@@ -61,11 +60,6 @@ def test_a_tracked_file_is_shown_as_head_has_it(worktree: Path) -> None:
     assert seam == {"value": 2, "hidden": False, "layer": "repository", "source": "redfirst.toml", "line": 3}
 
 
-def test_an_untracked_file_in_a_repository_without_commits_is_shown(worktree: Path) -> None:
-    (worktree / "pyproject.toml").write_text('[tool.redfirst]\nbase = "trunk"\n')
-    assert shown()["values"]["base"]["value"] == "trunk"
-
-
 @pytest.mark.parametrize("name", ["redfirst.toml", "pyproject.toml"])
 @pytest.mark.parametrize("tracked", [True, False])
 def test_a_file_that_is_larger_than_any_configuration_is_refused(worktree: Path, name: str, *, tracked: bool) -> None:
@@ -85,6 +79,16 @@ def test_the_top_is_found_from_a_folder_below(worktree: Path, monkeypatch: pytes
     assert shown()["values"]["base"]["value"] == "trunk"
 
 
+def test_what_cannot_be_shown_is_refused_with_the_nearest(worktree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"limits\.seam"):
+        show("--set", "limits.saem=4")
+    with pytest.raises(UserError, match="Did you mean agents\\?"):
+        config("get", "agnts")
+    monkeypatch.chdir(worktree.parent)
+    with pytest.raises(UserError, match="not inside a git repository"):
+        show()
+
+
 @pytest.mark.usefixtures("worktree")
 def test_the_users_variables_for_agents_are_hidden(tmp_path: Path) -> None:
     folder = tmp_path / ".config" / "redfirst"
@@ -100,24 +104,6 @@ def test_what_is_not_trusted_is_named(worktree: Path) -> None:
     document = shown()
     assert document["trusted"] is False
     assert [item["key"] for item in document["widening"]] == ["agents.argv"]
-
-
-@pytest.mark.usefixtures("worktree")
-def test_an_unknown_flag_is_refused() -> None:
-    with pytest.raises(UserError, match=r"limits\.seam"):
-        show("--set", "limits.saem=4")
-
-
-def test_outside_a_repository_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="not inside a git repository"):
-        show()
-
-
-@pytest.mark.usefixtures("worktree")
-def test_the_group_without_a_word_is_usage() -> None:
-    result = CliRunner().invoke(app, [], standalone_mode=False)
-    assert isinstance(result.exception, typer.TyperException)
 
 
 def config(*words: str) -> str:
@@ -177,20 +163,3 @@ def test_what_a_run_would_refuse_is_not_written(
 def test_a_value_that_widens_reminds_of_trust() -> None:
     assert "next: redfirst trust" in config("set", "agents.env.TOKEN", "x")
     assert "trust" not in config("set", "limits.seam", "3")
-
-
-@pytest.mark.usefixtures("worktree")
-def test_a_key_that_is_none_is_told_with_the_nearest() -> None:
-    with pytest.raises(UserError, match="Did you mean agents\\?"):
-        config("get", "agnts")
-
-
-def test_projects_that_are_found_are_shown(worktree: Path) -> None:
-    for folder in ("api", "worker"):
-        (worktree / folder).mkdir()
-        commit(worktree, f"{folder}/pytest.ini", "[pytest]\n")
-    assert shown()["projects"] == [
-        {"toolchain": "pytest", "folder": "api"},
-        {"toolchain": "pytest", "folder": "worker"},
-    ]
-    assert "measured: pytest in api, pytest in worker" in show().splitlines()
