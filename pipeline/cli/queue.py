@@ -125,7 +125,7 @@ def _change(names: Sequence[str], what: Literal["drop", "hold", "release"], *, a
 def _tell(found: Sequence[Order], repository: Repository | None = None, *, as_document: bool) -> None:
     from pipeline.cli.queue_text import orders_text  # noqa: PLC0415  (the same)
     from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
-    from pipeline.service.queue_document import limited, queue_document  # noqa: PLC0415  (the same)
+    from pipeline.service.ordering import limited, queue_document  # noqa: PLC0415  (the same)
     from pipeline.service.run_list import list_runs  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 

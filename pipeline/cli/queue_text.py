@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import Order
-    from pipeline.service.queue_document import OrderRecord
+    from pipeline.service.ordering import OrderRecord
 
 _CLOSED: Final = 10
 """So many orders that are over are listed."""

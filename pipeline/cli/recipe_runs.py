@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.git import Repository
     from pipeline.service.explanation import RecipeExplainDocument
-    from pipeline.service.recipe_result import RecipeDocument, StepLine
+    from pipeline.service.run_result import RecipeDocument, StepLine
     from pipeline.steps.recipe_context import Words
 
 _SHOWN: Final = 1_000
@@ -32,7 +32,7 @@ def show(folder: Path, here: Repository, *, as_document: bool) -> None:
 
 def tell(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
     """Print how a run stands; return that."""
-    from pipeline.service.recipe_result import shown_from  # noqa: PLC0415
+    from pipeline.service.run_result import shown_from  # noqa: PLC0415
 
     document = shown_from(ctx, here, driven=driven)
     if as_document:
@@ -46,7 +46,7 @@ def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
     from pipeline.service.documents import finding_text  # noqa: PLC0415
     from pipeline.service.open_gates import gates_place  # noqa: PLC0415
-    from pipeline.service.recipe_result import WELL, counted_checkpoints  # noqa: PLC0415
+    from pipeline.service.run_result import WELL, counted_checkpoints  # noqa: PLC0415
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"
     how = "queued: answered, to be driven on" if document.queued else how

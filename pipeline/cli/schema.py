@@ -136,11 +136,11 @@ SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "land": _loaded("pipeline.service.land_choice", "LandDocument"),
     "gc": _loaded("pipeline.service.gc", "GcDocument"),
     "recipe": _recipe,
-    "recipe-result": _loaded("pipeline.service.recipe_result", "RecipeDocument"),
+    "recipe-result": _loaded("pipeline.service.run_result", "RecipeDocument"),
     "recipe-explain": _loaded("pipeline.service.explanation", "RecipeExplainDocument"),
     "step-outcome": _loaded("pipeline.steps.recipe_outcome", "StepOutcome"),
     "event": _event,
-    "queue": _loaded("pipeline.service.queue_document", "QueueDocument"),
+    "queue": _loaded("pipeline.service.ordering", "QueueDocument"),
     **{f"payload/{name}": _of(form) for name, form in NAMED.items()},
     **_reports(),
 }

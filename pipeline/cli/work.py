@@ -73,7 +73,7 @@ def _print_verdicts(repository: Repository, jobs: int | None, *, as_document: bo
     from pipeline.cli.queue_text import orders_text  # noqa: PLC0415  (heavy; not on the path of --help)
     from pipeline.cli.text import print_text, say  # noqa: PLC0415  (the same)
     from pipeline.policy.characters import visible  # noqa: PLC0415  (the same)
-    from pipeline.service.queue_document import QueueDocument, record_of  # noqa: PLC0415  (the same)
+    from pipeline.service.ordering import QueueDocument, record_of  # noqa: PLC0415  (the same)
     from pipeline.service.work import resting, verdicts  # noqa: PLC0415  (the same)
     from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
 

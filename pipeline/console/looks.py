@@ -14,7 +14,7 @@ from pipeline.runs.recipe_run import load_run
 from pipeline.runs.run import Run
 from pipeline.service.explanation import explain_run, mistakes_of
 from pipeline.service.live_view import live_view
-from pipeline.service.recipe_result import show_recipe_run
+from pipeline.service.run_result import show_recipe_run
 from pipeline.service.run_status import show_run
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.routing.vocabulary import Signal
     from pipeline.service.explanation import ExplainDocument, Mistake
     from pipeline.service.live_view import LiveView
-    from pipeline.service.recipe_result import RecipeDocument
+    from pipeline.service.run_result import RecipeDocument
     from pipeline.service.run_status import ShowDocument
 
 

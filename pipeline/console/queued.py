@@ -17,7 +17,7 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import orders
 from pipeline.queue.lines import RunWords
 from pipeline.service import detached, ordering
-from pipeline.service.queue_document import queue_document
+from pipeline.service.ordering import queue_document
 from pipeline.service.run_list import list_runs
 
 if TYPE_CHECKING:

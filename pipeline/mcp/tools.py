@@ -32,8 +32,8 @@ from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.records import ARTIFACT_LIMIT, is_of_recipe, read_record
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
-from pipeline.service.recipe_result import recipe_document
 from pipeline.service.run_list import lines_of
+from pipeline.service.run_result import recipe_document
 from pipeline.service.run_status import show_run
 from pipeline.service.stopping import ended_within
 from pipeline.steps.recipe_context import ReadRun

@@ -40,7 +40,7 @@ from pipeline.service.documents import (
     read_review,
 )
 from pipeline.service.other_worktrees import texts_as_typed
-from pipeline.service.recipe_result import why_not_ready
+from pipeline.service.run_result import why_not_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,7 @@ from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reports.fields import Report
 from pipeline.reports.kinds import KINDS
 from pipeline.runs.gates import ACTIONS
-from pipeline.service.recipe_result import RecipeDocument
-from pipeline.service.run_result import RunDocument
+from pipeline.service.run_result import RecipeDocument, RunDocument
 from pipeline.steps.recipe_outcome import StepOutcome
 
 if TYPE_CHECKING:
