@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 _SECONDS: Final = len("2026-11-20T14:02:07")
 _LONGEST: Final = 240
 _CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
+_WORDS: Final[Mapping[type, str]] = {
+    runs.ClaimTaken: "{issue}",
+    engine.ArtifactWritten: "{path}",
+    runs.StepStarted: "step {step}: begins",
+    runs.StepSettled: "step {step}: {checkpoint}",
+    runs.StepHeld: "step {step}: held",
+    runs.StepUnsettled: "step {step}: is done again",
+    runs.TaskDone: "task {task}: {status}",
+    engine.GateOpened: "approval point {gate}: waits for a person",
+    engine.PointPassed: "point {point}: passed",
+    engine.InputRequested: "{question}: {note}",
+    engine.InputGiven: "{question}: {answer} by {actor} ({via})",
+    engine.GateExpired: "approval point {gate}: nobody answered in time: {then}",
+    engine.RunQueued: "waits to be driven on, at {step}",
+}
+"""The kinds whose keys say it all."""
 
 
 def log_line(line: Line) -> str:
@@ -44,7 +60,9 @@ def follow(folder: Path, emit: Callable[[str], None]) -> None:
         emit(log_line(line))
 
 
-def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of event)
+def _what(line: Line) -> str:  # noqa: C901, PLR0912  (a case for each kind)
+    if (words := _WORDS.get(type(line.data))) is not None:
+        return words.format(**dict(line.data))
     match line.data:
         case engine.RunStarted() as said:
             of = f" of {said.issue}" if said.issue is not None else ""
@@ -52,8 +70,6 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
         case engine.RunResumed() as said:
             was = said.was or "its driver died"
             return f"driver {line.epoch} on {line.host}, at {said.step} (was: {was}){_again(said)}{_box(said.sandbox)}"
-        case runs.ClaimTaken(issue=issue):
-            return issue
         case runs.DispatchStarted() as said:
             return _dispatch_started(said)
         case runs.DispatchFinished() as said:
@@ -64,8 +80,6 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"{dispatch}: waits until {moment_words(not_before)}: {why}"
         case runs.MeasuredTests() as said:
             return _tests(said)
-        case engine.ArtifactWritten(path=path):
-            return path
         case runs.TrackerWritten(files=files):
             return ", ".join(files)
         case runs.ChangeAdmitted() as said:
@@ -75,18 +89,6 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
             return f"{said.dispatch}: {'; '.join(refused)}{_dropped(said.dropped)}"
         case engine.DecisionMade() as said:
             return _decision(said)
-        case runs.StepStarted(step=step):
-            return f"step {step}: begins"
-        case runs.StepSettled(step=step, checkpoint=checkpoint):
-            return f"step {step}: {checkpoint}"
-        case runs.StepHeld(step=step):
-            return f"step {step}: held"
-        case runs.StepUnsettled(step=step):
-            return f"step {step}: is done again"
-        case runs.TaskDone(task=task, status=status):
-            return f"task {task}: {status}"
-        case engine.GateOpened(gate=gate):
-            return f"approval point {gate}: waits for a person"
         case engine.GateAnswered(gate=gate, answer=answer, actor=actor, via=via) as said:
             edits = (f"; {edit_words(name, kept, actor or 'a person')}" for name, kept in said.edited.items())
             return (
@@ -94,16 +96,6 @@ def _what(line: Line) -> str:  # noqa: C901, PLR0912  (one line for each kind of
                 + (f" by {actor} ({via})" if actor is not None else "")
                 + "".join(edits)
             )
-        case engine.PointPassed(point=point):
-            return f"point {point}: passed"
-        case engine.InputRequested(question=question, note=note):
-            return f"{question}: {note}"
-        case engine.InputGiven(question=question, answer=answer, actor=actor, via=via):
-            return f"{question}: {answer} by {actor} ({via})"
-        case engine.GateExpired(gate=gate, then=then):
-            return f"approval point {gate}: nobody answered in time: {then}"
-        case engine.RunQueued(step=step):
-            return f"waits to be driven on, at {step}"
         case engine.ConfigChanged() as said:
             limits = ", ".join(f"{loop} = {limit}" for loop, limit in sorted(said.limits.items()))
             return "; ".join(said.changes) or limits or said.config_hash[:12]
