@@ -151,7 +151,7 @@ class _Landing:
         """Return what removes the worktree and the branch that nobody needs now; `gc` where git alone would refuse."""
         worktree = self.candidate.place.worktree
         made = ("redfirst gc   # says until when its worktree is kept",) if is_made(worktree) else ()
-        return removal(self.here.at(worktree), run) or made
+        return removal(self.here.at(worktree), run, has_landed=True) or made
 
     def _left(self) -> tuple[str, ...]:
         """Return that the branch has commits of somebody else, which did not land."""

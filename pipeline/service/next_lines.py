@@ -46,15 +46,13 @@ def landed(repository: Repository, run: Run) -> bool | None:
     return None if tip is None or not repository.is_ancestor(commits[-1], tip) else False
 
 
-def landing(repository: Repository, run: Run) -> tuple[str, ...]:
+def _landing(repository: Repository, run: Run) -> tuple[str, ...]:
     """Return the commands that get the commits of the run onto its base, the run to finish first where there is one.
 
     The first is `land`, which measures them there; behind it stands why git alone would refuse, where it would. The
     index and the files of the worktree that has the base are looked at, too; where none has it and it has moved, those
     of the run's.
     """
-    if landed(repository, run) is not False:
-        return ()
     info = run.info
     if is_remote(repository, info.base_branch):
         return (f"{push_of(info.branch, info.base_branch)}   # redfirst pushes nothing",)
@@ -120,7 +118,7 @@ _SUBMODULE: Final = "160000"
 _SHOWN: Final = 5
 
 
-def removal(repository: Repository, run: Run) -> tuple[str, ...]:
+def removal(repository: Repository, run: Run, *, has_landed: bool) -> tuple[str, ...]:
     """Return the command that removes the worktree and the branch of a run that was rejected, abandoned, or has landed.
 
     There is none where git would refuse, or something be lost.
@@ -128,11 +126,10 @@ def removal(repository: Repository, run: Run) -> tuple[str, ...]:
     Args:
         repository: Seen from the worktree of the run.
         run: The run.
+        has_landed: Whether its base has its commits.
     """
     is_linked = repository.git_dir != repository.common_dir
-    is_over = (
-        run.state.reason is Reason.ABANDONED or run.state.outcome is Outcome.REJECTED or landed(repository, run) is True
-    )
+    is_over = has_landed or run.state.reason is Reason.ABANDONED or run.state.outcome is Outcome.REJECTED
     if not (is_linked and is_over) or any(_in_the_way(repository, run)):
         return ()
     main = f"git -C {shlex.quote(str(repository.main_checkout))}"
@@ -171,13 +168,20 @@ def _in_the_way(repository: Repository, run: Run) -> Iterator[str]:
 
 
 def next_lines(
-    repository: Repository, run: Run, *, live: bool = False, desks: Iterable[Role] = (), handed_in: bool = False
+    repository: Repository,
+    run: Run,
+    has_landed: bool | None,
+    *,
+    live: bool = False,
+    desks: Iterable[Role] = (),
+    handed_in: bool = False,
 ) -> tuple[str, ...]:
     """Return the commands, as they work in the worktree of the run.
 
     Args:
         repository: Seen from the worktree of the run.
         run: The run.
+        has_landed: Whether its base has its commits (`landed`).
         live: A process drives it.
         desks: The roles that a person plays, and at whose desks something is asked.
         handed_in: Whether at such a desk the answer lies already.
@@ -190,7 +194,8 @@ def next_lines(
         info = run.info
         log = f"git log --stat {info.start_commit[:12]}..{shlex.quote(info.branch)}"
         found = tuple(log if action == begun_again(run) else action for action in found)
-    return (*found, *landing(repository, run), *removal(repository, run))
+    landing = _landing(repository, run) if has_landed is False else ()
+    return (*found, *landing, *removal(repository, run, has_landed=has_landed is True))
 
 
 def _is_done(repository: Repository, run: Run) -> bool:

@@ -23,7 +23,7 @@ from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.spending import spent
 from pipeline.service.documents import Document, FindingLine, finding_line
 from pipeline.service.driving import output_of
-from pipeline.service.next_lines import next_lines
+from pipeline.service.next_lines import landed, next_lines
 from pipeline.service.open_gates import StepGate, open_gates
 from pipeline.service.other_worktrees import answers_as_typed, as_typed, text_as_typed
 from pipeline.steps.asking.reviews import all_last_reviews
@@ -125,7 +125,7 @@ def run_document(ctx: Context) -> RunDocument:
         dropped_tests=dropped_tests(state),
         blockers=state.open_blockers,
         advisory=tuple(line for ledger in ledgers for line in ledger.advice(state.open_blockers)),
-        safe_next_actions=next_lines(ctx.repository, ctx.run),
+        safe_next_actions=next_lines(ctx.repository, ctx.run, landed(ctx.repository, ctx.run)),
         run_dir=str(ctx.run.folder),
         sandbox=BoxLine(backend=ctx.box.name, network=ctx.box_facts.get("network", "none")),
         usage=usage_of(ctx.run),

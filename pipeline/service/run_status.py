@@ -165,10 +165,10 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
     asks = live or state.reason in {None, Reason.INTERRUPTED}
     desks = _desks(there, folder) if asks and any(folder.glob(_DESKS)) else {}
     waiting = (role for role, handed_in in desks.items() if not handed_in)
-    actions = next_lines(there, run, live=live, desks=waiting, handed_in=any(desks.values()))
+    is_landed = landed(there, run)
+    actions = next_lines(there, run, is_landed, live=live, desks=waiting, handed_in=any(desks.values()))
     reviews = reviews_shown(run)
     intended = run.journal.of(PublishIntended)
-    is_landed = landed(there, run)
     return ShowDocument(
         run_id=info.run_id,
         issue=run.issue,
