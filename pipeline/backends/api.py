@@ -54,14 +54,12 @@ class ApiBackend:
             raise UserError('backend = "api" needs a provider, and network = "model".', Reason.CONFIG)
         if job.model is None:
             raise UserError('backend = "api" needs a model: the name that the provider has for it.', Reason.CONFIG)
-        if job.bench is None:
-            raise RuntimeError("the dispatcher gave no tools")
         from pipeline.backends import api_loop, api_models  # noqa: PLC0415  (an extra, and heavy)
 
         began = anyio.current_time()
         history = api_loop.kept_conversation(job.session) if job.session else None
         conversation = api_loop.Conversation(
-            job, job.bench, api_models.common_settings(job.service), api_loop.Transcript(), history or []
+            job, api_models.common_settings(job.service), api_loop.Transcript(), history or []
         )
         prompt = job.session.prompt if job.session and history else job.prompt
         ending: Ending | None = None

@@ -7,14 +7,27 @@ silently: whether a report counts, and whether it is asked for again, is decided
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 from pydantic import ValidationError
 from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelServerError,
+    ModelUnavailableError,
+    OutputTokenLimitExceeded,
+)
 from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelRequest,
@@ -26,12 +39,10 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_core import PydanticSerializationError
 
-from pipeline.backends.api_faults import Failure, failure_of, fault_in
-from pipeline.backends.api_tools import Tool, asked_for, shortened, tools_of
-from pipeline.backends.protocol import Fault, ToolAnswer, Usage
+from pipeline.backends.protocol import Fault, Mishap, ToolAnswer, Usage
 from pipeline.backends.report_schemas import form
 from pipeline.backends.stream_result import call_words
 from pipeline.policy.characters import visible
@@ -43,12 +54,14 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.settings import ModelSettings
 
-    from pipeline.backends.protocol import AgentJob, Bench, Session
+    from pipeline.backends.protocol import AgentJob, Session
     from pipeline.backends.report_schemas import Form
 
 
 _REPORT: Final = "final_result"
 _SHOWN: Final = 200
+_CHARACTERS: Final = 60_000
+"""The longest answer of a tool, in characters; every later request repeats it."""
 _TAKEN: Final = "The report was taken."
 _PAUSES_S: Final = (0.5, 2.0)
 _LONGEST_S: Final = 30.0
@@ -74,14 +87,12 @@ class Conversation:
 
     Args:
         job: The dispatch.
-        bench: What carries out the calls.
         settings: What goes along with every request.
         transcript: Where it is written down.
         messages: The history; at any time each call in it has its answer.
     """
 
     job: AgentJob
-    bench: Bench
     settings: ModelSettings
     transcript: Transcript
     messages: list[ModelMessage] = field(default_factory=list["ModelMessage"])
@@ -90,10 +101,13 @@ class Conversation:
     usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
-        self._tools = tools_of(self.job)
+        self._tools = {
+            name: Tool[None](function, name=name, takes_ctx=False, strict=False)
+            for name, function in self.job.tools.items()
+        }
         self._form = form(self.job.report_schema, strict=False)
         self._parameters = ModelRequestParameters(
-            function_tools=[_definition(kind) for kind in self._tools.values()],
+            function_tools=[tool.tool_def for tool in self._tools.values()],
             output_tools=[_report_definition(self._form)],
             output_mode="tool",
             allow_text_output=True,
@@ -170,14 +184,34 @@ class Conversation:
             answer = ToolAnswer(_TAKEN)
         else:
             self.job.on_words(call_words(call.tool_name, [_arguments(call)]))
-            wanted = asked_for(self._tools, call.tool_name, call.args or "{}")
-            answer = await wanted.on(self.bench) if isinstance(wanted, Tool) else wanted
-            subject = wanted.subject if isinstance(wanted, Tool) else ""
+            answer, subject = await self._called(call.tool_name, call.args or "{}")
             if answer.denied:
                 self.denials.append(f"{_line(f'{call.tool_name} {subject}')}: {answer.rule}")
         text = f"Not done: {answer.text}" if answer.rule is not None else answer.text
         self.transcript.note("answer", tool=call.tool_name, text=text, rule=answer.rule, exit_code=answer.exit_code)
-        return ToolReturnPart(call.tool_name, shortened(text), call.tool_call_id)
+        return ToolReturnPart(call.tool_name, _shortened(text), call.tool_call_id)
+
+    async def _called(self, name: str, arguments: str | dict[str, Any]) -> tuple[ToolAnswer, str]:
+        """Carry out a call; return its answer, and its main argument for a line of the log."""
+        tool = self._tools.get(name)
+        if tool is None:
+            known = ", ".join(self._tools)
+            return ToolAnswer(f"there is no tool {name!r} for you; there are: {known}", "no-such-tool"), ""
+        validator = tool.function_schema.validator
+        try:
+            given: dict[str, Any] = (
+                validator.validate_json(arguments)
+                if isinstance(arguments, str)
+                else validator.validate_python(arguments)
+            )
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(map(str, fault['loc'])) or name}: {fault['msg']}" for fault in error.errors()
+            )
+            return ToolAnswer(f"these are not the arguments of {name}: {faults}", Mishap.ARGUMENTS), ""
+        answer = self.job.tools[name](**given)
+        subject = str(next(iter(given.values()), ""))
+        return (await answer if inspect.isawaitable(answer) else answer), subject
 
     def _count(self, response: ModelResponse) -> None:
         known, said = self.usage, response.usage
@@ -218,10 +252,12 @@ def _line(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
 
 
-def _definition(kind: type[Tool]) -> ToolDefinition:
-    schema = kind.model_json_schema()
-    del schema["title"], schema["description"]
-    return ToolDefinition(name=kind.name, parameters_json_schema=schema, description=kind.__doc__, strict=False)
+def _shortened(text: str) -> str:
+    """Return *text* with its middle left out where it is too long for a conversation."""
+    if len(text) <= _CHARACTERS:
+        return text
+    half = _CHARACTERS // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out here]\n{text[-half:]}"
 
 
 def _report_definition(form: Form) -> ToolDefinition:
@@ -303,3 +339,104 @@ def kept_conversation(session: Session) -> list[ModelMessage] | None:
         return ModelMessagesTypeAdapter.validate_json(content)
     except ValidationError:  # another version wrote it
         return None
+
+
+# --- what is no answer ------------------------------------------------------------------------------------------------
+
+_WORDS: Final = 300
+_PASSING: Final = (ModelConnectionError, ModelRateLimitError, ModelServerError, ModelUnavailableError)
+_OF_RULES: Final = {
+    "budget": Fault.BUDGET,
+    "steps": Fault.STEPS,
+    "max_requests": Fault.STEPS,
+    "max_request_bytes": Fault.STEPS,
+    "max_response_bytes": Fault.STEPS,
+}
+"""Faults by the gateway's rule, where the dispatch has used up its allowance."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The reason why a model gave no answer.
+
+    Args:
+        fault: What kind of failure it is; None where only the request was at fault.
+        sentence: For people, and for the agent.
+        again_s: After how many seconds the same request may work; None if it will not.
+    """
+
+    fault: Fault | None
+    sentence: str
+    again_s: float | None = None
+
+
+def failure_of(error: Exception, service: str) -> Failure:
+    """Return the failure that an exception of the SDK stands for.
+
+    Total: what it raises for an answer is the service's fault, unless the model has made its history unfit to be sent.
+    """
+    said = _message(error)
+    if rule := _own_rule(error):
+        return Failure(_OF_RULES.get(rule, Fault.UNAVAILABLE), said, _again(error))
+    match error:
+        case ContentFilterError():
+            return Failure(Fault.REFUSED, "The model declined to answer.")
+        case OutputTokenLimitExceeded():
+            return _TRUNCATED
+        case ModelContextWindowExceededError():
+            return Failure(None, "The conversation is longer than the model can take; read less at a time.")
+        case ModelAuthenticationError():
+            status = getattr(error, "status_code", "")
+            return Failure(Fault.UNAUTHORIZED, f"The model service {service} refused the credential ({status}): {said}")
+        case ModelQuotaExceededError():
+            return Failure(Fault.UNAVAILABLE, f"The account at the model service {service} is used up: {said}")
+        case ModelHTTPError():
+            sentence = f"The model service {service} answered {error.status_code}: {said}"
+            return Failure(Fault.UNAVAILABLE, sentence, _again(error))
+        case UnicodeEncodeError() | RecursionError():
+            return Failure(None, "The model's words cannot be sent back: they nest too deep, or are no text.")
+        case _:
+            sentence = f"The model service {service} gave no proper answer: {said}"
+            return Failure(Fault.UNAVAILABLE, sentence, _again(error))
+
+
+def _again(error: Exception) -> float | None:
+    if not isinstance(error, _PASSING) or getattr(error, "provider_retry_hint", None) is False:
+        return None
+    return error.retry_after or 0.0
+
+
+def fault_in(response: ModelResponse) -> Failure | None:
+    """Return why a model's response is no answer, None if it is one."""
+    if response.finish_reason == "content_filter":
+        return Failure(Fault.REFUSED, "The model declined to answer.")
+    if response.finish_reason == "length":
+        return _TRUNCATED
+    if not response.tool_calls and not (response.text or "").strip():
+        return Failure(Fault.EMPTY, "The turn ended without a word.")
+    return None
+
+
+_TRUNCATED: Final = Failure(Fault.TRUNCATED, "The model's answer was cut off at its limit of output; say less at once.")
+
+
+def _own_rule(error: Exception) -> str | None:
+    """Return the gateway's rule if the gateway refused the request, else None."""
+    found = _error_of(error)
+    return str(found.get("code")) if found.get("type") == "redfirst" else None
+
+
+def _message(error: Exception) -> str:
+    message = _error_of(error).get("message") or str(error) or type(error).__name__
+    line = visible(" ".join(str(message).split()))
+    return line if len(line) <= _WORDS else f"{line[:_WORDS]} ..."
+
+
+def _error_of(error: Exception) -> dict[str, Any]:
+    """Return the error document of a service or the gateway; each SDK unwraps it differently."""
+    body = getattr(error, "body", None)
+    if not isinstance(body, dict):
+        return {}
+    document = cast("dict[str, Any]", body)
+    inner = document.get("error")
+    return cast("dict[str, Any]", inner) if isinstance(inner, dict) else document

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -56,46 +56,6 @@ class ToolAnswer:
     def denied(self) -> bool:
         """Return whether a rule forbids the call."""
         return self.rule is not None and not isinstance(self.rule, Mishap)
-
-
-class Bench(Protocol):
-    """The tools of one dispatch, for a backend with our own tool loop; each call is judged before it is carried out."""
-
-    async def run(self, text: str) -> ToolAnswer:
-        """Run one command from the list of allowed ones, without a shell."""
-        ...
-
-    async def run_tests(self, selectors: Sequence[str] = ()) -> ToolAnswer:
-        """Run the tests with these ids, or all."""
-        ...
-
-    async def run_check(self) -> ToolAnswer:
-        """Run the project's configured checks."""
-        ...
-
-    def read(self, path: str, first: int = 1, count: int | None = None) -> ToolAnswer:
-        """Return the lines of a file from `first` on, or the names in a folder."""
-        ...
-
-    async def search(self, pattern: str, path: str = ".") -> ToolAnswer:
-        """Return the lines that match a regular expression, as `path:line: text`."""
-        ...
-
-    async def changes(self) -> ToolAnswer:
-        """Return what was changed in the workspace since the dispatch began."""
-        ...
-
-    def write(self, path: str, content: str) -> ToolAnswer:
-        """Make the file hold exactly `content`."""
-        ...
-
-    def edit(self, path: str, old: str, new: str) -> ToolAnswer:
-        """Replace the one occurrence of `old`."""
-        ...
-
-    def delete(self, path: str) -> ToolAnswer:
-        """Remove a file."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -157,7 +117,8 @@ class AgentJob:
         max_steps: How many answers the model may give; None for no limit but that of the gateway.
         service: The model service; None where the product talks to its own.
         session: Where the conversation is kept; None if it cannot be gone on with.
-        bench: The tools, for a backend whose loop is ours.
+        tools: The tools that the role may use, by name, for a backend whose loop is ours; each call is judged before it
+            is carried out. Docstring and signature are what a model reads of one.
         home: The host's home folder, to find the product's login when the configuration says so.
         say: Tells the person who watches; one line at a time.
         on_words: Gets what the agent says and does, in words, while it works; lines may come together.
@@ -190,7 +151,9 @@ class AgentJob:
     max_steps: int | None = None
     service: Service | None = None
     session: Session | None = None
-    bench: Bench | None = None
+    tools: Mapping[str, Callable[..., ToolAnswer | Awaitable[ToolAnswer]]] = field(
+        default_factory=dict[str, "Callable[..., ToolAnswer | Awaitable[ToolAnswer]]"]
+    )
     home: Path | None = None
     say: Callable[[str], None] = _nothing
     on_words: Callable[[str], None] = _nothing

@@ -288,7 +288,7 @@ class Dispatcher:
                 box=self.box,
                 prompt=continued_prompt(document),
             ),
-            bench=bench,
+            tools=bench.offered(),
             home=home(self.environ),
             say=self.say,
             on_words=on_words,

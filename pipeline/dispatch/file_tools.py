@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field
 
 from pipeline.backends.protocol import Mishap, ToolAnswer
 from pipeline.languages.readers import region_fault
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
 LINES: Final = "\r\n\t"
 """The control characters that belong in a text of several lines."""
 _READ_BYTES: Final = 400_000
+_MOST_LINES: Final = 1000
 _MOST_BYTES: Final = Limits().file_bytes
+
+LineNumber = Annotated[int, Field(ge=1)]
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,14 @@ class FileTools:
     area: tuple[Covering, ...] | None = None
     tracker: str = TRACKER
 
-    def read(self, path: str, first: int = 1, count: int | None = None) -> ToolAnswer:
-        """Return the lines of a file from `first` on (counted from 1), or the names in a folder (`.` is the top)."""
+    def read(self, path: str, first: LineNumber = 1, count: LineNumber = _MOST_LINES) -> ToolAnswer:
+        """Read a text file, or list what is in a folder.
+
+        Args:
+            path: Path, relative to the workspace or as the request names it.
+            first: First line, counted from 1.
+            count: How many lines at most.
+        """
         try:
             top, inner = self._place(path)
             if inner is None:
@@ -76,7 +87,12 @@ class FileTools:
             return _failed(path, error)
 
     def write(self, path: str, content: str) -> ToolAnswer:
-        """Write `content` to a file; folders above it are created."""
+        """Give a file exactly this content; a new file and its folders are made.
+
+        Args:
+            path: Path, relative to the workspace or as the request names it.
+            content: All of it.
+        """
         path = self.relative(path)
         new = _encoded(content)
         if isinstance(new, ToolAnswer):
@@ -88,7 +104,13 @@ class FileTools:
             return _failed(path, error)
 
     def edit(self, path: str, old: str, new: str) -> ToolAnswer:
-        """Replace the one occurrence of `old` by `new`."""
+        """Replace a passage that occurs exactly once in a file, blanks and line ends included.
+
+        Args:
+            path: Path, relative to the workspace or as the request names it.
+            old: The passage as it stands in the file.
+            new: What stands there afterwards.
+        """
         path = self.relative(path)
         try:
             with opened_top(self.view.reach) as top:
@@ -104,7 +126,11 @@ class FileTools:
             return _failed(path, error)
 
     def delete(self, path: str) -> ToolAnswer:
-        """Remove a file that the task allows to be deleted or renamed."""
+        """Remove a file that the task says is to be deleted or renamed.
+
+        Args:
+            path: Path, relative to the workspace or as the request names it.
+        """
         path = self.relative(path)
         ruling = judge_deletion(
             self.spec, path, grants=self.grants, tests=self.tests, area=self.area, tracker=self.tracker
@@ -196,13 +222,13 @@ def _replaced(content: bytes, old: str, new: str) -> bytes | ToolAnswer:
     return ToolAnswer(f"the old text occurs {count} times; give more of the lines around it", Mishap.SEVERAL_TEXTS)
 
 
-def _shown(content: bytes, first: int, count: int | None) -> ToolAnswer:
+def _shown(content: bytes, first: int, count: int) -> ToolAnswer:
     if b"\0" in content:
         return ToolAnswer("this is no text", Mishap.BINARY_FILE)
     whole = visible(content[:_READ_BYTES].decode(errors="replace"), keep=LINES)
     lines = whole.splitlines(keepends=True)
     start = max(first, 1) - 1
-    end = len(lines) if count is None else min(len(lines), start + max(count, 1))
+    end = min(len(lines), start + max(count, 1))
     if start and start >= len(lines):
         return ToolAnswer(f"the file has {len(lines)} lines", Mishap.NO_SUCH_LINE)
     text = "".join(lines[start:end])

@@ -26,7 +26,7 @@ from pipeline.process import Command, Mount
 from pipeline.programs import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from pipeline.process import Completed
     from pipeline.programs import Program
@@ -67,24 +67,37 @@ class Workbench(FileTools):
     output_limit: int = 60_000
     search_s: float = 20.0
 
-    async def run(self, text: str) -> ToolAnswer:
-        """Run one command from the list of allowed ones.
+    def offered(self) -> dict[str, Callable[..., ToolAnswer | Awaitable[ToolAnswer]]]:
+        """Return the tools that the role may use, by name."""
+        tools: list[Callable[..., ToolAnswer | Awaitable[ToolAnswer]]] = [self.read, self.search]
+        tools += [self.write, self.edit, self.delete, self.changes] if self.view.writable else []
+        tools += [self.run_tests, self.run_check, self.run] if self.spec.shell else []
+        return {tool.__name__: tool for tool in tools}
+
+    async def run(self, command: str) -> ToolAnswer:
+        """Run one command in the workspace: a program and its words. No shell reads it: no pipes, no redirection.
+
+        Args:
+            command: A program that is on the list of allowed ones, and its words.
 
         Raises:
             BoxError: the box did not work.
         """
-        ruling = judge_command(text, listed_commands(), shell=self.spec.shell)
+        ruling = judge_command(command, listed_commands(), shell=self.spec.shell)
         if not ruling.allowed:
             return ToolAnswer(ruling.why, ruling.rule)
         return await self._start(ruling.argv)
 
-    async def run_tests(self, selectors: Sequence[str] = ()) -> ToolAnswer:
-        """Run the tests with these ids, or all.
+    async def run_tests(self, ids: tuple[str, ...] = ()) -> ToolAnswer:
+        """Run the project's tests: those with the given ids, or all.
+
+        Args:
+            ids: Such as tests/test_a.py::test_b; empty for all.
 
         Raises:
             BoxError: the box did not work.
         """
-        ruling = judge_selectors(selectors, shell=self.spec.shell)
+        ruling = judge_selectors(ids, shell=self.spec.shell)
         if not ruling.allowed:
             return ToolAnswer(ruling.why, ruling.rule)
         if not self.tools.test_command:
@@ -92,7 +105,7 @@ class Workbench(FileTools):
         return await self._start((*self.tools.test_command, *ruling.argv))
 
     async def run_check(self) -> ToolAnswer:
-        """Run the project's configured checks; the exit code is the first one that is not 0.
+        """Run the linters and type checkers that the project configures.
 
         Raises:
             BoxError: the box did not work.
@@ -113,7 +126,11 @@ class Workbench(FileTools):
         return ToolAnswer(text, exit_code=next(failed, 0))
 
     async def search(self, pattern: str, path: str = ".") -> ToolAnswer:
-        """Return the lines that match a regular expression, as `path:line: text`; links are not followed.
+        """Search the files of the workspace for a regular expression (Python's), line by line.
+
+        Args:
+            pattern: The expression.
+            path: File or folder to search.
 
         Raises:
             BoxError: the box did not work.
@@ -140,7 +157,7 @@ class Workbench(FileTools):
                 return ToolAnswer(why, Mishap.PATTERN)
 
     async def changes(self) -> ToolAnswer:
-        """Return the changes in the workspace since the dispatch began: new files by name, others as a diff.
+        """Show what was changed in the workspace so far, as `git status` and `git diff` would.
 
         Raises:
             BoxError: the box did not work.

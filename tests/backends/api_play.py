@@ -95,7 +95,7 @@ class Play:
             "report_schema": report_schema(self.kind, self.role),
             "role": self.role.value,
             "shell": self.spec.shell,
-            "bench": self.bench(),
+            "tools": self.bench().offered(),
             **changes,
         }
         return AgentJob(**settings)

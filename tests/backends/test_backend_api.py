@@ -217,7 +217,7 @@ def test_tests_run_in_the_box(tmp_path: Path) -> None:
             Use(call("run_tests"), call("changes"), call("search", {"pattern": r"^a = \d"})),
             Report(DONE),
         ),
-        bench=bench,
+        tools=bench.offered(),
     )
     assert report(result) == DONE
     answers = told(result, "answer")
