@@ -1,7 +1,7 @@
 """How is an agent run? One protocol, one dict: a new way to run agents is a module and a line here.
 
 A backend gets a job (prompt, view, box) and returns what the agent answered, with its tokens. It may import `config`,
-`gateway` and `process`; it knows no run and no step. Start with `protocol.py`, then `command.py`, the smallest one.
+`gateway` and `process`; it knows no run and no step. Start with `protocol.py`, then `program.py`, the smallest backend.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pipeline.backends.acp import AcpBackend
 from pipeline.backends.api import ApiBackend
 from pipeline.backends.claude import ClaudeBackend
 from pipeline.backends.codex import CodexBackend
-from pipeline.backends.command import CommandBackend
 from pipeline.backends.human import HumanBackend
+from pipeline.backends.program import CommandBackend
 from pipeline.backends.scripted import ScriptedBackend
 
 if TYPE_CHECKING:

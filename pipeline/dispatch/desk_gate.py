@@ -5,6 +5,7 @@ It is a courtesy, by the same judgement: what is handed in is judged once more, 
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.dispatch import caches
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.git import Repository
 from pipeline.languages.readers import only_test_regions
@@ -25,10 +27,11 @@ from pipeline.views.manifest import Entry, EntryKind, Limits, compare, without
 from pipeline.views.view import Survey
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pipeline.backends.layout import Difference
     from pipeline.backends.layout import Manifest as Layout
+    from pipeline.dispatch.request import Tools
     from pipeline.runs.checkout import PrivateCheckout
 
 _SCHEMA: Final = "redfirst.desk-rules/1"
@@ -168,3 +171,36 @@ def _entry(what: str) -> Entry:
             return Entry(EntryKind.LINK, detail=value)
         case _:
             return Entry(EntryKind.UNREADABLE, detail=what)
+
+
+_LINK = """\
+[ -e {there} ] || [ -L {there} ] || {{ ln -s {here} {there}; made="$made "{there}; }}
+"""
+
+
+def script_of(tools_of: Callable[[Mount], Tools], files: Path) -> str | None:
+    """Return the text of a program that runs tests by id; None if no test command is known.
+
+    Args:
+        tools_of: What the project's own tools need, given the files.
+        files: The files at the desk.
+    """
+    tools = tools_of(Mount(files, files, writable=True))
+    if not tools.test_command:
+        return None
+    links = "".join(
+        _LINK.format(here=shlex.quote(str(link.source)), there=shlex.quote(str(link.target.relative_to(files))))
+        for link in tools.links
+    )
+    built = files.with_name("caches")
+    variables = shlex.join(
+        f"{name}={value}" for name, value in sorted({**tools.env, **caches.variables(built)}.items())
+    )
+    return f"""\
+#!/bin/sh
+# Runs the tests over the files of this desk as redfirst measures them: those with these ids, or all.
+mkdir -p {shlex.quote(str(built))} && cd {shlex.quote(str(files))} || exit 1
+made=
+trap 'for link in $made; do rm -f "$link"; done' EXIT
+{links}env -i HOME="$HOME" TERM="${{TERM:-dumb}}" {variables} {shlex.join(tools.test_command)} "$@"
+"""

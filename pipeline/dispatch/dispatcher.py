@@ -21,20 +21,16 @@ from pipeline.boxes.children import recorded
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
 from pipeline.dispatch.agent_call import call
-from pipeline.dispatch.agent_choice import allowance_of, choices, retries_of
+from pipeline.dispatch.agent_choice import Circuits, Turns, allowance_of, choices, retries_of
 from pipeline.dispatch.caches import Cache
-from pipeline.dispatch.desk_gate import rules_of
-from pipeline.dispatch.desk_tests import script_of
-from pipeline.dispatch.documents import ARTIFACTS, Artifacts, document_of
+from pipeline.dispatch.desk_gate import rules_of, script_of
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
-from pipeline.dispatch.outage import Circuits, Turns
-from pipeline.dispatch.prompt import continued_prompt, instruction_files
-from pipeline.dispatch.redaction import redacted_answer
+from pipeline.dispatch.prompt import ARTIFACTS, Artifacts, continued_prompt, document_of, instruction_files
+from pipeline.dispatch.redaction import Transcript, redacted_answer, secrets_of_run
 from pipeline.dispatch.request import Rest, Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
 from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
-from pipeline.dispatch.transcript import Transcript, secrets_of_run
 from pipeline.engine.machine import TRUNK
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import GatewayUse

@@ -1,34 +1,36 @@
 """Detects a dispatch or measurement that changed something outside its view, whatever the box.
 
-It compares what makes git run programs or see other content (`repository_hashes`) with how it stood before, our own
-refs and records of this run with what we wrote last (`runs.folder`), and after a dispatch the private checkout. What
-the user may do meanwhile is no escape: edits, commits, fetches, `git gc`, another run. What cannot be told from one (a
-hook installed, a setting that names a program) ends the run all the same, since the user's next git command would run
-it; then nothing of theirs is touched, and what was accepted so far is kept. Of dispatches side by side nobody can tell
-whose escape it is: it is that of all of them.
+It compares what makes git run programs or see other content, by hashes, with how it stood before, our own refs and
+records of this run with what we wrote last (`runs.folder`), and after a dispatch the private checkout. What the user
+may do meanwhile is no escape: edits, commits, fetches, `git gc`, another run. So left out is what the user and git
+itself change at any time: index, files, branches, tags, stashes, packs, `FETCH_HEAD`, `gc.pid`, `info/refs`,
+`info/sparse-checkout`, sample hooks, settings that run nothing, and what is new altogether (a submodule, a worktree).
+What cannot be told from an escape (a hook installed, a setting that names a program) ends the run all the same, since
+the user's next git command would run it; then nothing of theirs is touched, and what was accepted so far is kept. Of
+dispatches side by side nobody can tell whose escape it is: it is that of all of them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch import repository_hashes
-from pipeline.dispatch.repository_hashes import NO_FILE, content_of, digest_of
 from pipeline.engine.journal import JOURNAL
 from pipeline.git import GitError
 from pipeline.git.settings import HOOKS, hooks_folder, included
 from pipeline.runs.store import claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping
 
     import anyio
 
-    from pipeline.git import Repository
+    from pipeline.git import Repository, Setting
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.folder import Standing, Written
 
@@ -152,8 +154,8 @@ class Fingerprint:
         common = repository.common_dir
         settings = repository.settings()
         hooks = tuple({common / "hooks": None, hooks_folder(repository, settings): None})
-        modules = repository_hashes.modules(common)
-        configs = repository_hashes.configs(common, modules)
+        modules = submodule_folders(common)
+        configs = config_contents(common, modules)
         configs |= {path: content_of(path) for path in included(settings, tuple(configs))}
         own, refs = _own_refs(repository, written.run_id if written is not None else None)
         tracked = frozenset[str]().union(*(repository.tracked_in(folder.resolve()) for folder in hooks))
@@ -197,7 +199,7 @@ class Fingerprint:
             if then_loud is None or now_loud is None:
                 keys: tuple[str, ...] = ("not a configuration file",)
             else:
-                old, new = repository_hashes.affecting_git(then_loud), repository_hashes.affecting_git(now_loud)
+                old, new = affecting_git(then_loud), affecting_git(now_loud)
                 if path.parent in self.modules and "core.worktree" not in new:
                     old.pop("core.worktree", None)  # `git submodule deinit` takes it away
                 keys = tuple(sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)))
@@ -245,11 +247,11 @@ def _files(
             yield ("hooks", folder), digest_of(folder)
         # elsewhere git runs what lies in the folder itself; what is below may be anything
         deep = folder == common / "hooks" and not folder.is_symlink()
-        for path, digest in repository_hashes.hashes(folder.resolve(), deep=deep, leave_out=tracked):
+        for path, digest in folder_hashes(folder.resolve(), deep=deep, leave_out=tracked):
             if folder != repository.worktree or path.name in HOOKS:
                 yield ("hooks", path), digest
     for folder in {common / "info", own / "info"}:
-        for path, digest in repository_hashes.info(folder):
+        for path, digest in info_hashes(folder):
             yield ("info", path), digest
     links = [repository.worktree / ".git", *(own / name for name in ("commondir", "gitdir"))]
     links = [path for path in links if not path.is_dir()]
@@ -258,9 +260,9 @@ def _files(
         for path in paths:
             yield (part, path), digest_of(path)
     for module in modules:
-        for path, digest in repository_hashes.hashes(module / "hooks", deep=True):
+        for path, digest in folder_hashes(module / "hooks", deep=True):
             yield ("submodule", path), digest
-        for path, digest in repository_hashes.info(module / "info"):
+        for path, digest in info_hashes(module / "info"):
             yield ("submodule", path), digest
 
 
@@ -298,3 +300,119 @@ def _told(parts: list[EscapePart], repository: Repository, run_id: str | None, w
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest() if content else NO_FILE
+
+
+NO_FILE: Final = ""
+"""The hash of a missing file."""
+
+_MOST: Final = 8 << 20  # bytes of a file that count, besides its size: nothing of an agent may fill our memory
+
+_HARMLESS_SECTIONS: Final = frozenset({
+    "advice", "author", "branch", "color", "column", "commit", "committer", "fetch", "gc", "index", "init", "log",
+    "maintenance", "pull", "push", "rebase", "remote", "rerere", "stash", "status", "submodule", "tag", "user",
+    "worktree",
+})  # fmt: skip
+_HARMLESS_KEYS: Final = frozenset({
+    "core.sparsecheckout", "core.sparsecheckoutcone", "core.untrackedcache", "extensions.worktreeconfig",
+    "gui.geometry", "gui.wmstate", "lfs.repositoryformatversion",
+})  # fmt: skip
+_HARMLESS_LFS: Final = ("access", "locksverify")
+_RUNNING: Final = {
+    "gc": frozenset({"recentobjectshook"}),
+    "remote": frozenset({"vcs", "uploadpack", "receivepack", "proxy", "proxyauthmethod"}),
+    "submodule": frozenset({"update"}),
+}
+"""Settings in otherwise harmless sections that name a program or a way to one."""
+
+_REGENERATED: Final = frozenset({"refs", "sparse-checkout"})
+
+
+def affects_git(key: str) -> bool:
+    """Return whether a git setting can run a program or change what git sees; unknown settings count."""
+    section, _, rest = key.partition(".")
+    last = rest.rpartition(".")[2]
+    if section in _HARMLESS_SECTIONS:
+        return last in _RUNNING.get(section, frozenset())
+    return key not in _HARMLESS_KEYS and not (section == "lfs" and last in _HARMLESS_LFS)
+
+
+def affecting_git(settings: Iterable[Setting]) -> dict[str, tuple[str, ...]]:
+    """Return the values, by key, of settings that can run a program or change what git sees."""
+    found: dict[str, tuple[str, ...]] = {}
+    for setting in settings:
+        if affects_git(setting.key):
+            found[setting.key] = (*found.get(setting.key, ()), setting.value)
+    return found
+
+
+def submodule_folders(common: Path) -> tuple[Path, ...]:
+    """Return the git folders of the repository's submodules, nested ones included."""
+    found: list[Path] = []
+    pending = [common / "modules"]
+    while pending:
+        folder = pending.pop()
+        for child in _children(folder):
+            if child.is_symlink() or not child.is_dir():
+                continue
+            if (child / "HEAD").exists():
+                found.append(child)
+                pending.append(child / "modules")
+            else:
+                pending.append(child)  # a name with slashes
+    return tuple(sorted(found))
+
+
+def config_contents(common: Path, module_folders: Iterable[Path]) -> dict[Path, bytes]:
+    """Return the contents of the git configuration files of the repository, its worktrees and submodules."""
+    folders = [common, *_children(common / "worktrees")]
+    files = [common / "config", *(folder / "config.worktree" for folder in folders)]
+    files += [folder / name for folder in module_folders for name in ("config", "config.worktree")]
+    return {path: content_of(path) for path in files}
+
+
+def folder_hashes(folder: Path, *, deep: bool, leave_out: frozenset[str] = frozenset()) -> Iterator[tuple[Path, str]]:
+    """Yield path and hash of the entries of a folder of programs or rules; a link counts by its target."""
+    for path in _children(folder):
+        if path.name.endswith(".sample") or str(path) in leave_out:
+            continue
+        if deep and path.is_dir() and not path.is_symlink():
+            yield from folder_hashes(path, deep=True, leave_out=leave_out)
+        else:
+            yield path, digest_of(path)
+
+
+def info_hashes(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield path and hash of the files in an `info` folder: attributes, excludes, grafts."""
+    return ((path, digest) for path, digest in folder_hashes(folder, deep=True) if path.name not in _REGENERATED)
+
+
+def digest_of(path: Path) -> str:
+    """Return a hash of kind, permissions and content; `NO_FILE` if the file is missing."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return NO_FILE
+    content = b""
+    if stat.S_ISLNK(status.st_mode):
+        content = os.fsencode(path.readlink())
+    elif stat.S_ISREG(status.st_mode):
+        content = f"{status.st_size} ".encode() + content_of(path)
+    return hashlib.sha256(f"{status.st_mode:o} ".encode() + content).hexdigest()
+
+
+def content_of(path: Path) -> bytes:
+    """Return the first bytes of a regular file, empty if there is none."""
+    if not path.is_file():
+        return b""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_MOST)
+    except OSError as error:
+        return str(error.strerror).encode()
+
+
+def _children(folder: Path) -> tuple[Path, ...]:
+    try:
+        return tuple(sorted(folder.iterdir()))
+    except OSError:
+        return ()

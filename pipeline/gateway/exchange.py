@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from pipeline.config.providers import Provider
-    from pipeline.gateway.prices import Tokens
     from pipeline.gateway.spending import Meter
-    from pipeline.gateway.usage import Reading
+    from pipeline.gateway.usage import Reading, Tokens
 
 
 _BROKEN: Final = Refusal(502, "upstream", "The model service broke off or sent no proper answer.", again=True)

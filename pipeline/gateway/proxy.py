@@ -13,10 +13,9 @@ import h11
 
 from pipeline.gateway.exchange import Exchange, Line, RequestLog, Upstream
 from pipeline.gateway.halting import PATIENCE, Halt, Patience, Trouble, Watch
-from pipeline.gateway.prices import cost_of
 from pipeline.gateway.rules import Refusal, is_greeting, judge_request
 from pipeline.gateway.spending import Account, Allowance, GatewayUse, Meter
-from pipeline.gateway.usage import consumes
+from pipeline.gateway.usage import consumes, cost_of
 from pipeline.gateway.wire import Caller, accept, stream_of
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.gateway.prices import Tokens
 from pipeline.gateway.rules import Refusal
+from pipeline.gateway.usage import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

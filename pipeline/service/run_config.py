@@ -18,8 +18,8 @@ from pipeline.config.load import load, require_agents
 from pipeline.config.sources import LARGEST, RepositoryFile, repository_file, same_words
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
-from pipeline.gateway.prices import Tokens, cost_of
 from pipeline.gateway.providers import require_providers
+from pipeline.gateway.usage import Tokens, cost_of
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.config.agents import Backend
-from pipeline.dispatch.live_words import LiveWords
+from pipeline.dispatch.redaction import LiveWords
 from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.process import BoxError
 from pipeline.recipes.machine import seams_of

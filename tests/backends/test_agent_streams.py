@@ -12,7 +12,7 @@ from backends.agent_cases import CASES, Case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.backends import claude_stream, codex_stream
+from pipeline.backends import claude, codex
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Ended, Session, Usage
 from pipeline.backends.report_schemas import form
@@ -42,8 +42,8 @@ def recorded(backend: str, name: str) -> tuple[bytes, bytes]:
 
 def read_stream(backend: str, stdout: bytes, stderr: bytes = b"") -> StreamFacts:
     if backend == "claude":
-        return claude_stream.read_stream(stdout, FORM, keeps=True)
-    return codex_stream.read_stream(stdout, stderr, FORM, model="m", resumed=False, keeps=True)
+        return claude.read_stream(stdout, FORM, keeps=True)
+    return codex.read_stream(stdout, stderr, FORM, model="m", resumed=False, keeps=True)
 
 
 def situations() -> Iterator[tuple[str, Case]]:
@@ -91,7 +91,7 @@ def test_what_was_consumed() -> None:
 
 def test_a_conversation_that_goes_on_is_not_counted_twice() -> None:
     stdout, _ = recorded("codex", "work")
-    facts = codex_stream.read_stream(stdout, b"", FORM, model="m", resumed=True, keeps=False)
+    facts = codex.read_stream(stdout, b"", FORM, model="m", resumed=True, keeps=False)
     assert (facts.usage, facts.session) == (Usage(model="m"), None)
 
 

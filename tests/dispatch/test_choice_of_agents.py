@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config.model import Config, Outage
-from pipeline.dispatch.agent_choice import Choice, choices, retries_of
-from pipeline.dispatch.outage import Circuits, Turns
+from pipeline.dispatch.agent_choice import Choice, Circuits, Turns, choices, retries_of
 from pipeline.errors import UserError
 from pipeline.reset_times import as_text
 from pipeline.routing.vocabulary import Role

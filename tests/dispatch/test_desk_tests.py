@@ -11,7 +11,7 @@ from languages.direct import TOOLCHAIN, write
 from languages.test_pytest_environment import SITE, find, found, venv
 
 from pipeline.backends.layout import manifest_of
-from pipeline.dispatch.desk_tests import script_of
+from pipeline.dispatch.desk_gate import script_of
 from pipeline.dispatch.request import Tools
 from pipeline.languages.projects.project import Project
 from pipeline.measure.project_tools import Kit

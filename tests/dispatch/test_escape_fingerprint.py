@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs.real import alone, git, make_repository
 
-from pipeline.dispatch.repository_hashes import affects_git
-from pipeline.dispatch.sandbox_escape import Escape, Fingerprint
+from pipeline.dispatch.sandbox_escape import Escape, Fingerprint, affects_git
 from pipeline.git import NO_OBJECT, Repository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import to_json

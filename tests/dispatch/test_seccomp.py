@@ -17,14 +17,14 @@ from typing import Final
 import anyio
 import pytest
 
-from pipeline.boxes import seccomp, syscalls
+from pipeline.boxes import seccomp
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.seccomp import UnknownProcessorError, program
 from pipeline.process import Command, Completed, Mount
 from pipeline.programs import locate
 
 MACHINE: Final = platform.machine()
-NUMBERS: Final = syscalls.NUMBERS.get(MACHINE, {})
+NUMBERS: Final = seccomp.NUMBERS.get(MACHINE, {})
 HEADERS: Final = {
     "x86_64": (Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), Path("/usr/include/asm/unistd_64.h")),
     "aarch64": (Path("/usr/include/asm-generic/unistd.h"),),
@@ -116,7 +116,7 @@ def test_what_a_box_has_no_use_for_is_not_permitted(name: str, refusals: dict[st
 
 
 def test_every_refused_call_is_known_on_some_machine_and_tried_here() -> None:
-    known = {name for numbers in syscalls.NUMBERS.values() for name in numbers}
+    known = {name for numbers in seccomp.NUMBERS.values() for name in numbers}
     assert set(seccomp.REFUSED) <= known
     assert set(seccomp.REFUSED) <= set(REFUSED)
 
@@ -139,7 +139,7 @@ def test_everything_else_is_answered_by_the_kernel(words: tuple[str, *tuple[int,
     assert number in {expected, errno.EAFNOSUPPORT if words[0] == "socket" else expected}
 
 
-@pytest.mark.parametrize("number", [syscalls.LAST + 1, 511, 1 << 30, (1 << 30) + 101, 0xFFFFFFFE])
+@pytest.mark.parametrize("number", [seccomp.LAST + 1, 511, 1 << 30, (1 << 30) + 101, 0xFFFFFFFE])
 def test_a_call_that_is_not_known_does_not_exist(number: int) -> None:
     assert errors([(number, BAD, BAD, BAD, BAD, BAD, BAD)], program()) == [errno.ENOSYS]
 
@@ -165,7 +165,7 @@ def test_a_processor_without_a_list_is_refused_by_name() -> None:
         program(machine="riscv64")
 
 
-@pytest.mark.parametrize("machine", sorted(syscalls.NUMBERS))
+@pytest.mark.parametrize("machine", sorted(seccomp.NUMBERS))
 def test_every_path_through_the_filter_ends(machine: str) -> None:
     rules = program(machine=machine)
     code = list(struct.iter_unpack("=HBBI", rules))
@@ -183,7 +183,7 @@ def test_the_numbers_are_those_of_the_systems_own_headers(machine: str) -> None:
     found = {
         name: int(number) for name, number in re.findall(r"#define\s+__NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())
     }
-    known = {name: number for name, number in syscalls.NUMBERS[machine].items() if name in found}
+    known = {name: number for name, number in seccomp.NUMBERS[machine].items() if name in found}
     assert len(known) > 50
     assert known == {name: found[name] for name in known}
 

@@ -21,8 +21,8 @@ from gateway.upstream import Answer, upstream
 
 from pipeline.config.providers import PATHS_OF, Api, PriceTable
 from pipeline.gateway.halting import Trouble
-from pipeline.gateway.prices import Tokens
 from pipeline.gateway.spending import Allowance, Spent
+from pipeline.gateway.usage import Tokens
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,8 +25,7 @@ from gateway.answers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.gateway.prices import Tokens
-from pipeline.gateway.usage import CAP, Reading, UsageReader, consumes
+from pipeline.gateway.usage import CAP, Reading, Tokens, UsageReader, consumes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline.config.agents import Backend
-from pipeline.dispatch.live_words import LiveWords
+from pipeline.dispatch.redaction import LiveWords
 from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.dispatch.results import refusal_of
 from pipeline.dispatch.sandbox_escape import EscapeError
