@@ -6,7 +6,6 @@ loads the protocol's SDK, which takes most of a second: nobody else waits for th
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from dataclasses import dataclass, replace
@@ -217,7 +216,9 @@ def _result(
 ) -> AgentResult:
     turn = conversation.turn
     written, unreadable = exchange.report()
-    report = written if written is not None and written.strip() else _said(job, turn.message)
+    report = (
+        written if written is not None and written.strip() else form(job.report_schema, strict=False).said(turn.message)
+    )
     how, complaint, fault = _judged(conversation, ended, job.timeout_s)
     if fault is Fault.STEPS and job.max_steps is not None:
         complaint = f"The model gave {job.max_steps} answers, and no more are allowed."
@@ -238,11 +239,6 @@ def _result(
         denials=tuple(conversation.denials),
         session=conversation.session if told.session is not None else None,
     )
-
-
-def _said(job: AgentJob, words: str) -> bytes | None:
-    found = report_in(words)
-    return found if found is not None else form(job.report_schema, strict=False).said(words)
 
 
 def _judged(conversation: Conversation, ended: Completed, timeout_s: float) -> tuple[Ended, str | None, Fault | None]:
@@ -286,36 +282,3 @@ def _usage(job: AgentJob, conversation: Conversation, product: Product | None) -
         resumed = job.session is not None and job.session.id is not None
         return replace(usage, input_tokens=None, output_tokens=None, cost_usd=None if resumed else usage.cost_usd)
     return usage
-
-
-_DECODER: Final = json.JSONDecoder()
-_FENCE: Final = "```"
-_LONGEST: Final = 1_200_000
-_TRIES: Final = 2_000
-_MOST_READ: Final = 50_000_000
-_DEEP: Final = 10_000
-
-
-def report_in(text: str) -> bytes | None:
-    """Return the JSON object that *text* ends with, None if it ends otherwise.
-
-    What an agent has read stands in the results of its tools, not here: a message is its own.
-    """
-    end = text[-_LONGEST:].rstrip().removesuffix(_FENCE).rstrip()
-    at, read = len(end) if end.endswith("}") else 0, 0
-    for _ in range(_TRIES):
-        at = end.rfind("{", 0, at)
-        if at < 0 or read > _MOST_READ:
-            return None
-        # What begins within the object that is looked for leaves something over, so the first that fits is whole.
-        try:
-            _, stop = _DECODER.raw_decode(end, at)
-        except json.JSONDecodeError as error:
-            stop = error.pos
-        except RecursionError:
-            stop = at + _DEEP
-        else:
-            if stop == len(end):
-                return end[at:].encode(errors="replace")
-        read += stop - at + 1
-    return None

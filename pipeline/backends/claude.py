@@ -32,7 +32,6 @@ from pipeline.process import MODEL_URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from pipeline.backends.homes import Home
     from pipeline.backends.protocol import AgentJob, AgentResult
@@ -47,8 +46,6 @@ CLAUDE: Final = Native(
     install="npm install -g @anthropic-ai/claude-code",
     tested="2.1.197",
 )
-TESTED: Final = CLAUDE.tested
-"""The version that this backend was tested with."""
 
 PLACE: Final = Place(".claude", "projects", ".credentials.json")
 """The folders of Claude Code below the home folder."""
@@ -66,11 +63,6 @@ _READ: Final = ("Read", "Grep", "Glob")
 _WRITE: Final = ("Edit", "Write", "NotebookEdit")
 _SHELL: Final = ("Bash",)
 _NEVER: Final = ("WebFetch", "WebSearch", "Agent", "Task", "Skill")
-
-
-def installed(search_path: str | None) -> Path | None:
-    """Return the path of the program, None if it is not installed."""
-    return CLAUDE.installed(search_path)
 
 
 class ClaudeBackend:

@@ -46,8 +46,6 @@ CODEX: Final = Native(
     install="npm install -g @openai/codex",
     tested="0.169.0",
 )
-TESTED: Final = CODEX.tested
-"""The version that this backend was tested with."""
 
 PLACE: Final = Place(".codex", "sessions", "auth.json")
 """The folders of Codex below the home folder."""
@@ -71,11 +69,6 @@ _SERVICE: Final = f'name="redfirst",base_url="{MODEL_URL}/v1",wire_api="response
 # Without a key: the gateway adds the credential. Who to ask after some tries is decided outside.
 _TRIES: Final = "request_max_retries=2,stream_max_retries=2"
 _PROVIDER: Final = ('model_provider="redfirst"', f"model_providers.redfirst={{{_SERVICE},{_TRIES}}}")
-
-
-def installed(search_path: str | None) -> Path | None:
-    """Return the path of the program, None if it is not installed."""
-    return CODEX.installed(search_path)
 
 
 class CodexBackend:

@@ -19,7 +19,7 @@ from unicodedata import category
 from pipeline.languages import names, readers
 from pipeline.languages.table import has_part
 from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import LOCKS, TRACKER, folders_above, ignored_by, protected, scratch_pattern
+from pipeline.policy.paths import TRACKER, protected, scratch_pattern
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, effective_writes, judge
 from pipeline.views.manifest import EntryKind
 
@@ -178,7 +178,7 @@ class _Inspection:
 
     def _scratch(self, change: Change) -> str | None:
         """Return the line about a dropped file that tools leave behind; None if the project or task has that path."""
-        pattern = scratch_pattern(change.path) or self._ignored_lock(change)
+        pattern = scratch_pattern(change.path)
         if pattern is None or change.path in self.survey.base or self.policy.names(change.path):
             return None
         if protected(change.path) is not None:
@@ -192,20 +192,6 @@ class _Inspection:
             return {}
         found = left_behind(self.survey, self.policy.ignored, self.policy.names)
         return {path: _printable(line) for path, line in found.items()}
-
-    def _ignored_lock(self, change: Change) -> str | None:
-        """Return why a new lock file is dropped: the project's earlier `.gitignore` ignores it; None if not."""
-        if change.kind is not ChangeKind.ADDED or change.path.rpartition("/")[2] not in LOCKS:
-            return None
-        entry = self.survey.after.get(change.path)
-        if entry is None or entry.kind is not EntryKind.FILE:
-            return None
-        found = (ignored_by(change.path, self._ignores(folder), folder) for folder in folders_above(change.path))
-        return ".gitignore" if next((verdict for verdict in found if verdict is not None), False) else None
-
-    def _ignores(self, folder: str) -> bytes:
-        name = f"{folder}/.gitignore" if folder else ".gitignore"
-        return (self.view.pristine(name) or b"") if name in self.survey.base else b""
 
     def _measured(self, change: Change) -> Change:
         regions = self.policy.test_regions

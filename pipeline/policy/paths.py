@@ -27,9 +27,6 @@ SCRATCH: Final[tuple[str, ...]] = (
 )  # fmt: skip
 """Patterns of files that tools leave behind; the gate drops them instead of refusing the work."""
 
-LOCKS: Final = frozenset({"Cargo.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock"})
-"""Lock files that tools write unasked when they resolve dependencies; where git ignores them, they are scratch."""
-
 
 @dataclass(frozen=True)
 class PathFault:
@@ -102,28 +99,6 @@ def scratch_pattern(path: str) -> str | None:
             if fnmatchcase(part, pattern):
                 return pattern
     return None
-
-
-def ignored_by(path: str, patterns: bytes, folder: str = "") -> bool | None:
-    """Return whether a `.gitignore` ignores a file by its own name; None where no line matches that name.
-
-    Of a pattern with a folder in it nothing is said: whether it matches is git's to know.
-
-    Args:
-        path: The file.
-        patterns: The content of the `.gitignore`.
-        folder: The folder that has it, empty for the top.
-    """
-    found: bool | None = None
-    for line in patterns.decode("utf-8", "replace").splitlines():
-        pattern = line.rstrip().removeprefix("!")
-        anchored = pattern.startswith("/")
-        name = pattern.removeprefix("**/").removeprefix("/")
-        if not name or "/" in name or line.startswith("#") or (anchored and parent(path) != folder):
-            continue
-        if fnmatchcase(path.rpartition("/")[2], name):
-            found = not line.startswith("!")
-    return found
 
 
 def is_tracker(path: str, folder: str) -> bool:
