@@ -102,38 +102,19 @@ class Account:
 
     allowance: Allowance = Allowance()
     price: Callable[[str, Tokens], float | None] = _nobody_knows
-    _answers: int = field(default=0, init=False)
-    _by_model: dict[str, Tokens] = field(default_factory=dict[str, Tokens], init=False)
-    _priced_usd: float = field(default=0.0, init=False)
-    _unpriced: dict[str, None] = field(default_factory=dict[str, None], init=False)
-    _unmetered: int = field(default=0, init=False)
-    _cut: int = field(default=0, init=False)
-
-    @property
-    def spent(self) -> Spent:
-        """Return the spending so far."""
-        return Spent(
-            answers=self._answers,
-            by_model=dict(self._by_model),
-            priced_usd=self._priced_usd,
-            unpriced=tuple(self._unpriced),
-            unmetered=self._unmetered,
-            cut=self._cut,
-        )
+    spent: Spent = field(default_factory=Spent, init=False)
 
     def settle(self, reading: Reading) -> float | None:
         """Add the spending of one answer; return its cost in USD, None if it is unknown."""
-        self._answers += 1
+        cost = None
         if reading.tokens is None:
-            self._unmetered += 1
-            return None
-        self._cut += not reading.complete
-        model = reading.model or UNNAMED
-        self._by_model[model] = self._by_model.get(model, Tokens()) + reading.tokens
-        cost = self.price(model, reading.tokens)
-        if cost is None:
-            self._unpriced[model] = None
-        self._priced_usd += cost or 0.0
+            answer = Spent(answers=1, unmetered=1)
+        else:
+            model = reading.model or UNNAMED
+            cost = self.price(model, reading.tokens)
+            unpriced = (model,) if cost is None else ()
+            answer = Spent(1, {model: reading.tokens}, cost or 0.0, unpriced, cut=int(not reading.complete))
+        self.spent += answer
         return cost
 
     def used_up(self) -> Refusal | None:
