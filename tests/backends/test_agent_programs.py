@@ -92,18 +92,6 @@ def test_claude_behind_its_wrapper(tmp_path: Path) -> None:
     assert CLAUDE.installed(path) == native
 
 
-def test_claude_of_its_own_installer(tmp_path: Path) -> None:
-    native = elf(tmp_path / ".local" / "share" / "claude" / "versions" / "2.1.197")
-    path = linked(tmp_path / ".local" / "bin", "claude", native)
-    program = CLAUDE.program((), path)
-    assert {mount.target for mount in program.mounts} == {native, Path(path, "claude")}
-
-
-def test_a_program_that_the_configuration_names(tmp_path: Path) -> None:
-    native = elf(tmp_path / "my-claude")
-    assert CLAUDE.program((str(native),), "/nowhere").path == native
-
-
 @pytest.mark.parametrize("product", [CLAUDE, CODEX])
 def test_what_is_not_there_is_the_users_to_install(product: Native, tmp_path: Path) -> None:
     assert product.installed(str(tmp_path)) is None

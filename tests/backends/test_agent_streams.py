@@ -104,12 +104,6 @@ def test_a_login_that_is_still_being_retried_is_named() -> None:
     assert (facts.fault, facts.report) == ("unauthorized", None)
 
 
-def test_a_process_that_died_counts_more_than_what_it_said(tmp_path: Path) -> None:
-    facts = read_stream("claude", *recorded("claude", "work"))
-    killed = result(tmp_path / "killed", facts, completed(code=None, signal=9))
-    assert (killed.ended, killed.complaint) == (Ended.SIGNAL, "The agent was ended by signal 9 (SIGKILL).")
-
-
 @pytest.mark.parametrize("backend", ["claude", "codex"])
 def test_nothing_at_all(backend: str, tmp_path: Path) -> None:
     crashed = result(tmp_path / "crashed", read_stream(backend, b""), completed(code=3))
@@ -125,12 +119,6 @@ def test_the_report_file_counts_where_the_product_gave_none(tmp_path: Path) -> N
     facts = read_stream("codex", *recorded("codex", "work"))
     found = result(tmp_path / "both", facts, completed(), report='{"result": "OTHER"}')
     assert json.loads(found.report_file or b"")["result"] == "COMPLETE"
-
-
-def test_a_product_that_gives_up_says_why() -> None:
-    line = b'{"type": "result", "subtype": "error_during_execution", "is_error": true, "errors": ["disk full"]}\n'
-    facts = read_stream("claude", line)
-    assert (facts.fault, facts.complaint, facts.lost) == (None, "Claude Code gave up: disk full", False)
 
 
 def test_only_a_conversation_that_was_to_go_on_can_be_lost(tmp_path: Path) -> None:

@@ -43,13 +43,6 @@ def test_a_turn(box: ProvableBox, tmp_path: Path) -> None:
     assert result.denials == ()
 
 
-def test_it_is_asked_in_the_workspace_with_the_prompt(box: ProvableBox, tmp_path: Path) -> None:
-    result = play(tmp_path, ["write", "made.txt", "x"], DONE, box=box, echo=True)
-    assert "# This request: implement" in spoken(result)
-    assert (tmp_path / "view").exists()
-    assert result.complaint is None
-
-
 def test_no_line_of_the_transcript_can_be_taken_for_a_report(tmp_path: Path) -> None:
     result = play(tmp_path, ["say", f"{REPORT}\n"], ["call", "read", REPORT], ["say", f"{REPORT}\nBut no."])
     assert result.report_file is None
@@ -67,10 +60,6 @@ def test_the_report_file_counts_before_the_last_words(box: ProvableBox, tmp_path
 def test_only_the_last_message_is_looked_at(tmp_path: Path) -> None:
     result = play(tmp_path, DONE, ["call", "edit", "app.py"], ["say", "I changed my mind."])
     assert result.report_file is None
-
-
-def test_a_last_word_before_a_call_is_the_last_word(tmp_path: Path) -> None:
-    assert play(tmp_path, DONE, ["call", "other", "todo"]).report_file == REPORT.encode()
 
 
 # --- what it may do -------------------------------------------------------------------------------------------------
@@ -97,12 +86,6 @@ def test_a_permission_follows_the_role(kind: str | None, reviewer: bool, writer:
     assert [role.allows(kind) for role in roles] == [reviewer, writer, maker]
 
 
-def test_what_it_may_do_is_allowed_once(tmp_path: Path) -> None:
-    result = play(tmp_path, ["ask", "execute"], DONE)
-    assert json.loads(spoken(result).splitlines()[0]) == {"outcome": "selected", "optionId": "the-allow_once"}
-    assert result.denials == ()
-
-
 def test_what_it_may_not_do_is_refused_once_and_counted(tmp_path: Path) -> None:
     result = play(tmp_path, ["ask", "execute"], ["ask", "read"], DONE, job={"shell": False})
     assert [json.loads(line)["optionId"] for line in spoken(result).splitlines()[:2]] == [
@@ -123,12 +106,6 @@ def test_what_a_call_is_may_have_been_said_before(tmp_path: Path) -> None:
 def test_where_nothing_can_be_refused_the_call_is_cancelled(tmp_path: Path, options: list[str]) -> None:
     result = play(tmp_path, ["ask", "execute", options], DONE, job={"shell": False})
     assert '{"outcome": "cancelled"}' in spoken(result)
-
-
-def test_giving_up_over_refusals_is_told(tmp_path: Path) -> None:
-    result = play(tmp_path, ["ask", "execute"], ["say", "Then I cannot."], job={"shell": False})
-    assert result.fault is Fault.DENIED
-    assert "execute: wants to execute" in (result.complaint or "")
 
 
 def test_no_file_and_no_terminal_of_ours_is_offered(tmp_path: Path) -> None:
@@ -239,18 +216,6 @@ def test_an_answer_that_is_no_greeting(tmp_path: Path, hello: dict[str, Any]) ->
     assert result.report_file is None
 
 
-@pytest.mark.broad(but_first=1)
-def test_no_answer_to_the_greeting(box: ProvableBox, tmp_path: Path) -> None:
-    result = play(tmp_path, box=box, hello="silence", job={"timeout_s": 1})
-    assert result.ended is Ended.TIMED_OUT
-    assert "within 1 seconds" in (result.complaint or "")
-
-
-def test_a_login_that_is_missing(tmp_path: Path) -> None:
-    result = play(tmp_path, session={"error": {"code": -32000, "message": "Authentication required"}})
-    assert result.fault is Fault.UNAUTHORIZED
-
-
 def option(value: str) -> dict[str, Any]:
     choices = [{"value": name, "name": name} for name in ("one", "two")]
     return {"id": "model", "name": "Model", "type": "select", "currentValue": value, "options": choices}
@@ -271,10 +236,6 @@ def test_a_model_that_it_does_not_have(tmp_path: Path) -> None:
     error = {"error": {"code": -32602, "message": "no such model"}}
     result = play(tmp_path, DONE, options=[option("one")], set=error, job={"model": "three"})
     assert "no such model" in (result.complaint or "")
-
-
-def test_its_own_model_is_named_in_the_result(tmp_path: Path) -> None:
-    assert play(tmp_path, DONE, options=[option("one")]).usage.model == "one"
 
 
 # --- one conversation, several dispatches ---------------------------------------------------------------------------

@@ -145,14 +145,6 @@ def test_opencode_speaks_every_dialect(api: Api, tmp_path: Path) -> None:
     assert all(request.asked and request.asked.effort for request in service.work), "it says how much to think"
 
 
-@pytest.mark.parametrize("profile", [Profile.OPENCODE, Profile.CLAUDE, Profile.CODEX])
-@pytest.mark.broad
-def test_how_much_it_thinks(profile: Profile, tmp_path: Path) -> None:
-    result, service = Stand(tmp_path, profile, boxed()).ask(conversation(Report(COMPLETE)), effort="low")
-    assert result.complaint is None
-    assert [request.asked.effort for request in service.work if request.asked] == ["low"]
-
-
 @pytest.mark.broad
 def test_in_the_box_of_a_driver_that_is_root(tmp_path: Path) -> None:
     if os.getuid() != 0:

@@ -17,7 +17,6 @@ from pipeline.backends.acp_client import LONGEST
 from pipeline.backends.protocol import Ended
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import Profile
-from pipeline.errors import UserError
 from pipeline.pids import carries, pids
 
 pytestmark = pytest.mark.slow
@@ -83,16 +82,6 @@ def test_a_long_message_is_bounded_and_its_end_counts(tmp_path: Path) -> None:
     assert len(result.stdout) < 100_000
 
 
-@pytest.mark.broad
-def test_a_long_turn_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
-    result = play(tmp_path, ["say", "first"], *[["call", "read", "x" * 10_000]] * 400, DONE)
-    assert result.truncated
-    assert len(result.stdout) < 4_000_000
-    told = lines(result)
-    assert (told[0], told[-1]) == (["message", "first"], ["message", f"All done.\n{REPORT}"])
-    assert [line[0] for line in told].count("left out") == 1
-
-
 @pytest.mark.broad(but_first=1)
 @pytest.mark.parametrize(
     ("act", "ended", "words"),
@@ -108,11 +97,6 @@ def test_an_agent_that_dies_in_its_turn(
     result = play(tmp_path, DONE, ["err", "broken\n"], act, box=box)
     assert result.ended is ended
     assert words in (result.complaint or "")
-
-
-def test_an_agent_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="not found"):
-        anyio.run(AcpBackend().run, Stand(tmp_path, Profile.CUSTOM, NoBox(), ("/no/such/agent",)).job())
 
 
 def test_an_agent_that_is_no_agent(box: ProvableBox, tmp_path: Path) -> None:

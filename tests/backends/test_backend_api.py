@@ -13,7 +13,7 @@ import anyio
 import pytest
 from backends.api_play import DIALECTS, SECRET, WORK, Play, report, told
 from languages.direct import environment
-from model_service.script import Empty, Report, Say, Use, call, conversation, edit, read, run, write
+from model_service.script import Empty, Report, Use, call, conversation, edit, read, run, write
 from model_service.service import ModelService
 
 from pipeline.backends.extras import install_command
@@ -84,13 +84,6 @@ def test_a_conversation_that_failed_half_way_is_gone_on_with(play: Play) -> None
         second = play.run(service, session=play.session(first.session, "Say something."))
         assert service.problems == []
     assert report(second) == DONE
-
-
-@pytest.mark.broad
-def test_a_conversation_that_ended_in_words_is_gone_on_with(play: Play) -> None:
-    with ModelService([conversation(Say("Done."), Report(DONE))], secret=SECRET) as service:
-        first = play.run(service, session=play.session())
-        assert report(play.run(service, session=play.session(first.session, "And the report?"))) == DONE
 
 
 @pytest.mark.broad(but_first=1)
@@ -180,12 +173,6 @@ def test_no_other_connection_is_opened(api: Api, tmp_path: Path) -> None:
     by_gateway, to_gateway = done.stdout.splitlines()
     assert by_gateway == f"('127.0.0.1', {service.url.rpartition(':')[2]})"
     assert to_gateway.startswith("/proc/self/fd/")
-
-
-def test_an_exchange_folder_with_a_long_path(tmp_path: Path) -> None:
-    folder = tmp_path / ("x" * 120) / "y"
-    folder.mkdir(parents=True)
-    assert report(Play(folder).play(conversation(Report(DONE)))) == DONE
 
 
 def test_others_do_not_reach_the_socket(tmp_path: Path) -> None:

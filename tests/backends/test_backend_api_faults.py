@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 DONE = {"result": "COMPLETE", "summary": "a is 2"}
-READING = {"read", "search"}
 ALL = pytest.mark.parametrize("api", DIALECTS)
 
 
@@ -120,13 +119,6 @@ def test_a_conversation_that_grew_too_long_is_not_gone_on_with(play: Play) -> No
     assert result.complaint == "The conversation is longer than the model can take; read less at a time."
 
 
-@pytest.mark.slow
-def test_a_service_that_is_not_there(play: Play) -> None:
-    result = anyio.run(ApiBackend().run, play.job("http://127.0.0.1:9"))
-    assert result.fault is Fault.UNAVAILABLE
-    assert result.complaint == "redfirst: The model service cannot be reached."
-
-
 def test_a_refused_call_is_told_in_words_and_counted(play: Play) -> None:
     result = play.play(
         conversation(
@@ -151,20 +143,6 @@ def test_a_refused_call_is_told_in_words_and_counted(play: Play) -> None:
     assert play.changes() == ()
 
 
-def test_the_model_reads_why_it_was_refused(play: Play) -> None:
-    with ModelService([conversation(Use(write("other.py", "mine\n")), Report(DONE))], secret=SECRET) as service:
-        play.run(service)
-    (refusal,) = [said for said in service.requests[-1].body["messages"] if said["role"] == "tool"]
-    assert refusal["content"].startswith("Not done: ")
-
-
-@pytest.mark.broad
-def test_who_gives_up_over_a_refusal_is_told_apart(play: Play) -> None:
-    result = play.play(conversation(Use(write("other.py", "mine\n")), Say("I may not do that.")))
-    assert (result.ended, result.fault, result.report_file) == (Ended.OK, Fault.DENIED, None)
-    assert result.complaint == "There was no report after a refused call (write other.py: outside-task)."
-
-
 @pytest.mark.broad
 @pytest.mark.parametrize(
     ("role", "kind", "tools"),
@@ -185,11 +163,6 @@ def test_a_role_is_offered_what_it_may_use(tmp_path: Path, role: Role, kind: str
     assert set(service.requests[0].tools) == tools | {"final_result"}
     assert len(result.denials) == 1
     assert play.changes() == ()
-
-
-def test_a_report_in_words_counts_too(play: Play) -> None:
-    result = play.play(conversation(Say('The work is done.\n{"result": "COMPLETE"}')))
-    assert (report(result), result.fault) == ({"result": "COMPLETE"}, None)
 
 
 def test_nothing_of_a_transcript_can_be_taken_for_a_report(play: Play) -> None:

@@ -137,11 +137,6 @@ def test_a_report_by_the_last_line_of_stdout(bench: Bench) -> None:
     assert result.complaint is None
 
 
-def test_no_report_is_not_the_backends_to_judge(bench: Bench) -> None:
-    result = bench.play({})
-    assert (result.ended, result.report_file, result.stdout, result.complaint) == (Ended.OK, None, b"", None)
-
-
 def test_an_exit_code_that_is_not_zero(bench: Bench) -> None:
     result = bench.play({"run": ["sh", "-c", "echo broken >&2; exit 7"], "report": {"result": "COMPLETE"}})
     assert (result.ended, result.exit_code) == (Ended.NONZERO, 7)
@@ -208,12 +203,6 @@ def test_the_document_and_the_artifacts_are_at_hand(bench: Bench) -> None:
     env = {"MORE": "given", "PLAY": json.dumps(entry)}
     result = bench.play(entry, artifacts=(artifacts,), env=env, depth=2)
     assert result.stdout.decode() == f"the plan{json.dumps(DISPATCH)}\n2 given\n"
-
-
-@pytest.mark.broad(but_first=1)
-def test_git_diff_works_in_the_view(bench: Bench) -> None:
-    result = bench.play({"files": {"app.py": "a = 2\n"}, "run": ["git", "diff"]})
-    assert b"+a = 2" in result.stdout, result.stderr
 
 
 def test_nothing_outside_the_view_can_be_written(boxed: Bench, tmp_path: Path) -> None:

@@ -207,15 +207,6 @@ def test_nothing_is_written_through_a_link_of_the_view(slot: Slot, tmp_path: Pat
     assert (slot.view.host / "file").is_symlink()
 
 
-def test_the_person_is_not_told_how_a_program_answers(slot: Slot) -> None:
-    answer = "# How to answer\n\nOne JSON object to `REDFIRST_REPORT`.\n\n"
-    slot.play(nothing, DONE, prompt=f"Your role.\n\n{answer}# What is asked: implement\n\nDo it.\n")
-    prompt = slot.desk.prompt.read_text()
-    assert "REDFIRST_REPORT" not in prompt
-    assert "One JSON object" not in prompt
-    assert prompt.endswith("Your role.\n\n# What is asked: implement\n\nDo it.\n")
-
-
 def test_the_person_reads_paths_that_are_theirs(slot: Slot) -> None:
     slot.play(nothing, DONE)
     prompt = slot.desk.prompt.read_text()
@@ -227,15 +218,6 @@ def test_the_person_reads_paths_that_are_theirs(slot: Slot) -> None:
     assert f"It has {len(reports)} reports: keep one, and drop the brackets." in prompt
     assert max(map(len, slot.said)) <= 80, slot.said
     assert stat.S_IMODE(slot.desk.folder.stat().st_mode) == 0o700
-
-
-def test_git_shows_the_person_what_they_changed_and_stays_at_the_desk(slot: Slot) -> None:
-    def work(desk: Path) -> None:
-        assert (desk / ".git/HEAD").is_file()
-        (desk / ".git/planted").write_text("x")
-
-    slot.play(work, DONE)
-    assert not (slot.view.host / ".git/planted").exists()
 
 
 def test_a_role_that_changes_nothing_only_reports(slot: Slot) -> None:
@@ -328,12 +310,6 @@ def test_desks_are_found_by_where_one_stands_and_by_the_run(slot: Slot) -> None:
     assert desks_of(run_folder, slot.folder) == [slot.desk]
     (run_folder / "dispatches/003-implement-make/result.json").touch()
     assert desks_of(run_folder, slot.folder) == []
-
-
-def test_without_a_session_the_desk_goes_with_the_dispatch(slot: Slot) -> None:
-    job = slot.job(session=None, timeout_s=0.1, say=slot.said.append)
-    assert anyio.run(BACKENDS["human"].run, job).ended is Ended.TIMED_OUT
-    assert (job.exchange / "person/desk/app.py").is_file()
 
 
 def test_what_a_crash_left_of_a_desk_is_made_anew(slot: Slot) -> None:

@@ -6,8 +6,6 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pipeline import demo
 from pipeline.backends import BACKENDS
@@ -130,15 +128,6 @@ def test_a_dispatch_that_nothing_matches_is_named(tmp_path: Path) -> None:
     assert "entries 0 match, but are used" in caught.value.message
 
 
-def test_the_entry_that_was_played_comes_back(tmp_path: Path) -> None:
-    path = write(tmp_path, "- exit: 3\n- exit: 4\n")
-    results = [
-        anyio.run(BACKENDS["scripted"].run, job(tmp_path, path, document(), used))
-        for used in (frozenset[int](), frozenset({0}))
-    ]
-    assert [(result.entry, result.exit_code) for result in results] == [(0, 3), (1, 4)]
-
-
 def test_files_are_written_and_deleted_before_the_command_runs(tmp_path: Path) -> None:
     (tmp_path / "view").mkdir()
     (tmp_path / "view/old").write_text("x")
@@ -163,19 +152,3 @@ def test_the_backends_need_their_settings(tmp_path: Path) -> None:
         anyio.run(BACKENDS["scripted"].run, job(tmp_path, None, document()))
     with pytest.raises(UserError, match="argv"):
         anyio.run(BACKENDS["command"].run, job(tmp_path, None, document()))
-
-
-@given(st.lists(st.sampled_from(["make", "check", "test"]), max_size=6), st.data())
-def test_an_entry_is_never_chosen_twice(roles: list[str], data: st.DataObject) -> None:
-    entries = [Answer(when=When(role=Role(role))) for role in roles]
-    used: set[int] = set()
-    asked = data.draw(st.lists(st.sampled_from(["make", "check", "test"]), max_size=8))
-    for role in asked:
-        try:
-            number = choose(Path("s"), entries, document(role=role), used)
-        except ScriptMismatchError:
-            assert not [n for n, entry in enumerate(entries) if n not in used and entry.when.role == role]
-        else:
-            assert number not in used
-            assert entries[number].when.role == role
-            used.add(number)

@@ -49,10 +49,6 @@ def only(folder: Path, **more: str) -> dict[str, str]:
     return environ_of(folder, **more) | {"PATH": str(folder / "bin")}
 
 
-def test_nothing_is_installed(tmp_path: Path) -> None:
-    assert find_agents(only(tmp_path)) == ()
-
-
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
 def test_each_agent_is_found_by_its_program(tmp_path: Path, known: object) -> None:
     name = getattr(known, "name", "")
@@ -185,9 +181,3 @@ def test_a_model_server_of_this_machine_says_what_it_has(path: str, listed: obje
 def test_what_else_answers_at_that_port_is_no_model_server(body: bytes, status: int) -> None:
     with answering("/api/tags", body, status) as port:
         assert find_servers([Place("ollama", "Ollama", port, "/api/tags")]) == ()
-
-
-def test_no_server_is_no_trouble() -> None:
-    with answering("/", b"") as port:
-        pass
-    assert find_servers([Place("ollama", "Ollama", port, "/api/tags")]) == ()

@@ -220,23 +220,6 @@ def test_a_running_command_is_written_down_and_a_finished_one_is_not(tmp_path: P
     assert anyio.run(NoBox().run, Command(("/bin/true",), Path("/"))).exit_code == 0
 
 
-def test_two_dispatches_side_by_side_have_a_record_each(tmp_path: Path) -> None:
-    said: dict[str, bytes] = {}
-
-    async def one(name: str) -> None:
-        with recorded(tmp_path / name, "none"):
-            ended = await NoBox().run(Command(("/bin/sh", "-c", f"sleep 0.2; cat {tmp_path / name}"), Path("/")))
-            said[name] = ended.stdout
-
-    async def both() -> None:
-        async with anyio.create_task_group() as group:
-            group.start_soon(one, "a")
-            group.start_soon(one, "b")
-
-    anyio.run(both)
-    assert json.loads(said["a"])["pid"] != json.loads(said["b"])["pid"]
-
-
 @pytest.mark.broad
 def test_a_dispatch_that_outlived_driver_and_supervisor_is_ended_before_anything_else(
     word: str, tmp_path: Path

@@ -74,15 +74,6 @@ def test_what_is_said_is_answered(box: ProvableBox) -> None:
     assert (ended.stdout, ended.stderr) == (b"", b"noted\n")
 
 
-def test_a_command_may_write_after_the_talk(box: ProvableBox) -> None:
-    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-        """Say nothing."""
-
-    ended = talked(box, "cat; head -c 3000000 /dev/zero; exit 4", talk)
-    assert ended.exit_code == 4
-    assert ended.stdout == b""
-
-
 def test_a_command_that_ends_first_is_heard_to_the_end(box: ProvableBox) -> None:
     said: list[bytes] = []
 
@@ -92,27 +83,6 @@ def test_a_command_that_ends_first_is_heard_to_the_end(box: ProvableBox) -> None
     ended = talked(box, "head -c 50000 /dev/zero; kill -SEGV $$", talk)
     assert said == [bytes(50_000)]
     assert (ended.exit_code, ended.signal) == (None, signal.SIGSEGV)
-
-
-def test_a_word_to_a_command_that_is_dead_is_an_error_of_the_talk(box: ProvableBox) -> None:
-    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-        await to_the_end(stdout)
-        while True:
-            await stdin.send(b"x" * 100_000)
-
-    with pytest.raises(anyio.BrokenResourceError):
-        talked(box, "exit 0", talk)
-
-
-@pytest.mark.slow  # a grace is used up
-@pytest.mark.broad
-def test_a_talk_that_does_not_notice_the_end_is_not_waited_for_long(box: ProvableBox) -> None:
-    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-        await anyio.sleep_forever()
-
-    ended = talked(box, "exit 5", talk)
-    assert ended.exit_code == 5
-    assert ended.seconds < 15
 
 
 def test_what_a_talk_raises_comes_out_as_it_is_when_everything_is_dead(box: ProvableBox, nap: str) -> None:
@@ -154,16 +124,6 @@ def test_the_time_limit_holds_over_the_talk(box: ProvableBox, nap: str) -> None:
     assert alive(nap) == {}
 
 
-def test_the_time_limit_holds_over_the_farewell(box: ProvableBox, nap: str) -> None:
-    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-        """Say nothing."""
-
-    ended = talked(box, f"sleep {nap}", talk, timeout_s=0.3)
-    assert ended.timed_out
-    assert ended.seconds < 15
-    assert alive(nap) == {}
-
-
 def test_a_cancelled_talk_leaves_nothing(box: ProvableBox, nap: str) -> None:
     async def cancel() -> bool:
         with anyio.CancelScope() as scope:
@@ -181,25 +141,6 @@ def test_a_cancelled_talk_leaves_nothing(box: ProvableBox, nap: str) -> None:
     assert alive(nap) == {}
 
 
-@pytest.mark.broad(but_first=1)
-def test_megabytes_go_both_ways_at_once(box: ProvableBox) -> None:
-    size, piece = 8_000_000, b"x" * 100_000
-    received: list[int] = []
-
-    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-        async def say() -> None:
-            for _ in range(size // len(piece)):
-                await stdin.send(piece)
-            await stdin.aclose()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(say)
-            received.append(len(await to_the_end(stdout)))
-
-    assert talked(box, "exec cat", talk).exit_code == 0
-    assert received == [size]
-
-
 def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_talk(box: ProvableBox, nap: str) -> None:
     said: list[bytes] = []
 
@@ -210,13 +151,3 @@ def test_a_daemon_that_keeps_the_pipe_does_not_keep_the_talk(box: ProvableBox, n
     assert (ended.exit_code, said) == (0, [b"done\n"])
     assert ended.seconds < 10
     assert alive(nap) == {}
-
-
-def test_a_program_that_does_not_exist_ends_the_talk(box: ProvableBox) -> None:
-    said: list[bytes] = []
-
-    async def talk(stdin: ByteSendStream, stdout: ByteReceiveStream) -> None:
-        said.append(await to_the_end(stdout))
-
-    ended = anyio.run(box.run, Command(("/no/such/program",), Path("/"), talk=talk))
-    assert (ended.exit_code, said) == (127, [b""])

@@ -37,10 +37,6 @@ def test_each_retry_goes_one_tier_up(retries: int, expected: str) -> None:
     assert models(backend="api", provider="mine", model="small", retries=retries) == [expected]
 
 
-def test_a_model_by_name_stays_what_it_is() -> None:
-    assert models(backend="api", provider="mine", model="exactly-this", retries=2) == ["exactly-this"]
-
-
 def test_without_a_word_the_medium_tier_is_asked() -> None:
     assert models(backend="api", provider="mine") == ["m-1"]
 
@@ -131,27 +127,6 @@ def test_what_failed_a_moment_ago_is_passed_over_while_there_is_a_spare() -> Non
     assert list(circuits.order(two())) == [second]
     now[0] = 61
     assert list(circuits.order(two())) == [first, second]
-
-
-def test_what_works_again_is_asked_first_again() -> None:
-    circuits = Circuits(60, clock=lambda: 0.0)
-    first, second = two()
-    circuits.failed(first)
-    circuits.worked(first)
-    assert list(circuits.order(two())) == [first, second]
-
-
-@given(st.lists(st.sampled_from([0, 1]), max_size=6), st.integers(0, 200))
-def test_somebody_is_always_asked(failures: list[int], later: int) -> None:
-    now = [0.0]
-    circuits = Circuits(60, clock=lambda: now[0])
-    both = two()
-    for which in failures:
-        circuits.failed(both[which])
-    now[0] = later
-    order = list(circuits.order(both))
-    assert order
-    assert [choice for choice in both if choice in order] == order
 
 
 # --- limits that end -------------------------------------------------------------------------------------------------

@@ -40,22 +40,6 @@ def test_the_decoy_has_one_commit_with_every_file(tree: Path) -> None:
     assert git(tree, "status", "--porcelain") == ""
 
 
-def test_diff_and_ignore_rules_work_in_it(tree: Path) -> None:
-    Decoy(tree / ".git", tree).make()
-    (tree / "app.py").write_text("a = 2\n")
-    (tree / "new.log").write_text("x")
-    assert git(tree, "status", "--porcelain") == "M app.py"
-    assert "+a = 2" in git(tree, "diff")
-
-
-def test_the_same_files_give_the_same_commit(tree: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    subprocess.run(["cp", "-a", str(tree), str(other)], check=True)
-    Decoy(tree / ".git", tree).make()
-    Decoy(other / ".git", other).make()
-    assert git(tree, "rev-parse", "HEAD") == git(other, "rev-parse", "HEAD")
-
-
 @pytest.mark.broad
 def test_it_is_the_same_whether_objects_are_taken_over_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone(monkeypatch, tmp_path / "home")
@@ -147,18 +131,6 @@ def test_links_execute_bits_and_odd_names_are_in_the_commit(tree: Path) -> None:
     modes = [line.split(" ")[0] for line in git(tree, "ls-tree", "HEAD", "tool", "link", "folder-link").splitlines()]
     assert modes == ["120000", "120000", "100755"]
     assert git(tree, "rev-list", "--count", "HEAD") == "1"
-
-
-def test_a_large_tree_costs_one_pack(tree: Path) -> None:
-    for number in range(150):
-        (tree / f"{number}.txt").write_text(str(number))
-    Decoy(tree / ".git", tree).make()
-    assert len([path for path in (tree / ".git" / "objects").rglob("*") if path.is_file()]) == 2
-
-
-def test_an_empty_tree_has_a_decoy_too(tmp_path: Path) -> None:
-    Decoy(tmp_path / ".git", tmp_path).make()
-    assert git(tmp_path, "rev-list", "--count", "HEAD") == "1"
 
 
 def test_a_git_that_fails_is_broken_machinery(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,38 +57,17 @@ def test_an_honest_change_is_handed_over_with_its_bytes(view: ShadowView) -> Non
     )
 
 
-def test_doing_nothing_is_admitted_with_no_change(view: ShadowView) -> None:
-    result = inspect(view, READER)
-    assert (result.admitted, result.changes) == (True, ())
-
-
 @pytest.mark.parametrize(
     ("policy", "script", "rules"),
     [
-        pytest.param(MAKE, "echo x > src/new_module.py", {"outside-task"}, id="FS-05"),
         pytest.param(MAKE, "rm src/app.py; ln -s /etc/shadow src/app.py", {"symlink"}, id="FS-08"),
-        pytest.param(MAKE, "mkdir d; ln -s ../TODO d/t; echo x > d/t/GAL-1.md", {"tracker-file"}, id="FS-10"),
         pytest.param(MAKE, "ln tests/test_app.py src/hl.py; echo x >> src/hl.py", {"hard-link"}, id="FS-11"),
         pytest.param(MAKE, "rm tests/test_app.py", {"test-file"}, id="FS-13"),
-        pytest.param(TEST, "printf x > $'tests/te\\u0301st_a.py'", {"path-unicode"}, id="FS-19"),
-        pytest.param(TEST, "printf x > $'tests/test_\\u202egpj.py'", {"path-characters"}, id="FS-20"),
-        pytest.param(MAKE, "mkfifo src/pipe", {"special-file"}, id="FS-22"),
-        pytest.param(MAKE, "p=src; for i in $(seq 400); do mkdir a; cd a; done", {"unreadable"}, id="FS-25"),
         pytest.param(MAKE, "mkdir -p src/.GIT; echo x > src/.GIT/config", {"git-alias"}, id="GIT-alias"),
-        pytest.param(MAKE, "mkdir vendor; echo evil > vendor/f.c", {"outside-task"}, id="GIT-10"),
         pytest.param(MAKE, "git init -q --separate-git-dir=src/g .; true", {"nested-repository"}, id="GIT-14"),
         pytest.param(TEST, "git init -q --bare tests/bare.git", {"nested-repository"}, id="GIT-08"),
-        pytest.param(MAKE, "sed -i 's/$/\\r/' src/other.py", {"outside-task"}, id="GIT-19"),
-        pytest.param(MAKE, "mkdir .workflow; echo x > .workflow/plan.md", {"workflow-folder"}, id="WF-02"),
-        pytest.param(MAKE, "echo x >> tests/conftest.py", {"test-file"}, id="WF-05"),
         pytest.param(TEST, "echo x >> tests/conftest.py", {"control-file"}, id="WF-07"),
-        pytest.param(TEST, "echo evil=1 >> src/app.py", {"outside-task"}, id="WF-08"),
-        pytest.param(TEST, "echo x > tests/sitecustomize.py; echo i > tests/e.pth", {"control-file"}, id="WF-10"),
-        pytest.param(TEST, "mkdir -p src/tests; echo x > src/tests/helper.py", {"outside-task"}, id="WF-11"),
         pytest.param(READER, "chmod +x src/app.py; touch src/app.py; ln -s a b", {"read-only-role"}, id="WF-18"),
-        pytest.param(MAKE, "mkdir .claude; echo {} > .claude/s.json; echo x > AGENTS.md", {"control-file"}, id="WF-19"),
-        pytest.param(MAKE, "echo x > .envrc", {"control-file"}, id="WF-21"),
-        pytest.param(MAKE, "mkdir .cargo; echo x > .cargo/config.toml", {"control-file"}, id="WF-22"),
         pytest.param(MAKE, "echo x >> TODO/GAL-1.md", {"tracker-file"}, id="tracker"),
         pytest.param(MAKE, "chmod +x src/app.py; echo x >> src/app.py", {"mode-change"}, id="mode"),
         pytest.param(MAKE, "rm src/app.py", {"deletion-not-named"}, id="delete-what-may-be-modified"),
@@ -164,11 +143,6 @@ def test_a_new_file_is_executable_only_as_a_script(view: ShadowView, text: str, 
     assert [change.mode for change in result.changes] == [mode]
 
 
-def test_an_executable_file_that_is_rewritten_keeps_its_mode(view: ShadowView) -> None:
-    policy = Policy(Writes.TASK, (Grant("src/tool", Action.MODIFY),))
-    assert [change.mode for change in after(view, "echo y >> src/tool", policy).changes] == ["100755"]
-
-
 def test_a_control_file_that_the_task_names_is_noted(view: ShadowView) -> None:
     result = after(view, "echo x > pyproject.toml", Policy(Writes.TASK, (Grant("pyproject.toml", Action.CREATE),)))
     assert result.admitted
@@ -181,15 +155,6 @@ def test_a_built_environment_is_one_violation(view: ShadowView) -> None:
     assert (violation.path, violation.rule) == ("target", "outside-task")
     view.shadow.restore(result.offending)
     assert not (view.host / "target").exists()
-
-
-def test_a_name_that_is_not_utf8_can_be_reported_as_text(view: ShadowView) -> None:
-    result = after(view, "printf x > $'tests/\\xff.py'", TEST)
-    (violation,) = result.violations
-    assert violation.rule == "path-encoding"
-    assert violation.path.encode() == b"tests/\\udcff.py"
-    view.shadow.restore(result.offending)
-    assert inspect(view, TEST).admitted
 
 
 def test_test_regions_are_measured_by_whoever_knows_the_language(view: ShadowView) -> None:
@@ -217,3 +182,12 @@ def test_a_change_of_what_runs_while_tests_are_compiled_is_noted(view: ShadowVie
     assert any(
         "runs while tests are compiled (a procedural macro" in note for note in after(view, script, policy).notes
     )
+
+
+def test_a_name_that_is_not_utf8_can_be_reported_as_text(view: ShadowView) -> None:
+    result = after(view, "printf x > $'tests/\\xff.py'", TEST)
+    (violation,) = result.violations
+    assert violation.rule == "path-encoding"
+    assert violation.path.encode() == b"tests/\\udcff.py"
+    view.shadow.restore(result.offending)
+    assert inspect(view, TEST).admitted

@@ -57,11 +57,6 @@ def test_a_lane_sees_the_entries_of_the_trunk_and_its_own(asks: DispatchRecord, 
     assert used_entries(asks, RECORDS, RESULTS, lambda _: "script.yaml") == used
 
 
-def test_it_does_not_matter_which_lane_is_first() -> None:
-    for results in ({}, {key: RESULTS[key] for key in list(RESULTS)[2:3]}):
-        assert used_entries(record(9, "a"), RECORDS[1:3], results, lambda _: "script.yaml") == set()
-
-
 def test_another_script_has_entries_of_its_own() -> None:
     assert used_entries(record(9, TRUNK), RECORDS, RESULTS, lambda role: role.value) == {10, 20, 30}
     assert used_entries(record(9, TRUNK, Role.CHECK), RECORDS, RESULTS, lambda role: role.value) == {40}

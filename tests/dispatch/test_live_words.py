@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boxes.children import Capture, Lines
+from pipeline.boxes.children import Lines
 from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.redaction import LiveWords
 from pipeline.process import Command
@@ -43,12 +43,6 @@ def test_no_part_of_a_secret_is_told_wherever_chunks_end(cuts: list[int]) -> Non
     assert not any(part in shown for part in (SECRET[:8], SECRET[-8:], "QUJDQUJD"))
 
 
-def test_each_line_of_a_secret_of_several_is_one() -> None:
-    words = LiveWords(["first line of it\nsecond line of it"])
-    words.hear("says: first line of it")
-    assert words.said() == ("says: [redacted]",)
-
-
 def test_a_long_line_is_cut_after_its_secrets_were_taken_out_and_a_longer_one_is_not_told() -> None:
     words = LiveWords(["s" * 3_000])
     words.hear("x" * 150 + "s" * 3_000)
@@ -63,16 +57,6 @@ def test_words_take_no_more_room_however_much_is_said() -> None:
         words.hear(f"line {number}")
     assert words.said() == tuple(f"line {number}" for number in range(99_996, 100_000))
     assert sum(map(len, words._lines)) < 70_000  # noqa: SLF001  (what it holds is the promise)
-
-
-def test_a_capture_is_the_same_whether_its_lines_are_heard_or_not() -> None:
-    heard: list[bytes] = []
-    captures = Capture(20), Capture(20, Lines(heard.append))
-    for capture in captures:
-        for chunk in (b"one\ntw", b"o\r\n", b"\n", b"three " * 10, b"\n"):
-            capture.take(chunk)
-    assert captures[0].content() == captures[1].content()
-    assert heard == [b"one", b"two", b"three " * 10]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from typing import Any
@@ -19,18 +18,16 @@ from pipeline.dispatch.prompt import (
     parse_template,
     request_part,
 )
-from pipeline.dispatch.roles import data_folder, load_roles, load_templates, prompts_hash, read_workflow
+from pipeline.dispatch.roles import data_folder, load_roles, load_templates
 from pipeline.languages.table import LANGUAGES
-from pipeline.policy.roles import KINDS_OF, ContractError, Writes
+from pipeline.policy.roles import ContractError, Writes
 from pipeline.policy.scope import Action
 from pipeline.reports.decode import Malformed
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
-from pipeline.reports.schema_summary import questions_md, shape
+from pipeline.reports.schema_summary import shape
 from pipeline.reports.untrusted_text import one_line
-from pipeline.routing.matrix import BOUNDS
-from pipeline.routing.vocabulary import Loop, Question, Role
-from pipeline.steps.plan import TASK_TOO
+from pipeline.routing.vocabulary import Question, Role
 
 Asked = tuple[str, Role, Question | None]
 ASKED: list[Asked] = [
@@ -47,11 +44,6 @@ BODY = "Do it.\n\n## Artifacts\n\n" + "\n".join(
 FOR_TWO = "---\nkind: review-plan\nroles: [check, simplify]\n---\nBODY\n## Artifacts\n\n" + "\n".join(
     f"* `{name}`: what it is." for name in (*KINDS["review-plan"].required, *KINDS["review-plan"].optional)
 )
-
-
-def fields_of(kind: str, role: Role, question: Question | None) -> set[str]:
-    schema = report_schema(kind, role, question)
-    return {key for model in (schema, *schema.get("$defs", {}).values()) for key in model.get("properties", {})}
 
 
 def document(kind: str, role: Role, question: Question | None = None, **changed: Any) -> DispatchDocument:
@@ -88,28 +80,7 @@ def template_file(body: str = BODY, **changed: str) -> str:
     return "\n".join(["---", *(f"{key}: {value}" for key, value in entries.items()), "---", body])
 
 
-def test_every_role_is_shipped_and_parses() -> None:
-    roles = load_roles()
-    assert set(roles) == set(Role)
-    assert all(set(spec.kinds) == set(KINDS_OF[role]) for role, spec in roles.items())
-
-
-ORDER = ["What you get", "What you may change", "What counts", "Your answer"]
 """What a role's page says after who it is, in this order."""
-
-
-@pytest.mark.parametrize("role", list(Role))
-def test_every_page_of_a_role_has_one_order(role: Role) -> None:
-    text = load_roles()[role].prompt
-    assert text.startswith("You are ")
-    found = [heading for heading in re.findall(r"^## (.+)$", text, re.MULTILINE) if heading in ORDER]
-    assert found == [heading for heading in ORDER if heading != "Your answer" or role is not Role.ORCHESTRATOR]
-
-
-@pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR])
-def test_the_shipped_readers_write_nothing_and_have_no_shell(role: Role) -> None:
-    spec = load_roles()[role]
-    assert (spec.writes, spec.shell, spec.test_regions) == (Writes.NOTHING, False, False)
 
 
 def test_the_shipped_writers_have_their_families() -> None:
@@ -134,11 +105,6 @@ def test_nothing_lies_in_the_folders_that_is_not_loaded() -> None:
     assert {entry.name for entry in data_folder("agents").iterdir()} == {f"{role}.md" for role in Role}
 
 
-def test_the_rules_name_every_kind_and_role() -> None:
-    rules = read_workflow()
-    assert [word for word in (*KINDS, *Role) if word not in rules] == []
-
-
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
 def test_the_prose_names_each_required_field(kind: str, role: Role, question: Question | None) -> None:
     schema = report_schema(kind, role, question)
@@ -146,25 +112,7 @@ def test_the_prose_names_each_required_field(kind: str, role: Role, question: Qu
     assert [field for field in required_fields(schema) if f"`{field}`" not in prose] == []
 
 
-@pytest.mark.parametrize(("kind", "role", "question"), ASKED)
-def test_the_prose_names_each_field_that_the_role_may_fill(kind: str, role: Role, question: Question | None) -> None:
-    prose = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
-    prose += questions_md((), report_schema(kind, role, question)) + (TASK_TOO if kind == "plan" else "")
-    fields = fields_of(kind, role, question)
-    assert [field for field in sorted(fields) if not re.search(rf"[`\"]{field}[`\"]", prose)] == []
-
-
-ALL_FIELDS = set[str]().union(*(fields_of(*asked) for asked in ASKED))
 """Of every report that there is."""
-
-
-@pytest.mark.parametrize(("kind", "role"), [(kind, role) for kind, role, _ in ASKED if role is Role.SIMPLIFY])
-def test_simplify_is_asked_for_no_field_that_its_report_lacks(kind: str, role: Role) -> None:
-    own = fields_of(kind, role, None)
-    asked = load_templates()[kind, None].asked_of(role)
-    named = set(re.findall(r"[`\"](\w+)[`\"]", asked))
-    assert named & (ALL_FIELDS - own) == set()
-    assert "criterion" not in asked
 
 
 def test_what_only_one_role_is_asked_no_other_is_shown() -> None:
@@ -174,15 +122,6 @@ def test_what_only_one_role_is_asked_no_other_is_shown() -> None:
     assert template.asked_of(Role.SIMPLIFY) == "Look.\n\nIs it short?"
     with pytest.raises(ContractError, match="a part for one role"):
         parse_template(FOR_TWO.replace("BODY", "Look.\n\n## @make\n\nWrite.\n"), "review-plan")
-
-
-@pytest.mark.parametrize(("kind", "role", "question"), ASKED)
-def test_the_prose_names_each_word_that_a_field_accepts(kind: str, role: Role, question: Question | None) -> None:
-    text = json.dumps(report_schema(kind, role, question))
-    prose = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
-    words = {word for listed in re.findall(r'"enum": (\[[^\]]*\])', text) for word in json.loads(listed)}
-    words |= set(re.findall(r'"const": "([^"]+)"', text))
-    assert [word for word in sorted(words) if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", prose)] == []
 
 
 def examples() -> list[Any]:
@@ -209,28 +148,6 @@ def test_every_request_has_a_worked_example(kind: str, role: Role, question: Que
     text = load_roles()[role].prompt + load_templates()[kind, question].asked_of(role)
     parsed = [parse_report(kind, role, question, block) for block in FENCED.findall(text)]
     assert any(not isinstance(report, Malformed) for report in parsed)
-
-
-@pytest.mark.parametrize(
-    ("loop", "sentence"),
-    [
-        (Loop.PLAN_REVIEW, "At most three reviews of a plan"),
-        (Loop.SPLIT_REVIEW, "At most two reviews. BLOCK means"),
-        (Loop.FINAL_REVIEW, "At most three reviews; what is left"),
-        (Loop.HYGIENE, "twice at most"),
-        (Loop.PLAN_REWORK, "Replanning happens at most twice per run"),
-        (Loop.STUB_RETRY, "again, twice at most, where one is more than a stub"),
-        (Loop.TEST_REWRITE, "go back to @test, twice at most"),
-        (Loop.TEST_DESIGN, "@test again, twice at most per task"),
-        (Loop.MAKE_RETRY, "another attempt, once"),
-        (Loop.SEAM, "to @make once"),
-    ],
-)
-def test_the_rules_state_the_bounds_of_the_matrix(loop: Loop, sentence: str) -> None:
-    said = {"once": 1, "two": 2, "twice": 2, "three": 3}
-    flat = " ".join(read_workflow().split())
-    assert sentence in flat
-    assert BOUNDS[loop].limit in {said[word] for word in re.findall(r"[a-z]+", sentence) if word in said}
 
 
 @pytest.mark.parametrize(("kind", "role", "question"), ASKED)
@@ -312,17 +229,6 @@ def test_a_prompt_says_why_how_to_answer_and_what_went_wrong() -> None:
     assert shape(report_schema("implement", Role.MAKE)) in text
 
 
-def test_a_first_prompt_mentions_no_earlier_answer() -> None:
-    text = prompt("implement", Role.MAKE)
-    assert "Your last answer" not in text
-    assert "Why you are asked now" not in text
-    assert "\n\n\n" not in text
-
-
-def test_a_dispatch_without_grants_says_that_nothing_may_change() -> None:
-    assert "You may change nothing in the workspace" in prompt("review-plan", Role.CHECK)
-
-
 def test_what_is_filled_in_is_never_filled_in_again() -> None:
     text = prompt("implement", Role.MAKE, reask="found {why} and {workspace}", why="the reason")
     assert "found {why} and {workspace}" in text
@@ -336,12 +242,6 @@ def test_a_path_that_is_not_absolute_is_refused(path: str) -> None:
         document("implement", Role.MAKE, artifacts={"tasks": ("/a", path)})
     with pytest.raises(ValidationError, match="is not an absolute path"):
         document("implement", Role.MAKE, workspace=path)
-
-
-def test_a_path_that_slipped_in_unchecked_does_not_reach_a_prompt() -> None:
-    slipped = document("implement", Role.MAKE).model_copy(update={"artifacts": {"task": "task-1.md"}})
-    with pytest.raises(ValueError, match="is not an absolute path"):
-        build_prompt(load_roles()[Role.MAKE], load_templates()["implement", None], slipped)
 
 
 @pytest.mark.parametrize(
@@ -412,16 +312,6 @@ def test_what_a_complaint_quotes_cannot_speak_as_the_prompt() -> None:
     assert len(quoted) > len(max(re.findall(r"A+", text), key=len)) > 1000
 
 
-def test_the_hash_covers_every_file_and_its_name() -> None:
-    digest = hashlib.sha256()
-    for folder in ("agents", "commands"):
-        prompts = [entry for entry in data_folder(folder).iterdir() if entry.name.endswith(".md")]
-        for entry in sorted(prompts, key=lambda item: item.name):
-            content = entry.read_bytes()
-            digest.update(f"{folder}/{entry.name} {len(content)}\n".encode() + content)
-    assert prompts_hash() == digest.hexdigest()
-
-
 @pytest.mark.parametrize("kind", ["review-plan", "implement", "write-tests"])
 def test_the_part_of_one_request_is_for_a_person(kind: str) -> None:
     role = KINDS[kind].roles[0]
@@ -451,19 +341,3 @@ def test_a_prompt_holds_no_rule_of_a_language_that_the_project_does_not_have(run
     own = OF_LANGUAGES.get(runner, ())
     assert any(word in prose for word in own) == bool(own)
     assert "<!--" not in prose
-
-
-def test_each_language_has_its_rules_where_there_are_several_and_the_marks_name_runners() -> None:
-    several = load_roles(frozenset({"pytest", "cargo"}))
-    assert several == load_roles()
-    text = several[Role.TEST].prompt
-    assert "cfg(test)" in text
-    assert "__len__" in text
-    marks = [
-        name
-        for folder in ("agents", "commands")
-        for entry in data_folder(folder).iterdir()
-        for mark in re.findall(r"<!-- (.*?) -->", entry.read_text(encoding="utf-8"))
-        for name in mark.split(", ")
-    ]
-    assert set(marks) <= set(LANGUAGES)

@@ -9,7 +9,6 @@ import string
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import quote, quote_plus
 
 import pytest
 from encoded import ENCODINGS
@@ -26,36 +25,9 @@ if TYPE_CHECKING:
     import uuid
     from pathlib import Path
 
-SECRET = 'p@ss/w"ord+\\ü 7'
 VALUES = st.text(string.ascii_letters + string.digits + "+/=-_.~!@$%&*'\"\\ üé", min_size=8, max_size=40).filter(
     lambda text: text.encode() not in MARK
 )
-AROUND = st.binary(max_size=40)
-
-
-@pytest.mark.parametrize(
-    "spelling",
-    [
-        SECRET,
-        json.dumps({"k": SECRET}),
-        json.dumps({"k": SECRET}, ensure_ascii=False),
-        json.dumps({"log": json.dumps({"k": SECRET})}),
-        f"https://x.example/?token={quote(SECRET)}",
-        f"https://x.example/?token={quote(SECRET, safe='')}",
-        f"https://x.example/?token={quote_plus(SECRET)}",
-        quote(SECRET, safe="").lower().replace("%c3%bc", "%c3%bc"),
-        base64.b64encode(SECRET.encode()).decode(),
-        base64.b64encode(f"user:{SECRET}".encode()).decode(),
-        base64.urlsafe_b64encode(f"u:{SECRET}:more".encode()).decode().rstrip("="),
-    ],
-)
-def test_a_known_value_is_taken_out_in_every_spelling(spelling: str) -> None:
-    clean = redact(f"before {spelling} after".encode(), [SECRET])
-    assert MARK in clean
-    assert clean.startswith(b"before ")
-    assert clean.endswith(b" after")
-    for piece in ("p@ss", "ord+", "%2Bord", "w%22ord"):
-        assert piece.encode() not in clean
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -77,17 +49,6 @@ def test_a_short_value_is_not_looked_for_in_any_encoding(encoding: str) -> None:
     short = '/q"9;z1'
     text = f"before {ENCODINGS[encoding](short)} after".encode()
     assert redact(text, [short]) == text
-
-
-@given(VALUES, AROUND, AROUND, st.integers(0, 4))
-def test_no_known_value_is_left(secret: str, before: bytes, after: bytes, padding: int) -> None:
-    hidden = base64.b64encode(b"x" * padding + secret.encode() + b"yy")
-    data = before + secret.encode() + after + json.dumps(secret).encode() + b" " + hidden
-    clean = redact(data, [secret])
-    assert secret.encode() not in clean
-    assert MARK in clean.rpartition(b" ")[2]
-    assert max(map(len, clean.rpartition(b" ")[2].split(MARK))) <= 8 + padding * 8 // 6
-    assert redact(clean, [secret]) == clean
 
 
 @given(st.dictionaries(st.sampled_from("abc"), VALUES, min_size=1), VALUES)
@@ -146,12 +107,6 @@ def test_run_json_names_the_variables_of_agents_and_holds_none_of_their_values()
     info = RunInfo.model_validate({**names, "started_at": "2026-01-01T00:00:00Z", "config": config})
     assert "secret" not in info.model_dump_json()
     assert info.config["agents"] == {"env": {"A_KEY": "(hidden)"}, "check": {"env": {"B": "(hidden)"}, "argv": ["x"]}}
-
-
-def test_made_up_keys_of_tests_stay_readable() -> None:
-    token = KEYS["web token"]
-    seen = Observation(state=RunState.COMPLETE, tail=f"assert {token!r} == 'x'")
-    assert redacted_observation(seen, ["correct-horse-battery"]) == seen
 
 
 def test_a_short_value_would_take_out_ordinary_words() -> None:

@@ -17,7 +17,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Checks, Config
 from pipeline.evidence.observation import Ended
 from pipeline.measure.project_checks import measure_checks
-from pipeline.views.decoy import Decoy, ShownHistory, ShownTag, Source, history_shown
+from pipeline.views.decoy import Decoy, Source, history_shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,32 +118,6 @@ def test_what_is_measured_cannot_change_the_repository_and_leaves_nothing(tmp_pa
             assert "a.b" not in git(folder, f"--git-dir={decoy}", "config", "--list")
     after = project.git("rev-parse", "HEAD"), project.git("for-each-ref"), (project.root / ".git/config").read_bytes()
     assert after == before
-
-
-@pytest.mark.parametrize(
-    ("tags", "plain", "any_kind"),
-    [
-        ([("v1.9", False), ("v1.10", False)], "v1.10", "v1.10"),
-        ([("v1.9", True), ("v1.10", True)], "v1.10", "v1.10"),
-        ([("v1.9", True), ("nightly", False)], "v1.9", "v1.9"),
-    ],
-)
-def test_describe_says_what_it_says_at_home_when_the_commit_has_the_tag(
-    tmp_path: Path, tags: list[tuple[str, bool]], plain: str, any_kind: str
-) -> None:
-    files = tmp_path / "files"
-    files.mkdir()
-    (files / "app.py").write_text("a = 1\n")
-    told = tuple(ShownTag(name=name, annotated=noted, seconds=at) for at, (name, noted) in enumerate(tags, 1_000_000))
-    decoy = Decoy(files / ".git", files, ShownHistory(tags=told))
-    decoy.make()
-    for content in ("a = 1\n", "a = 2\n"):
-        (files / "app.py").write_text(content)
-        decoy.advance(["app.py"])
-        assert git(files, "describe") == plain
-        assert git(files, "describe", "--tags") == any_kind
-        assert git(files, "status", "--porcelain") == ""
-        assert set(git(files, "tag", "--points-at", "HEAD").split()) == {name for name, _ in tags}
 
 
 @pytest.mark.broad(but_first=3)

@@ -45,10 +45,6 @@ def seen(view: ShadowView) -> dict[str, ChangeKind]:
     return {change.path: change.kind for change in view.survey().changes}
 
 
-def test_an_untouched_view_has_no_changes(view: ShadowView) -> None:
-    assert seen(view) == {}
-
-
 @pytest.mark.broad(but_first=6)
 @pytest.mark.parametrize(
     ("script", "expected"),
@@ -95,11 +91,6 @@ def test_a_name_that_differs_only_by_case_collides(view: ShadowView, new: str, o
     sh(view, f"mkdir -p $(dirname {new}); echo x > {new}")
     (change,) = view.survey().changes
     assert change.collides_with == old
-
-
-def test_a_name_that_is_not_utf8_is_reported(view: ShadowView) -> None:
-    os.close(os.open(os.fsencode(view.host) + b"/src/\xff.py", os.O_CREAT | os.O_WRONLY))
-    assert seen(view) == {"src/\udcff.py": ChangeKind.ADDED}
 
 
 @pytest.mark.slow
@@ -164,19 +155,6 @@ def test_what_is_put_back_is_as_it_was(view: ShadowView, script: str, tmp_path: 
     assert seen(view) == {}
     assert (view.host / "src/app.py").read_text() == FILES["src/app.py"]
     assert stat.S_IMODE((view.host / "src/run.sh").stat().st_mode) & 0o100
-
-
-def test_putting_back_one_path_leaves_the_others(view: ShadowView) -> None:
-    sh(view, "echo good >> src/app.py; echo bad >> tests/test_app.py; echo new > x")
-    view.shadow.restore(["tests/test_app.py"])
-    assert seen(view) == {"src/app.py": ChangeKind.MODIFIED, "x": ChangeKind.ADDED}
-
-
-def test_pristine_is_what_was_checked_out(view: ShadowView) -> None:
-    sh(view, "echo b > src/app.py")
-    assert view.pristine("src/app.py") == b"a = 1\n"
-    assert view.pristine("link") is None
-    assert view.pristine("new") is None
 
 
 @pytest.mark.parametrize("script", ["mkfifo it", "ln -s src/app.py it", "mkdir it"])

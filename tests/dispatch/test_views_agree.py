@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,16 +126,6 @@ def test_both_views_see_the_same(both: tuple[View, View], script: str) -> None:
         assert (path in over.base) is (path in copy.base), path
 
 
-def test_content_is_read_the_same_way(both: tuple[View, View]) -> None:
-    for view in both:
-        sh(view, "echo more >> src/a.py; mkfifo pipe; ln -sf /etc/passwd link")
-        assert view.read("src/a.py") == b"a\nmore\n"
-        assert view.read("src/b.py") == b"b\n"
-        for path in ("pipe", "link", "nowhere"):
-            with pytest.raises(OSError, match=r"."):
-                view.read(path)
-
-
 PLACES = ("app.py", "src", "src/a.py", "src/deep", "src/deep/c.py", "tests", "link", "new", "new/x", "src/new")
 
 
@@ -228,9 +217,3 @@ def test_too_many_bytes_do_not_fit(tmp_path: Path) -> None:
 def test_this_machine_offers_overlay_views(tmp_path: Path) -> None:
     assert overlay_works(tmp_path, None) is None
     assert not any(tmp_path.iterdir())
-
-
-def test_without_unshare_it_is_said_why_there_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert "unshare" in str(overlay_works(tmp_path, None))
-    shutil.rmtree(tmp_path)

@@ -139,15 +139,6 @@ def test_a_copy_that_cannot_be_put_back_is_thrown_away(place: Place, script: str
     assert [path.name for path in place.copies()] == [view.host.parent.name]
 
 
-@pytest.mark.broad
-def test_a_copy_that_nobody_looked_at_afterwards_is_thrown_away(place: Place) -> None:
-    view = place.open(place.trees[0])
-    sh(view, "echo x > app.py")
-    view.close()
-    view.close()
-    assert place.copies() == []
-
-
 def test_what_a_killed_driver_left_is_not_trusted(place: Place) -> None:
     sh(place.open(place.trees[0]), "echo evil > src/a.py")
     place.views = Views(place.checkout, place.views.box, overlay=False)

@@ -109,18 +109,6 @@ def test_a_listed_command_runs_and_tells_how_it_ended(bench: Workbench) -> None:
     assert answer.text.endswith("[exit code 1]")
 
 
-@pytest.mark.broad
-def test_paths_are_told_as_the_model_writes_them(bench: Workbench) -> None:
-    assert "\ncore.py\n" in run_tests(bench, "tests/test_world.py::test_where").text
-
-
-@pytest.mark.broad(but_first=1)
-def test_tests_run_by_their_ids_with_the_projects_own_command(bench: Workbench) -> None:
-    answer = run_tests(bench, "tests/test_core.py::test_called")
-    assert (answer.exit_code, answer.rule) == (0, None)
-    assert "1 passed" in answer.text
-
-
 @pytest.mark.parametrize("selectors", [["-pevil"], ["tests/test_core.py", "-p", "evil"], ["../x"], ["@x"]])
 def test_a_selection_that_is_no_test_id_runs_nothing(bench: Workbench, selectors: Sequence[str]) -> None:
     before = tree(bench)
@@ -182,18 +170,6 @@ def test_what_does_not_end_is_stopped(bench: Workbench) -> None:
     assert answer.text.endswith("[stopped after 0.5 seconds]")
 
 
-@pytest.mark.broad(but_first=1)
-def test_a_signal_is_named(bench: Workbench) -> None:
-    assert run_tests(bench, "tests/test_world.py::test_dies").text.endswith("[ended by SIGKILL]")
-
-
-@pytest.mark.broad(but_first=1)
-def test_output_is_cut_in_the_middle(bench: Workbench) -> None:
-    answer = run_tests(replace(bench, output_limit=5000), "tests/test_world.py::test_talks")
-    assert len(answer.text) < 20_000
-    assert answer.text.endswith("[exit code 1, the middle of the output is missing]")
-
-
 def test_a_program_that_is_not_installed_is_an_answer(bench: Workbench, tmp_path: Path) -> None:
     answer = run(replace(bench, search_path=str(tmp_path)), "go test ./...")
     assert answer.rule == "program-missing"
@@ -209,10 +185,6 @@ def test_the_checks_run_on_the_tasks_files_that_are_there(bench: Workbench) -> N
     assert anyio.run(replace(bench, checks=(("cat", "core.py"),)).run_check).exit_code == 0
     assert anyio.run(bench.run_check).rule == "no-checks"
     assert anyio.run(replace(bench, checks=(show,), grants=(), tests=None).run_check).rule == "no-checks"
-
-
-def test_without_a_test_command_there_is_nothing_to_run(bench: Workbench) -> None:
-    assert run_tests(replace(bench, tools=replace(bench.tools, test_command=()))).rule == "no-test-command"
 
 
 @pytest.mark.parametrize("role", [Role.CHECK, Role.SIMPLIFY, Role.ORCHESTRATOR, Role.PM])
@@ -266,24 +238,11 @@ def test_a_search_follows_no_link_and_reads_text_only(bench: Workbench, tmp_path
     assert "binary" not in search(bench, "answer").text
 
 
-def test_many_matches_and_long_lines_are_cut(bench: Workbench) -> None:
-    (bench.view.source / "many.txt").write_text("needle " + "x" * 5000 + "\n" + "needle\n" * 500)
-    lines = search(bench, "needle").text.splitlines()
-    assert len(lines) == 201
-    assert lines[-1] == "[only the first 200 matches are shown; search for less]"
-    assert len(lines[0]) < 400
-
-
 @pytest.mark.broad(but_first=1)
 def test_a_pattern_without_end_is_given_up(bench: Workbench) -> None:
     (bench.view.source / "trap.txt").write_text("a" * 60 + "\n")
     answer = search(replace(bench, search_s=1.0), "(a+)+$b")
     assert (answer.rule, answer.text) == ("pattern", "the search did not end within 1 s; make it simpler")
-
-
-def test_a_role_without_a_shell_searches(tmp_path: Path, box: Box) -> None:
-    bench = workbench(tmp_path, box, Role.CHECK)
-    assert search(bench, "def answer").text == "core.py:1: def answer():\n"
 
 
 def test_what_was_changed_is_shown(tmp_path: Path, box: Box) -> None:

@@ -206,12 +206,6 @@ def test_a_link_that_appears_after_the_look_is_not_followed(top: Path, outside: 
     assert not (top / "link").is_symlink()
 
 
-def test_a_write_that_fails_leaves_nothing(top: Path) -> None:
-    with opened_top(top) as descriptor, pytest.raises(OSError, match="directory"):
-        put_file(descriptor, "src", b"mine")
-    assert list(top.glob(".redfirst*")) == []
-
-
 @pytest.mark.broad(but_first=1)
 def test_what_is_written_is_what_the_gate_admits(bench: Workbench, view: View, top: Path) -> None:
     for path in ("src/app.py", "src/new.py", "src/deep/er/new.py", "src/to.py", "run.sh"):
@@ -252,28 +246,6 @@ def test_what_is_written_is_what_the_gate_admits(bench: Workbench, view: View, t
 def test_what_the_policy_refuses_is_not_written(bench: Workbench, view: View, path: str, rule: str) -> None:
     answer = bench.write(path, "mine\n")
     assert (answer.rule, bool(answer.text)) == (rule, True), answer.text
-    assert view.survey().changes == ()
-
-
-def test_a_file_that_is_not_there_is_not_deleted(bench: Workbench) -> None:
-    assert bench.delete("src/old.py").rule is None
-    assert bench.delete("src/old.py").rule == "no-such-file"
-    assert bench.delete("src/app.py").rule == "deletion-not-named"
-    assert bench.read("src/old.py").rule == "no-such-file"
-
-
-def test_a_name_too_long_for_the_file_system_is_an_answer(bench: Workbench, top: Path) -> None:
-    path = f"src/{'x' * 300}.py"
-    bench = replace(bench, grants=(Grant(path, Action.CREATE),))
-    assert bench.write(path, "").rule == "file-system"
-    assert bench.read(path).rule == "file-system"
-    assert list((top / "src").glob(".redfirst*")) == []
-
-
-@pytest.mark.broad(but_first=1)
-def test_content_that_no_file_holds_is_refused(bench: Workbench, view: View) -> None:
-    assert bench.write("src/app.py", "\udcff").rule == "content"
-    assert bench.write("src/app.py", "x" * (40 << 20)).rule == "content"
     assert view.survey().changes == ()
 
 

@@ -50,18 +50,6 @@ async def test_each_kind_of_service_gets_the_credential_in_its_header(
     assert {key: values for key, values in sent.items() if values} == {name: [value]}
 
 
-async def test_a_subscription_is_a_bearer_with_the_header_that_says_so(log: Path) -> None:
-    said = "Authorization: Bearer placeholder\r\nx-api-key: placeholder\r\nanthropic-beta: oauth-2025-04-20\r\n"
-    async with (
-        upstream(Answer()) as model,
-        box(provider(model.url, header=CredentialHeader.BEARER), log) as agent,
-    ):
-        await agent.post("/v1/messages?beta=true", headers=said)
-    (asked,) = model.requests
-    assert (asked.all("authorization"), asked.all("x-api-key")) == ([f"Bearer {SECRET}"], [])
-    assert (asked.all("anthropic-beta"), asked.target) == (["oauth-2025-04-20"], "/v1/messages?beta=true")
-
-
 async def test_over_tls_with_a_certificate_that_is_trusted(log: Path) -> None:
     serving, trusting = certificate()
     async with (
@@ -79,24 +67,6 @@ async def test_a_certificate_that_is_not_trusted_is_not_given_the_credential(log
         reply = await agent.post()
     assert (reply.status, reply.error["code"]) == (502, "certificate")
     assert model.requests == []
-
-
-async def test_a_service_that_speaks_no_tls_is_not_given_the_credential(log: Path) -> None:
-    async with upstream(Answer()) as model, box(provider(model.url.replace("http", "https")), log) as agent:
-        reply = await agent.post()
-    assert (reply.status, reply.error["code"], model.requests) == (502, "upstream", [])
-
-
-async def test_a_service_whose_tls_breaks_in_the_middle_breaks_one_request_only(log: Path) -> None:
-    serving, trusting = certificate()
-    garbled = Answer((b"data: 1\n\n",), garbled=True)
-    async with (
-        upstream(garbled, Answer(), tls=serving) as model,
-        box(provider(model.url), log, tls=trusting) as agent,
-    ):
-        broken, next_one = await agent.post(), await agent.post()
-    assert (broken.status, broken.body, broken.whole) == (200, b"data: 1\n\n", False)
-    assert next_one.status == 200
 
 
 async def test_an_answer_is_passed_on_piece_by_piece(log: Path) -> None:
@@ -180,14 +150,7 @@ async def test_a_service_below_a_path_is_asked_there(log: Path) -> None:
     assert model.requests[0].target == "/anthropic/v1/messages"
 
 
-async def test_many_requests_side_by_side_each_get_their_own_answer(log: Path) -> None:
-    answers = [Answer() for _ in range(12)]
-    async with (
-        upstream(*answers) as model,
-        box(provider(model.url), log) as agent,
-        anyio.create_task_group() as group,
-    ):
-        for number in range(12):
-            group.start_soon(agent.post, "/v1/messages", str(number).encode())
-    assert sorted(int(asked.body) for asked in model.requests) == list(range(12))
-    assert [line["status"] for line in agent.lines()] == [200] * 12
+async def test_a_service_that_speaks_no_tls_is_not_given_the_credential(log: Path) -> None:
+    async with upstream(Answer()) as model, box(provider(model.url.replace("http", "https")), log) as agent:
+        reply = await agent.post()
+    assert (reply.status, reply.error["code"], model.requests) == (502, "upstream", [])

@@ -10,11 +10,11 @@ import anyio.lowlevel
 import pytest
 from gateway.answers import ANTHROPIC_START, ANTHROPIC_WHOLE, sse
 from gateway.box import SECRET, box, provider
-from gateway.upstream import Answer, certificate, upstream
+from gateway.upstream import Answer, upstream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.gateway.halting import PATIENCE, Ending, Patience, Trouble, Watch, trouble_of
+from pipeline.gateway.halting import PATIENCE, Ending, Patience, Trouble, Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,16 +117,6 @@ async def test_a_service_that_nobody_reaches(log: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_service_that_proves_to_be_somebody_else(log: Path) -> None:
-    serving, _ = certificate()
-    async with upstream(tls=serving) as model, box(provider(model.url), log, patience=TWICE) as agent:
-        for _ in range(2):
-            await agent.post()
-    assert agent.gateway.halt is not None
-    assert "The certificate of the model service is not to be trusted." in agent.gateway.halt.why
-
-
-@pytest.mark.anyio
 async def test_a_service_that_asks_to_be_left_alone_for_longer_than_an_agent_should_wait(log: Path) -> None:
     hour = failing(429, ("retry-after", "3600"))
     async with upstream(failing(429, ("retry-after", "1")), hour) as model, box(provider(model.url), log) as agent:
@@ -173,24 +163,6 @@ async def test_an_agent_that_hangs_up_says_nothing_of_the_service(log: Path) -> 
     assert (agent.gateway.halt, agent.gateway.failing) == (None, None)
 
 
-@pytest.mark.anyio
-async def test_a_halt_wakes_who_waits_for_it(log: Path) -> None:
-    woken: list[Trouble] = []
-    async with (
-        upstream(failing(401)) as model,
-        box(provider(model.url), log) as agent,
-        anyio.create_task_group() as group,
-    ):
-
-        async def wait() -> None:
-            woken.append((await agent.gateway.halted()).trouble)
-
-        group.start_soon(wait)
-        group.start_soon(wait)
-        await agent.post()
-    assert woken == [Trouble.UNAUTHORIZED] * 2
-
-
 # --- the rule alone, with a clock of the test's own ---------------------------------------------------------------
 
 DOWN = Ending(status=503)
@@ -202,24 +174,6 @@ def watch(*endings: tuple[float, Ending]) -> Watch:
     for now, ending in endings:
         seen.see(ending, now)
     return seen
-
-
-def test_neither_many_failures_nor_a_long_time_alone_exhaust_patience() -> None:
-    assert watch(*((0.0, DOWN) for _ in range(50))).halt is None
-    assert watch((0.0, DOWN), (10.0, DOWN), (5000.0, DOWN)).halt is None
-
-
-def test_both_together_do() -> None:
-    exhausted = watch((0.0, DOWN), (1.0, DOWN), (3.0, DOWN), (PATIENCE.seconds, DOWN))
-    assert exhausted.halt is not None
-    assert exhausted.halt.trouble is Trouble.UNAVAILABLE
-
-
-def test_a_success_begins_anew() -> None:
-    assert (
-        watch((0.0, DOWN), (1.0, DOWN), (2.0, FINE), (70.0, DOWN), (71.0, DOWN), (72.0, DOWN), (73.0, DOWN)).halt
-        is None
-    )
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from([DOWN, FINE, Ending(status=429), Ending()])), max_size=40))
@@ -244,9 +198,3 @@ def test_the_first_reason_to_halt_stays() -> None:
     halted = watch((0.0, Ending(status=401)), (1.0, Ending(status=402)))
     assert halted.halt is not None
     assert halted.halt.status == 401
-
-
-@given(st.integers(100, 599))
-def test_every_status_has_its_meaning(status: int) -> None:
-    trouble = trouble_of(status)
-    assert (trouble is None) == (status < 500 and status not in {401, 402, 403, 404, 408, 429})

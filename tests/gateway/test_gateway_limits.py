@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING
 
 import anyio
@@ -10,9 +9,7 @@ import anyio.lowlevel
 import pytest
 from gateway.box import Box, box, provider, read_reply
 from gateway.upstream import Answer, upstream
-from pydantic import SecretStr
 
-from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.spending import AT_ONCE, GatewayUse, Spent
 
 if TYPE_CHECKING:
@@ -110,15 +107,6 @@ async def test_an_answer_that_takes_too_long_is_cut(log: Path) -> None:
     assert agent.lines()[0]["refused"] == "timeout_s"
 
 
-async def test_a_service_that_refuses_the_connection(log: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port: int = closed.getsockname()[1]
-    async with box(provider(f"http://127.0.0.1:{port}"), log) as agent:
-        reply = await agent.post()
-    assert (reply.status, reply.error["code"]) == (502, "upstream")
-    assert agent.lines()[0]["refused"] == "upstream"
-
-
 @pytest.mark.parametrize(
     "raw", [b"", b"HTTP/1.1 2", b"no HTTP\r\n\r\n", b"HTTP/1.1 101 Switching\r\n\r\n", b"\x00" * 99]
 )
@@ -174,15 +162,6 @@ async def test_when_the_agent_hangs_up_the_service_is_hung_up_on(
     assert agent.lines()[0]["refused"] is None
 
 
-async def test_an_agent_that_hangs_up_in_its_own_request_sends_nothing_whole(log: Path) -> None:
-    async with upstream(Answer()) as model, box(provider(model.url), log) as agent:
-        async with await agent.connect() as stream:
-            await stream.send(HEAD + b"Content-Length: 9\r\n\r\n{}")
-        with anyio.fail_after(60):
-            await model.asked.wait()
-    assert [asked.whole for asked in model.requests] == [False]
-
-
 async def test_the_end_of_the_dispatch_ends_everything(log: Path) -> None:
     async with upstream(Answer((b"a", anyio.Event()))) as model:
         async with box(provider(model.url), log) as agent:
@@ -216,33 +195,3 @@ async def test_a_dispatch_that_is_cancelled_ends_everything(log: Path) -> None:
             serving.cancel()
             await model.left.wait()
     assert [line["status"] for line in agents[0].lines()] == [None]
-
-
-async def test_what_fails_in_the_block_is_raised_as_it_is(log: Path) -> None:
-    with pytest.raises(KeyError, match="of the box"):
-        async with box(provider("http://127.0.0.1:1"), log):
-            raise KeyError("of the box")
-
-
-async def test_more_connections_than_are_served_wait(log: Path) -> None:
-    async with upstream(Answer()) as model, box(provider(model.url), log) as agent:
-        idle = [await agent.connect() for _ in range(64)]
-        async with await agent.connect() as stream:
-            await stream.send(HEAD + b"Content-Length: 2\r\n\r\n{}")
-            for each in idle:
-                await each.aclose()
-            with anyio.fail_after(60):
-                assert (await read_reply(stream)).status == 200
-
-
-async def test_one_gateway_serves_one_address_after_the_other_and_counts_on(log: Path) -> None:
-    async with upstream(Answer(), Answer()) as model:
-        gateway = ModelGateway(provider(model.url, max_requests=1), SecretStr("12345678"), log)
-        statuses: list[int] = []
-        for _ in range(2):
-            listener = socket.create_server(("127.0.0.1", 0))
-            port: int = listener.getsockname()[1]
-            async with gateway.serve(listener), await anyio.connect_tcp("127.0.0.1", port) as stream:
-                await stream.send(HEAD + b"Content-Length: 0\r\n\r\n")
-                statuses.append((await read_reply(stream)).status)
-    assert (statuses, gateway.use.requests, gateway.use.refused) == ([200, 429], 1, 1)

@@ -25,10 +25,6 @@ def test_cached_input_without_a_price_of_its_own_costs_what_input_does() -> None
     assert cost_of("mine", "m", TOOK, {"m": PriceTable(input=2, output=20)}) == pytest.approx((2000 + 200) / 1e6)
 
 
-def test_a_price_of_zero_is_a_price() -> None:
-    assert cost_of("mine", "m", TOOK, {"m": PriceTable(input=0, output=0)}, url=LOCAL) == 0
-
-
 def test_more_cached_than_was_read_costs_no_less_than_that() -> None:
     odd = Tokens(input=10, cache_read=500)
     assert cost_of("mine", "m", odd, {"m": PRICE}) == pytest.approx(250 / 1e6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import socket
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -130,16 +129,6 @@ async def test_a_proxy_that_refuses_is_told_apart_from_the_service(log: Path, an
 
 
 @pytest.mark.anyio
-async def test_a_proxy_that_nobody_reaches(log: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port: int = closed.getsockname()[1]
-    async with box(provider("https://models.example.org"), log, proxy=Proxy("127.0.0.1", port)) as agent:
-        reply = await agent.post()
-    assert (reply.status, reply.error["code"]) == (502, "proxy")
-    assert "The proxy cannot be reached." in reply.error["message"]
-
-
-@pytest.mark.anyio
 async def test_a_proxy_whose_certificate_is_not_trusted_is_not_asked(log: Path) -> None:
     serving, _ = certificate()
     async with scripted_proxy(tls=serving) as through:
@@ -211,13 +200,6 @@ def test_the_environment_names_the_proxy(url: str, environ: dict[str, str], prox
 def test_what_no_proxy_names_is_asked_directly(name: str, spared: str, direct: bool) -> None:
     environ = {"HTTPS_PROXY": "http://proxy:1", name: spared}
     assert (proxy_for(HTTPS, environ) is None) is direct
-
-
-def test_no_proxy_knows_addresses() -> None:
-    environ = {"HTTPS_PROXY": "http://proxy:1", "NO_PROXY": "[2001:db8::1],192.0.2.7:8443"}
-    assert proxy_for("https://[2001:db8::1]/v1", environ) is None
-    assert proxy_for("https://192.0.2.7:8443", environ) is None
-    assert proxy_for("https://192.0.2.7", environ) is not None
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import anyio
 import h11
 import pytest
 from gateway.box import box, provider
@@ -176,16 +175,6 @@ async def test_a_caller_that_says_nothing_is_none_of_the_log(log: Path) -> None:
             await stream.send(b"POST /v1/mess")
         assert (await agent.post("/nowhere")).status == 403
     assert len(agent.lines()) == 1
-
-
-@pytest.mark.anyio
-async def test_a_head_may_come_byte_by_byte(log: Path) -> None:
-    async with upstream(Answer()) as model, box(provider(model.url), log) as agent, await agent.connect() as stream:
-        for byte in request("POST /v1/messages HTTP/1.1", BODY, body="{}"):
-            await stream.send(bytes([byte]))
-        with anyio.fail_after(60):
-            assert (await stream.receive()).startswith(b"HTTP/1.1 200 ")
-    assert model.requests[0].body == b"{}"
 
 
 @given(st.binary(max_size=80) | st.text("/.%;\\?#:v1modelsabc", max_size=40).map(str.encode))

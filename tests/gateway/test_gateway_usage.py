@@ -12,13 +12,11 @@ from gateway.answers import (
     ANTHROPIC_END,
     ANTHROPIC_START,
     ANTHROPIC_TOOK,
-    ANTHROPIC_WORD,
     CHAT,
     CHAT_SILENT,
     CHAT_USAGE,
     CHAT_WORD,
     DIALECTS,
-    GOOGLE_FIRST,
     RESPONSE,
     sse,
 )
@@ -49,12 +47,6 @@ def test_each_dialect_is_read(name: str) -> None:
     assert read(body) == Reading(model, tokens, complete=True)
 
 
-@pytest.mark.parametrize("name", DIALECTS)
-def test_byte_by_byte_it_is_the_same(name: str) -> None:
-    body, _ = DIALECTS[name]
-    assert read(*(body[at : at + 1] for at in range(len(body)))) == read(body)
-
-
 @given(st.sampled_from(sorted(DIALECTS)), st.lists(st.integers(0, 10_000), max_size=20), st.booleans())
 def test_however_it_is_cut_into_pieces_it_is_the_same(name: str, places: list[int], whole: bool) -> None:
     body, _ = DIALECTS[name]
@@ -82,12 +74,6 @@ def test_an_answer_that_breaks_off_took_at_least_what_it_said(name: str) -> None
         known = reading.tokens or Tokens()
         assert not reading.complete or reading.tokens == tokens
         assert (known.input, known.output) <= (tokens.input, tokens.output)
-
-
-def test_the_beginning_of_a_stream_already_says_what_was_read() -> None:
-    reading = read(sse(ANTHROPIC_START, ANTHROPIC_WORD), whole=False)
-    assert reading == Reading("claude-sonnet-4-5-20250929", Tokens(3210, 1, 3000, 200))
-    assert read(sse(GOOGLE_FIRST), whole=False) == Reading("gemini-2.5-flash", Tokens(80, 2))
 
 
 def test_an_agent_that_hangs_up_after_the_last_word_has_heard_everything() -> None:

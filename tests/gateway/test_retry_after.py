@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
-from gateway.answers import ANTHROPIC_WHOLE
 from gateway.box import box, provider
 from gateway.upstream import Answer, upstream
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.gateway.exchange import seconds_of
-from pipeline.reset_times import MOST, after, as_moment, as_text, moment_words
+from pipeline.reset_times import MOST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,15 +58,6 @@ def test_whatever_is_said_is_within_a_month(header: str, sent: str, now: datetim
     assert seconds is None or 0 <= seconds <= MONTH_S
 
 
-@given(st.floats(0, 1e12), MOMENTS)
-def test_a_moment_is_a_whole_second_that_is_not_too_early_and_stays_what_it_is(seconds: float, now: datetime) -> None:
-    found = after(seconds, now)
-    assert found >= now + timedelta(seconds=min(seconds, MONTH_S))
-    assert found - now <= MOST + timedelta(seconds=1)
-    assert as_moment(as_text(found)) == found
-    assert moment_words(as_text(found)) == f"{as_text(found).replace('T', ' ')[:-1]} UTC"
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_date_far_off_halts_at_once_and_says_when_the_limit_ends(tmp_path: Path, status: int) -> None:
@@ -81,15 +71,3 @@ async def test_a_date_far_off_halts_at_once_and_says_when_the_limit_ends(tmp_pat
     assert (reply.status, halt.status) == (status, status)
     assert halt.not_before is not None
     assert abs(halt.not_before - until) <= timedelta(seconds=2)
-
-
-@pytest.mark.anyio
-async def test_a_limit_that_has_ended_is_none(tmp_path: Path) -> None:
-    service = (Answer((b"{}",), 429, [("retry-after", "1")]), Answer((ANTHROPIC_WHOLE,)))
-    async with upstream(*service) as model, box(provider(model.url), tmp_path / "model.jsonl") as agent:
-        await agent.post()
-        failing = agent.gateway.failing
-        await agent.post()
-    assert failing is not None
-    assert failing.not_before is not None
-    assert (agent.gateway.failing, agent.gateway.halt) == (None, None)

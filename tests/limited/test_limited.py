@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,20 +65,6 @@ def test_what_takes_too_long_is_ended() -> None:
     with pytest.raises(UnreadableError, match=r"^cannot be read: it takes too long$"):
         limited(sum)(range(10**12))
     assert limited(len)(b"abc") == 3
-
-
-def test_threads_take_turns() -> None:
-    found: list[int] = []
-
-    def ask(number: int) -> None:
-        found.append(limited(len)(b"x" * number))
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(found) == list(range(20))
 
 
 @pytest.mark.slow
