@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.backends.acp_profiles import PRODUCTS, Setup, Terms, custom
 from pipeline.backends.acp_values import AcpRequest, Failed, Gone, Late, Over, Policy
-from pipeline.backends.homes import Home, home_for
+from pipeline.backends.products import Home, home_for, place_of, require_reach
 from pipeline.backends.program import Exchange, how_it_ended
 from pipeline.backends.protocol import AgentResult, Ended, Fault, Usage
 from pipeline.backends.report_schemas import form
@@ -54,15 +54,10 @@ class AcpBackend:
             UserError: it is not, or does not.
         """
         _program(agent, search_path)
-        if agent.reaches == "none" and agent.profile is not Profile.CUSTOM:
-            raise UserError(
-                f'{agent.profile} cannot work with network = "none": it has to reach its model.', Reason.CONFIG
-            )
-        if agent.login and (agent.reaches != "open" or agent.profile is Profile.CUSTOM):
-            raise UserError(
-                'login = true is for a known profile and network = "open"; with "model" no agent is shown a login.',
-                Reason.CONFIG,
-            )
+        if agent.profile is not Profile.CUSTOM:
+            require_reach(agent, str(agent.profile))
+        elif agent.login:
+            raise UserError("login = true is for a known profile.", Reason.CONFIG)
 
     async def run(self, job: AgentJob) -> AgentResult:
         """Run one dispatch with the agent and return its result.
@@ -127,8 +122,9 @@ def _program(agent: AgentConfig, search_path: str | None) -> Program:
 
 def _told(job: AgentJob, agent: AgentConfig, exchange: Exchange) -> _ProductSetup:
     product = PRODUCTS.get(agent.profile) if agent.profile is not None else None
-    home = home_for(product.place, exchange) if product is not None else _own(job, exchange)
-    kept = product.place.conversations if product is not None else ""
+    place = place_of(agent)
+    home = home_for(place, exchange) if place is not None else _own(job, exchange)
+    kept = place.conversations if place is not None else ""
     terms = Terms(
         agent=f"redfirst-{job.role}-{secrets.token_hex(4)}",
         folder=None if job.box.maps_paths else home.path,

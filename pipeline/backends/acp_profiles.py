@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.backends.claude import ISOLATED
-from pipeline.backends.homes import Place
-from pipeline.backends.native_programs import Bundle, Native
+from pipeline.backends.products import Bundle, Native
 from pipeline.config.agents import Effort, Profile
 from pipeline.config.providers import Api
 from pipeline.process import MODEL_URL
@@ -36,7 +35,6 @@ class Product:
 
     Args:
         program: How it is found.
-        place: Where it keeps its things.
         apis: The dialects that it speaks.
         setup: How it is told the terms.
         sums: Whether what it says of tokens is the whole turn's, not the last answer's.
@@ -46,7 +44,6 @@ class Product:
     """
 
     program: Native | Bundle
-    place: Place
     apis: tuple[Api, ...]
     setup: Callable[[Terms], Setup]
     sums: bool = True
@@ -245,7 +242,6 @@ def custom(terms: Terms) -> Setup:
 PRODUCTS: Final[Mapping[Profile, Product]] = {
     Profile.OPENCODE: Product(
         Native("opencode", "/opencode", "bin/opencode", None, "npm install -g opencode-ai", "1.18.33"),
-        Place(".local/share/opencode", "redfirst", "auth.json"),
         (Api.CHAT, Api.RESPONSES, Api.ANTHROPIC, Api.GOOGLE),
         _opencode,
         sums=False,
@@ -253,14 +249,12 @@ PRODUCTS: Final[Mapping[Profile, Product]] = {
     ),
     Profile.GEMINI: Product(
         Bundle("gemini", "npm install -g @google/gemini-cli", "0.61.0"),
-        Place(".gemini", "tmp", "oauth_creds.json"),
         (Api.GOOGLE,),
         _gemini,
         resumes=False,  # it says that it can, finds no session, and would send the history when it has answered
     ),
     Profile.CLAUDE: Product(
         Bundle("claude-agent-acp", "npm install -g @agentclientprotocol/claude-agent-acp", "0.49.0"),
-        Place(".claude", "projects", ".credentials.json"),
         (Api.ANTHROPIC,),
         _claude,
         priced=("claude", "haiku", "sonnet", "opus"),
@@ -270,7 +264,6 @@ PRODUCTS: Final[Mapping[Profile, Product]] = {
             "codex-acp", "@zed-industries/codex-acp", "bin/codex-acp", None, "npm install -g @zed-industries/codex-acp",
             "0.16.0",
         ),
-        Place(".codex", "sessions", "auth.json"),
         (Api.RESPONSES,),
         _codex,
     ),

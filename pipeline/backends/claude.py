@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from pipeline.backends.homes import Place, home_for
-from pipeline.backends.native_programs import Native
+from pipeline.backends.products import PLACES, Native, home_for
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import Fault, Usage
 from pipeline.backends.report_schemas import form
@@ -33,7 +32,7 @@ from pipeline.process import MODEL_URL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.backends.homes import Home
+    from pipeline.backends.products import Home
     from pipeline.backends.protocol import AgentJob, AgentResult
     from pipeline.backends.report_schemas import Form
     from pipeline.config.agents import AgentConfig
@@ -47,8 +46,6 @@ CLAUDE: Final = Native(
     tested="2.1.197",
 )
 
-PLACE: Final = Place(".claude", "projects", ".credentials.json")
-"""The folders of Claude Code below the home folder."""
 ISOLATED: Final = {
     "CLAUDE_CODE_SAFE_MODE": "1",
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
@@ -85,7 +82,7 @@ class ClaudeBackend:
         """
         program = CLAUDE.program(job.argv, job.search_path)
         exchange = Exchange.open(job)
-        home = home_for(PLACE, exchange)
+        home = home_for(PLACES["claude"], exchange)
         report = form(job.report_schema, strict=False)
         argv = program.argv(*_options(job, home), "--json-schema", json.dumps(report.schema))
         mounts, prompt = (*program.mounts, *home.mounts), _prompt(job, home).encode()

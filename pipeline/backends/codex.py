@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from pipeline.backends.homes import Place, home_for
-from pipeline.backends.native_programs import Native
+from pipeline.backends.products import PLACES, Native, home_for
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import Fault, Usage
 from pipeline.backends.report_schemas import form
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from pipeline.backends.homes import Home
+    from pipeline.backends.products import Home
     from pipeline.backends.protocol import AgentJob, AgentResult
     from pipeline.backends.report_schemas import Form
     from pipeline.config.agents import AgentConfig
@@ -47,8 +46,6 @@ CODEX: Final = Native(
     tested="0.169.0",
 )
 
-PLACE: Final = Place(".codex", "sessions", "auth.json")
-"""The folders of Codex below the home folder."""
 _OFF: Final = (
     *("apps", "browser_use", "computer_use", "goals", "hooks", "image_generation", "memories", "multi_agent"),
     *("plugins", "remote_plugin", "shell_snapshot", "skill_search", "tool_suggest"),
@@ -91,7 +88,7 @@ class CodexBackend:
         """
         program = CODEX.program(job.argv, job.search_path)
         exchange = Exchange.open(job)
-        home = home_for(PLACE, exchange)
+        home = home_for(PLACES["codex"], exchange)
         report = form(job.report_schema, strict=True)
         schema = job.exchange / "schema.json"
         schema.write_text(json.dumps(report.schema), encoding="utf-8")

@@ -34,7 +34,7 @@ from pipeline.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.backends.native_programs import Bundle, Native
+    from pipeline.backends.products import Bundle, Native
     from pipeline.programs import Program
 
 VERSION_S: Final = 10.0

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.backends.logins import login_values
+from pipeline.backends.products import login_values
 from pipeline.config.folders import home
 from pipeline.languages.table import LANGUAGES
 from pipeline.routing.vocabulary import Role

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
 from pipeline.backends import BACKENDS
-from pipeline.backends.logins import require_login
+from pipeline.backends.products import require_login
 from pipeline.backends.program import ADD, not_shown
 from pipeline.boxes.box import open_box
 from pipeline.config import trust

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.backends import BACKENDS
-from pipeline.backends.logins import require_login
+from pipeline.backends.products import require_login
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home

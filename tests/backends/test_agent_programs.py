@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.backends.claude import CLAUDE
 from pipeline.backends.codex import CODEX
-from pipeline.backends.homes import Place, home_for
+from pipeline.backends.products import Place, home_for
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Session
 from pipeline.boxes.bubblewrap import Bubblewrap
@@ -24,7 +24,7 @@ from pipeline.policy.roles import Network
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
-    from pipeline.backends.native_programs import Native
+    from pipeline.backends.products import Native
 
 MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 PLACE = Place(".claude", "projects", ".credentials.json")

@@ -1,31 +1,52 @@
-"""Finds a product's native program behind npm packages, installers and wrapper scripts.
+"""The products that are agents: their native programs, and their folders with settings, login and conversations.
 
-A wrapper in JavaScript would need Node and its package in the box; the native program beside it needs neither.
-What npm installs as a bundle for Node is found with the packages that it needs.
+A program is found behind npm packages, installers and wrapper scripts. A wrapper in JavaScript would need Node and its
+package in the box; the native program beside it needs neither. What npm installs as a bundle for Node is found with the
+packages that it needs.
+
+A product's folder is made anew for each dispatch, and only the conversations come back for the next one of the slot.
+What an agent writes beside them (hooks, settings, plugins, memories) is gone with its box, so that it can widen nothing
+later.
 """
 
 from __future__ import annotations
 
+import json
 import platform
+import re
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
+from pipeline.config.agents import Backend, Profile
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.process import Mount
+from pipeline.process import BOX_HOME, Mount
 from pipeline.programs import SYSTEM_FOLDERS, Program, locate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from pipeline.backends.program import Exchange
+    from pipeline.backends.protocol import Session
     from pipeline.config.agents import AgentConfig
-
 
 _MACHINES: Final = {"x86_64": "x64", "aarch64": "arm64"}
 _ELF: Final = b"\x7fELF"
+
+
+def require_reach(agent: AgentConfig, name: str) -> None:
+    """Check that the configuration lets a product reach a model.
+
+    Raises:
+        UserError: it does not.
+    """
+    if agent.reaches is Network.NONE:
+        raise UserError(f'{name} cannot work with network = "none": it has to reach its model.', Reason.CONFIG)
+    if agent.login and agent.reaches is not Network.OPEN:
+        raise UserError('login = true is for network = "open"; with "model" no agent is shown a login.', Reason.CONFIG)
 
 
 @dataclass(frozen=True)
@@ -91,12 +112,7 @@ class Native:
             UserError: it is not, or does not.
         """
         self.program(agent.argv, search_path)
-        if agent.reaches is Network.NONE:
-            raise self._refusal(
-                f'The backend {self.name} cannot work with network = "none": it has to reach its model.'
-            )
-        if agent.login and agent.reaches is not Network.OPEN:
-            raise self._refusal('The key login is for network = "open"; with "model" no login is shown to an agent.')
+        require_reach(agent, self.name)
 
     def _behind(self, wrapper: Path) -> Iterator[Path]:
         """Yield the native programs in the npm package of a wrapper script."""
@@ -181,3 +197,123 @@ def _packages_of(script: Path) -> Path:
     """Return the outermost package folder that contains a script: its imports are beside it."""
     outermost = [above for above in script.parents if above.name == _PACKAGES]
     return outermost[-1] if outermost else script.parent
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folders of a product below the home folder.
+
+    Args:
+        folder: Its folder.
+        conversations: Where in it conversations are.
+        login: The file in it that holds the user's login.
+    """
+
+    folder: str
+    conversations: str
+    login: str
+
+
+PLACES: Final[Mapping[str, Place]] = {
+    Profile.CLAUDE: Place(".claude", "projects", ".credentials.json"),
+    Profile.CODEX: Place(".codex", "sessions", "auth.json"),
+    Profile.OPENCODE: Place(".local/share/opencode", "redfirst", "auth.json"),
+    Profile.GEMINI: Place(".gemini", "tmp", "oauth_creds.json"),
+}
+"""The products' folders by name, whether as backends of their own or as profiles of `acp`."""
+
+
+def place_of(agent: AgentConfig) -> Place | None:
+    """Return the folders of the product that an agent is, None if it is none of ours."""
+    name = agent.profile if agent.backend is Backend.ACP else agent.backend
+    return PLACES.get(name) if name is not None else None
+
+
+@dataclass(frozen=True)
+class Home:
+    """A product's folder in one dispatch, with its mounts.
+
+    Args:
+        path: The folder as the agent sees it.
+        mounts: What the box shows of it.
+        session: Where the conversation is kept; None if it is not.
+        made: Whether it is there when the product starts.
+    """
+
+    path: Path
+    mounts: tuple[Mount, ...] = ()
+    session: Session | None = None
+    made: bool = True
+
+
+def home_for(place: Place, exchange: Exchange) -> Home:
+    """Return the product's folder for the job of *exchange*.
+
+    Raises:
+        UserError: the login is to be shown, and is not there or cannot be shown.
+    """
+    job = exchange.job
+    login: Path | None = None
+    if job.home is not None and job.agent is not None and job.network == "open":
+        if job.agent.login and not job.box.maps_paths:
+            raise UserError("login = true needs a box that can show single files (bubblewrap).", Reason.CONFIG)
+        login = require_login(job.agent, job.home)
+    if not job.box.maps_paths:
+        folder = exchange.out / "home" / place.folder
+        folder.mkdir(parents=True)
+        return Home(exchange.inside(folder))
+    top = BOX_HOME / place.folder
+    mounts: list[Mount] = []
+    if job.session is not None:
+        mounts.append(replace(job.session.mount, target=top / place.conversations))
+    if login is not None:
+        mounts.append(Mount(login.resolve(), top / place.login))
+    return Home(top, tuple(mounts), job.session, made=bool(mounts))
+
+
+_VALUE: Final = re.compile(r"(?!https?://)[!-~]{16,}")
+"""Tokens and keys; shorter values are names, dates or words of the format."""
+
+
+def login_values(agent: AgentConfig, home: Path) -> frozenset[str]:
+    """Return the tokens and keys of the login that *agent* is shown; empty if none is shown."""
+    place = place_of(agent) if agent.login else None
+    if place is None:
+        return frozenset()
+    try:
+        content: object = json.loads((home / place.folder / place.login).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(text for text in _texts(content) if _VALUE.fullmatch(text))
+
+
+def require_login(agent: AgentConfig, home: Path) -> Path | None:
+    """Return the file with the login that *agent* is to be shown, None if it is shown none.
+
+    Raises:
+        UserError: it is not there.
+    """
+    place = place_of(agent) if agent.login else None
+    file = home / place.folder / place.login if place is not None else None
+    if file is not None and not file.is_file():
+        raise UserError(
+            f"login = true, and there is no login at {file}. Log in with the product itself, or leave login out and "
+            'use network = "model" with a credential.',
+            Reason.CONFIG,
+            path=str(file),
+        )
+    return file
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for entry in cast("dict[str, object]", value).values():
+                yield from _texts(entry)
+        case list():
+            for entry in cast("list[object]", value):
+                yield from _texts(entry)
+        case _:
+            return
