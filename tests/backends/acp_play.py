@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from backends.acp_stand import COMPLETE, Stand
+from backends.acp_stand import Stand
+from backends.real_agents import COMPLETE
 
 from pipeline.backends.acp import AcpBackend
 from pipeline.boxes.nobox import NoBox
@@ -26,7 +27,7 @@ DONE = ["say", f"All done.\n{REPORT}"]
 
 def stand(folder: Path, box: ProvableBox | None = None, **more: Any) -> Stand:
     argv = (sys.executable, "-I", "-S", str(AGENT))
-    return Stand(folder, Profile.CUSTOM, box or NoBox(), argv, **more)
+    return Stand(folder, box or NoBox(), Profile.CUSTOM, argv, **more)
 
 
 def told(place: Stand, job: dict[str, Any], **said: Any) -> AgentJob:

@@ -50,6 +50,7 @@ Implement task 1 (issue X-1, attempt 1).
 
 Workspace: `{workspace}`
 """
+AGAIN = "Your last answer to this request did not count: look again."
 COMPLETE = {"result": "COMPLETE", "summary": "done"}
 SESSION = Path("/redfirst-session")
 
@@ -63,19 +64,17 @@ def boxed() -> Bubblewrap:
 
 
 @dataclass
-class Stand:
-    """One agent and its workspace; `ask` is one dispatch."""
+class Place:
+    """A box and a workspace for one agent, dispatch after dispatch."""
 
     folder: Path
-    backend: str
-    program: Path
     box: ProvableBox
-    files: Mapping[str, str] = field(default_factory=lambda: {"app.py": "a = 1\n"})
-    writable: bool = True
-    asked: int = 0
-    log: str = ""
+    files: Mapping[str, str] = field(default_factory=lambda: {"app.py": "a = 1\n"}, kw_only=True)
+    writable: bool = field(default=True, kw_only=True)
+    asked: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
+        self.folder.mkdir(exist_ok=True)
         self.view = open_view(self._fill, self.folder / "view", workspace=WORKSPACE, writable=self.writable)
         self.sessions = self.folder / "sessions"
         self.sessions.mkdir(mode=0o700)
@@ -86,43 +85,56 @@ class Stand:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
-    def job(self, service: ModelService, *, session: str | None = None, **changes: Any) -> AgentJob:
-        """Return a job; *session* names the conversation to go on with."""
+    def job(self, *, session: str | None = None, **changes: Any) -> AgentJob:
+        """Return a job without a model; *session* names the conversation to go on with."""
         self.asked += 1
         exchange = self.folder / f"exchange-{self.asked}"
         exchange.mkdir(mode=0o700)
-        provider = Provider(
-            url=service.url, credential_env="THE_KEY", header=CredentialHeader.BEARER, paths=PATHS, timeout_s=60
-        )
         settings: dict[str, Any] = {
             "box": self.box,
             "document": json.dumps({"schema": "redfirst.dispatch/1", "role": "make", "kind": "implement"}).encode(),
             "view": self.view.mount,
             "exchange": exchange,
-            "argv": (str(self.program),),
-            "agent": AgentConfig(backend=Backend(self.backend)),
-            "prompt": PROMPT.format(workspace=WORKSPACE),
+            "prompt": PROMPT.format(workspace=self.box.inside(self.view.mount.source, WORKSPACE)),
             "report_schema": report_schema("implement", Role.MAKE),
             "role": "make",
+            "timeout_s": 60,
+            "session": Session(Mount(self.sessions, SESSION, writable=True), session, AGAIN),
+        }
+        return AgentJob(**(settings | changes))
+
+    def changes(self) -> dict[str, ChangeKind]:
+        """Return what changed in the workspace."""
+        return {change.path: change.kind for change in self.view.survey().changes}
+
+
+@dataclass
+class Stand(Place):
+    """A product with a backend of its own; `ask` is one dispatch."""
+
+    backend: str
+    program: Path
+
+    def served(self, service: ModelService, **changes: Any) -> AgentJob:
+        """Return a job whose model is *service*, by way of the gateway."""
+        provider = Provider(
+            url=service.url, credential_env="THE_KEY", header=CredentialHeader.BEARER, paths=PATHS, timeout_s=60
+        )
+        settings: dict[str, Any] = {
+            "argv": (str(self.program),),
+            "agent": AgentConfig(backend=Backend(self.backend)),
             "model": "claude-sonnet-4-5",
             "network": "model",
             "gateway": ModelGateway(provider, SecretStr(SECRET), self.folder / f"model-{self.asked}.jsonl"),
-            "timeout_s": 60,
-            "session": Session(
-                Mount(self.sessions, SESSION, writable=True),
-                session,
-                "Your last answer to this request did not count: look again.",
-            ),
-            **changes,
         }
-        return AgentJob(**settings)
+        return self.job(**(settings | changes))
 
     def ask(
         self, *script: Conversation, session: str | None = None, **changes: Any
     ) -> tuple[AgentResult, ModelService]:
         """Return how one dispatch went, and what the model was asked."""
         with ModelService(script, secret=SECRET) as service:
-            result = anyio.run(BACKENDS[self.backend].run, self.job(service, session=session, **changes))
+            result = anyio.run(BACKENDS[self.backend].run, self.served(service, session=session, **changes))
         return result, service
 
     def ask_on(self, *scripts: Sequence[Conversation]) -> tuple[list[AgentResult], ModelService]:
@@ -131,9 +143,5 @@ class Stand:
         with ModelService([each for script in scripts for each in script], secret=SECRET) as service:
             for _ in scripts:
                 session = results[-1].session if results else None
-                results.append(anyio.run(BACKENDS[self.backend].run, self.job(service, session=session)))
+                results.append(anyio.run(BACKENDS[self.backend].run, self.served(service, session=session)))
         return results, service
-
-    def changes(self) -> dict[str, ChangeKind]:
-        """Return what changed in the workspace."""
-        return {change.path: change.kind for change in self.view.survey().changes}

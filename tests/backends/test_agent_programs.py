@@ -117,7 +117,7 @@ def test_an_agent_that_cannot_reach_its_model_is_refused_before_the_run(tmp_path
     CLAUDE.require(agent, path)
     with pytest.raises(UserError, match='network = "none"'):
         CLAUDE.require(agent.model_copy(update={"network": Network.NONE}), path)
-    with pytest.raises(UserError, match="key login"):
+    with pytest.raises(UserError, match="login = true"):
         CLAUDE.require(agent.model_copy(update={"login": True}), path)
     CLAUDE.require(agent.model_copy(update={"login": True, "network": Network.OPEN}), path)
 

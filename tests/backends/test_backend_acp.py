@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from backends.acp_play import DONE, REPORT, lines, play, spoken, stand, told
-from backends.acp_stand import AGAIN, COMPLETE, boxed
+from backends.real_agents import AGAIN, COMPLETE, boxed
 
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.acp_values import Policy

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from backends.acp_hostile import HOSTILE, WORD
-from backends.acp_stand import COMPLETE, DIALECT, MODEL, SECRET, Stand, boxed
+from backends.acp_stand import DIALECT, MODEL, Stand
 from backends.agent_cases import CASES, Facts
+from backends.real_agents import COMPLETE, SECRET, boxed
 from model_service.script import Report, Say, Use, call, conversation, read, run, write
 from model_service.service import ModelService
 
@@ -82,7 +83,7 @@ SITUATIONS = [
 @pytest.mark.parametrize(("profile", "case"), SITUATIONS)
 @pytest.mark.broad
 def test_a_situation(profile: Profile, case: Case, tmp_path: Path) -> None:
-    place = Stand(tmp_path, profile, boxed(), writable=case.writable)
+    place = Stand(tmp_path, boxed(), profile, writable=case.writable)
     mark = secrets.token_hex(8)
     result, _ = place.ask(*case.script, env={"MARK": mark}, **case.job)
     facts = BUT.get((profile, case.name), case.facts)
@@ -92,7 +93,7 @@ def test_a_situation(profile: Profile, case: Case, tmp_path: Path) -> None:
 
 @pytest.mark.broad
 def test_what_it_says_of_itself(profile: Profile, tmp_path: Path) -> None:
-    result, service = Stand(tmp_path, profile, boxed()).ask(conversation(Use(run("true")), Report(COMPLETE)))
+    result, service = Stand(tmp_path, boxed(), profile).ask(conversation(Use(run("true")), Report(COMPLETE)))
     assert (result.complaint, service.problems) == (None, [])
     model = MODEL[DIALECT[profile]]
     assert result.usage.model == model
@@ -104,7 +105,7 @@ def test_what_it_says_of_itself(profile: Profile, tmp_path: Path) -> None:
 
 @pytest.mark.broad
 def test_a_price_that_claude_makes_up_does_not_count(tmp_path: Path) -> None:
-    result, _ = Stand(tmp_path, Profile.CLAUDE, boxed()).ask(conversation(Report(COMPLETE)), model="scripted-9")
+    result, _ = Stand(tmp_path, boxed(), Profile.CLAUDE).ask(conversation(Report(COMPLETE)), model="scripted-9")
     assert (result.complaint, result.usage.cost_usd) == (None, None)
 
 
@@ -114,7 +115,7 @@ def test_asked_again_in_the_same_conversation(profile: Profile, tmp_path: Path) 
     second = [conversation(Use(run("echo two > two.txt")), Report(COMPLETE), reask=True)]
     if profile is Profile.GEMINI:  # it cannot go on, so it is asked the whole anew
         second = [conversation(Use(run("echo two > two.txt")), Report(COMPLETE))]
-    place = Stand(tmp_path, profile, boxed())
+    place = Stand(tmp_path, boxed(), profile)
     results, service = place.ask_on(first, second)
     assert service.problems == []
     assert [result.report_file for result in results] == [None, json.dumps(COMPLETE).encode()]
@@ -129,7 +130,7 @@ def test_asked_again_in_the_same_conversation(profile: Profile, tmp_path: Path) 
 @pytest.mark.broad
 def test_a_conversation_that_is_gone_begins_anew(profile: Profile, tmp_path: Path) -> None:
     gone = "ses_gone" if profile is Profile.OPENCODE else "01a200c1-bd5f-46a1-80d0-d468956fa29f"
-    result, service = Stand(tmp_path, profile, boxed()).ask(conversation(Report(COMPLETE), reask=False), session=gone)
+    result, service = Stand(tmp_path, boxed(), profile).ask(conversation(Report(COMPLETE), reask=False), session=gone)
     assert (result.complaint, service.problems) == (None, [])
     assert result.session != gone
 
@@ -137,7 +138,7 @@ def test_a_conversation_that_is_gone_begins_anew(profile: Profile, tmp_path: Pat
 @pytest.mark.parametrize("api", [Api.ANTHROPIC, Api.RESPONSES, Api.GOOGLE])
 @pytest.mark.broad
 def test_opencode_speaks_every_dialect(api: Api, tmp_path: Path) -> None:
-    place = Stand(tmp_path, Profile.OPENCODE, boxed())
+    place = Stand(tmp_path, boxed(), Profile.OPENCODE)
     result, service = place.ask(conversation(Use(run("touch new.txt")), Report(COMPLETE)), api=api, effort="high")
     assert (result.complaint, service.problems) == (None, [])
     assert place.changes().keys() == {"new.txt"}
@@ -150,7 +151,7 @@ def test_in_the_box_of_a_driver_that_is_root(tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("the driver is not root")
     tmp_path.chmod(0o755)
-    place = Stand(tmp_path, Profile.GEMINI, Bubblewrap(boxed().program, BOX_USER))
+    place = Stand(tmp_path, Bubblewrap(boxed().program, BOX_USER), Profile.GEMINI)
     result, service = place.ask(conversation(Use(run("id -u > new.txt")), Report(COMPLETE)))
     assert (result.complaint, service.problems) == (None, [])
     assert place.view.read("new.txt") == b"1000\n"
@@ -158,7 +159,7 @@ def test_in_the_box_of_a_driver_that_is_root(tmp_path: Path) -> None:
 
 @pytest.mark.broad
 def test_without_a_box(tmp_path: Path) -> None:
-    place = Stand(tmp_path, Profile.GEMINI, NoBox())
+    place = Stand(tmp_path, NoBox(), Profile.GEMINI)
     script = conversation(Use(write("new.txt", "x\n")), Report(COMPLETE))
     with ModelService([script]) as service:
         env = {"GOOGLE_GEMINI_BASE_URL": service.url, "GEMINI_API_KEY": "placeholder"}
@@ -193,7 +194,7 @@ def test_a_role_that_only_reads(profile: Profile, tmp_path: Path) -> None:
     plan = tmp_path / "plan.md"
     plan.write_text("the plan is good")
     shown = Mount(plan, Path("/run/redfirst/artifacts/plan.md"))
-    place = Stand(tmp_path / "stand", profile, boxed(), writable=False)
+    place = Stand(tmp_path / "stand", boxed(), profile, writable=False)
     acts = [Use(read(str(shown.target))), *[Use(act) for act in CHANGING[profile]]]
     result, service = place.ask(conversation(*acts, Report(COMPLETE)), shell=False, artifacts=(shown,))
     assert (result.complaint, service.problems) == (None, [])
@@ -213,7 +214,7 @@ def test_a_role_that_only_reads(profile: Profile, tmp_path: Path) -> None:
 def test_a_command_that_would_go_on_after_the_end_is_dead(profile: Profile, tmp_path: Path) -> None:
     script = conversation(Use(run("echo begun > begun.txt; sleep 100; echo late > late.txt")), Report(COMPLETE))
     for seconds in (20, 90):  # on a busy machine the agent itself may not have started in the first ones
-        place = Stand(tmp_path / str(seconds), profile, boxed())
+        place = Stand(tmp_path / str(seconds), boxed(), profile)
         mark = secrets.token_hex(8)
         result, service = place.ask(script, timeout_s=seconds, env={"MARK": mark})
         assert (service.problems, result.ended, left(mark)) == ([], Ended.TIMED_OUT, [])
@@ -228,7 +229,7 @@ def test_a_command_that_would_go_on_after_the_end_is_dead(profile: Profile, tmp_
 
 @pytest.mark.broad
 def test_nothing_of_the_repository_runs_or_is_told(profile: Profile, tmp_path: Path) -> None:
-    place = Stand(tmp_path, profile, boxed(), files=HOSTILE)
+    place = Stand(tmp_path, boxed(), profile, files=HOSTILE)
     result, service = place.ask(conversation(Use(write("new.txt", "x\n")), Use(run("true")), Report(COMPLETE)))
     assert (result.complaint, service.problems) == (None, [])
     assert place.changes().keys() == {"new.txt"}
@@ -238,7 +239,7 @@ def test_nothing_of_the_repository_runs_or_is_told(profile: Profile, tmp_path: P
 
 @pytest.mark.broad
 def test_what_is_hidden_stays_as_it_is(tmp_path: Path) -> None:
-    place = Stand(tmp_path, Profile.OPENCODE, boxed(), files=HOSTILE)
+    place = Stand(tmp_path, boxed(), Profile.OPENCODE, files=HOSTILE)
     changing = run("ls -A .opencode; cat opencode.json; rm -rf .opencode opencode.json; echo x > opencode.json; true")
     result, service = place.ask(conversation(Use(changing), Report(COMPLETE)))
     assert (result.complaint, service.problems) == (None, [])

@@ -9,7 +9,8 @@ import anyio
 import anyio.to_thread
 import pytest
 from backends.acp_play import DONE, REPORT, lines, play, spoken, stand, told
-from backends.acp_stand import Stand, boxed
+from backends.acp_stand import Stand
+from backends.real_agents import boxed
 from waiting import wait_until
 
 from pipeline.backends.acp import AcpBackend
@@ -100,7 +101,7 @@ def test_an_agent_that_dies_in_its_turn(
 
 
 def test_an_agent_that_is_no_agent(box: ProvableBox, tmp_path: Path) -> None:
-    result = anyio.run(AcpBackend().run, Stand(tmp_path, Profile.CUSTOM, box, ("/bin/echo", "hello")).job())
+    result = anyio.run(AcpBackend().run, Stand(tmp_path, box, Profile.CUSTOM, ("/bin/echo", "hello")).job())
     assert (result.ended, result.complaint) == (Ended.OK, "The agent ended before it had answered.")
     assert lines(result) == [["noise", "hello"]]
 

@@ -53,7 +53,7 @@ def test_an_agent_that_cannot_reach_its_model(tmp_path: Path) -> None:
 def test_a_service_that_speaks_another_dialect(tmp_path: Path) -> None:
     program = tmp_path / "codex-acp"
     program.symlink_to("/bin/true")
-    place = Stand(tmp_path / "stand", Profile.CUSTOM, NoBox(), (str(program),))
+    place = Stand(tmp_path / "stand", NoBox(), Profile.CUSTOM, (str(program),))
     place.profile = Profile.CODEX
     service = Service("claude", Provider(url="https://example.com", api=(Api.ANTHROPIC,)))
     with pytest.raises(UserError, match="codex-acp speaks responses; the provider claude speaks anthropic"):
@@ -62,7 +62,7 @@ def test_a_service_that_speaks_another_dialect(tmp_path: Path) -> None:
 
 def test_code_of_the_repository_that_cannot_be_hidden_is_not_run(tmp_path: Path) -> None:
     files = {"app.py": "a = 1\n", ".opencode/plugin/evil.js": "x"}
-    place = Stand(tmp_path, Profile.CUSTOM, NoBox(), ("/bin/true",), files=files)
+    place = Stand(tmp_path, NoBox(), Profile.CUSTOM, ("/bin/true",), files=files)
     place.profile = Profile.OPENCODE
     with pytest.raises(UserError, match=r"\.opencode, without isolation"):
         anyio.run(AcpBackend().run, place.job(network="open"))

@@ -40,7 +40,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 def stand(backend: str, folder: Path, **more: Any) -> Stand:
-    return Stand(folder, backend, cli(backend), boxed(), **more)
+    return Stand(folder, boxed(), backend, cli(backend), **more)
 
 
 def left(mark: str) -> list[int]:
@@ -140,7 +140,7 @@ def test_the_users_login(tmp_path: Path) -> None:
     with ModelService([conversation(Use(spoil), Report(COMPLETE))], secret=SECRET) as service:
         agent = AgentConfig(backend=Backend.CLAUDE, login=True, network=Network.OPEN)
         env = {"ANTHROPIC_BASE_URL": service.url}
-        job = place.job(service, network="open", gateway=None, agent=agent, home=home, env=env)
+        job = place.served(service, network="open", gateway=None, agent=agent, home=home, env=env)
         result = anyio.run(BACKENDS["claude"].run, job)
     assert (result.complaint, service.problems) == (None, [])
     assert service.work[0].headers["authorization"] == f"Bearer {SECRET}"
@@ -149,12 +149,12 @@ def test_the_users_login(tmp_path: Path) -> None:
 
 @pytest.mark.broad
 def test_without_a_box(tmp_path: Path) -> None:
-    place = Stand(tmp_path, "claude", cli("claude"), NoBox())
+    place = Stand(tmp_path, NoBox(), "claude", cli("claude"))
     script = conversation(Use(write("new.txt", "x\n")), Use(run("echo x > made.txt")), Report(COMPLETE))
     with ModelService([script], secret=SECRET) as service:
         env = {"ANTHROPIC_BASE_URL": service.url, "ANTHROPIC_API_KEY": SECRET}
         prompt = PROMPT.format(workspace=place.view.mount.source)
-        job = place.job(service, network="open", gateway=None, env=env, prompt=prompt)
+        job = place.served(service, network="open", gateway=None, env=env, prompt=prompt)
         result = anyio.run(BACKENDS["claude"].run, job)
     assert (result.complaint, result.session, result.denials, service.problems) == (None, None, (), [])
     assert place.changes().keys() == {"new.txt", "made.txt"}
@@ -164,7 +164,7 @@ def test_without_a_box(tmp_path: Path) -> None:
 def test_without_a_session_nothing_is_kept(backend: str, tmp_path: Path) -> None:
     place = stand(backend, tmp_path)
     with ModelService([conversation(Report(COMPLETE))], secret=SECRET) as service:
-        job = replace(place.job(service), session=None)
+        job = replace(place.served(service), session=None)
         result = anyio.run(BACKENDS[backend].run, job)
     assert (result.session, result.complaint) == (None, None)
     assert list(place.sessions.iterdir()) == []
@@ -182,7 +182,7 @@ def test_a_cancelled_dispatch_leaves_no_process(backend: str, tmp_path: Path) ->
     async def cancelled() -> None:
         with ModelService(script, secret=SECRET) as service:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(BACKENDS[backend].run, place.job(service, env={"MARK": mark}))
+                tasks.start_soon(BACKENDS[backend].run, place.served(service, env={"MARK": mark}))
                 await anyio.to_thread.run_sync(service.wait_for, hanging)
                 assert left(f"MARK={mark}")
                 tasks.cancel_scope.cancel()

@@ -115,7 +115,7 @@ def heard(service: ModelService) -> set[str]:
 
 @pytest.mark.broad
 def test_nothing_of_the_repository_runs_or_is_told(backend: str, tmp_path: Path) -> None:
-    place = Stand(tmp_path, backend, cli(backend), boxed(), files=REPOSITORY)
+    place = Stand(tmp_path, boxed(), backend, cli(backend), files=REPOSITORY)
     script = conversation(Use(run('true; test -z "$HOSTILE" || touch RAN-env')), Report(COMPLETE))
     result, service = place.ask(script)
     assert result.complaint is None, result.stdout[-2000:]
@@ -142,7 +142,7 @@ def planting(top: str, files: Mapping[str, str]) -> str:
 @pytest.mark.broad(but_first=1)
 def test_an_agent_cannot_steer_the_next_one(backend: str, tmp_path: Path) -> None:
     """It may write where the product keeps settings; what comes back is the conversation."""
-    place = Stand(tmp_path, backend, cli(backend), boxed())
+    place = Stand(tmp_path, boxed(), backend, cli(backend))
     home, kept = {
         "claude": ("/home/agent/.claude", "/home/agent/.claude/projects"),
         "codex": ("/home/agent/.codex", "/home/agent/.codex/sessions"),
@@ -175,9 +175,9 @@ def test_an_agent_cannot_steer_the_next_one(backend: str, tmp_path: Path) -> Non
 @pytest.mark.broad
 def test_without_the_isolation_it_would(tmp_path: Path) -> None:
     """The attack is alive: the same repository, the same product, none of our options."""
-    place = Stand(tmp_path, "claude", cli("claude"), boxed(), files=REPOSITORY)
+    place = Stand(tmp_path, boxed(), "claude", cli("claude"), files=REPOSITORY)
     with ModelService([conversation(Report(COMPLETE))]) as service:
-        job = place.job(service)
+        job = place.served(service)
         ended = anyio.run(
             job.box.run,
             Command(
@@ -198,7 +198,7 @@ def test_without_the_isolation_it_would(tmp_path: Path) -> None:
 
 @pytest.mark.broad(but_first=1)
 def test_a_commit_comes_to_nothing(backend: str, tmp_path: Path) -> None:
-    place = Stand(tmp_path, backend, cli(backend), boxed())
+    place = Stand(tmp_path, boxed(), backend, cli(backend))
     script = conversation(
         Use(run("git -c user.name=x -c user.email=x@x commit --allow-empty --all -m x; git tag evil; git push; true")),
         Report(COMPLETE),
