@@ -23,7 +23,6 @@ OURS = re.compile(r"\w+\.py|/run/redfirst/\w+\.py")
 
 EXCEPTIONS = {
     "policy/control_files.py": "what controls a project, for tools of every kind; most are no language of ours",
-    "policy/paths.py": "what tools leave behind, and their locks: names that the gate drops whatever the project is",
     "policy/scope.py": "patterns for who gives none, as records of runs have them",
     "evidence/observation.py": "a layout in the records of earlier runs has these defaults",
     "backends/discovery.py": "how a product that is a package of npm is found",
