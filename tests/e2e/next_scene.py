@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FILES: Final = SUMS
 HONEST: Final = SUMS_HONEST
+FAST: Final = '[agents.simplify]\nbackend = "off"\n'
 FAILING: Final[list[Entry]] = [{"when": {"kind": "plan"}, "exit": 3}] * 2
 """An agent that cannot be used: that it is asked shows that a run begins or goes on."""
 SECOND: Final = {
@@ -28,7 +29,7 @@ def make_scene(folder: Path, script: Sequence[Entry]) -> Scene:
     """Return the project, in a new folder."""
     place = folder / "a place"
     place.mkdir()
-    return Scene(sums_project(place, script), place)
+    return Scene(sums_project(place, script, extra=FAST), place)
 
 
 def dirty(project: Project) -> None:

@@ -84,7 +84,8 @@ CHECK = "nothing: greet 0 = 0\n"
 SUMS = {"greet.sum": SUM, "greet.check": CHECK, "sums.project": "", **TRACKER}
 SUM_TESTS, SUM_CODE = {"greet.check": f"{CHECK}two: greet 2 = 4\n"}, {"greet.sum": SUM_DONE}
 SUMS_HONEST = answers(SUMS, SUM_TESTS, SUM_CODE)
-FAST = '[agents.simplify]\nbackend = "off"\n'
+FAST = 'sandbox = "none"\n[agents.simplify]\nbackend = "off"\n'
+"""What no box is about: a dispatch without one takes a fifth."""
 
 
 def sums_project(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import play
-from e2e.shapes import SUMS, answers, evidence, sums_project
+from e2e.shapes import FAST, SUMS, answers, evidence, sums_project
 from kit import FILES, GREET_DONE, TEST_GREET_NEW, judge, make_project
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.slow
 
 SIGNAL = "implement/HIDDEN_REGRESSION"
 OLD = "greet.check::nothing"
-FAST = '[agents.simplify]\nbackend = "off"\n'
 AGREES = judge("tests", verdict="ACCEPTABLE")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import Played, go_on, play
-from e2e.shapes import TRACKER, answers
+from e2e.shapes import FAST, SUMS_HONEST, sums_project
 from kit import HONEST, make_project
 
 if TYPE_CHECKING:
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-OLD = "nothing: greet 0 = 0\n"
-FILES = {"greet.sum": "greet n = n\n", "greet.check": OLD, "sums.project": "", **TRACKER}
-ANSWERS = answers(FILES, {"greet.check": f"{OLD}two: greet 2 = 4\n"}, {"greet.sum": "greet n = n * 2\n"})
-PLAN, PLAN_ACCEPTED, _, SPLIT, SPLIT_ACCEPTED, *REST = ANSWERS
-FAST = '[agents.simplify]\nbackend = "off"\n'
+PLAN, PLAN_ACCEPTED, _, SPLIT, SPLIT_ACCEPTED, *REST = SUMS_HONEST
 
 
 def another(entry: Entry, old: str, new: str) -> Entry:
@@ -66,9 +62,7 @@ def edit(played: Played, name: str, old: str, new: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = make_project(tmp_path_factory.mktemp("edits"), FILES)
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
-    return project
+    return sums_project(tmp_path_factory.mktemp("edits"))
 
 
 @pytest.fixture(scope="module")

@@ -7,45 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from e2e.lanes import Played, go_on, play
-from kit import (
-    AFTER_MAKE,
-    GREET_DONE,
-    HONEST,
-    MAKE,
-    PLAN,
-    PLAN_ACCEPTED,
-    SPLIT,
-    SPLIT_ACCEPTED,
-    TASK,
-    TEST_GREET,
-    TEST_GREET_NEW,
-    Project,
-    make_project,
-)
+from e2e.shapes import CHECK, FAST, SUM_DONE, SUMS_HONEST, sums_project
+from kit import HONEST, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kit import Entry
+    from kit import Entry, Project
 
 pytestmark = pytest.mark.slow
 
-FAST = '[agents.simplify]\nbackend = "off"\n'
+PLAN, PLAN_ACCEPTED, _, SPLIT, SPLIT_ACCEPTED, _, MAKE, ACCEPTED, _ = SUMS_HONEST
 TESTS_ELSEWHERE: Entry = {
     "when": {"kind": "write-tests"},
-    "files": {"tests/test_empty.py": TEST_GREET_NEW.replace("test_greets", "test_still_greets")},
-    "report": {
-        "verdict": "TESTS_READY",
-        "tests": [{"id": "tests/test_empty.py::test_still_greets_by_name", "expected": "GUARD"}],
-    },
+    "files": {"extra.check": "still: greet 0 = 0\ntwo: greet 2 = 4\n"},
+    "report": {"verdict": "TESTS_READY", "tests": [{"id": "extra.check::still", "expected": "GUARD"}]},
 }
 FIX_TASK = {
-    **TASK,
+    **SPLIT["report"]["tasks"][0],
     "title": "Say which name",
-    "test_files": [{"path": "tests/test_empty.py", "action": "modify"}],
+    "test_files": [{"path": "extra.check", "action": "modify"}],
     "evidence": "regression",
 }
-SAID = GREET_DONE.replace("a name is needed", "the name is empty")
 
 SCRIPT: list[Entry] = [
     PLAN,
@@ -58,11 +41,11 @@ SCRIPT: list[Entry] = [
     SPLIT_ACCEPTED,
     TESTS_ELSEWHERE,
     MAKE,
-    *AFTER_MAKE[:1],
+    ACCEPTED,
     {"when": {"kind": "split"}, "report": {"tasks": [FIX_TASK]}},
     {"when": {"kind": "judge", "question": "not_testable"}, "report": {"accepted": True}},
-    {"when": {"kind": "implement"}, "files": {"greet.py": SAID}, "report": {"result": "COMPLETE"}},
-    *AFTER_MAKE[:1],
+    {"when": {"kind": "implement"}, "files": {"greet.sum": "greet n = 2 * n\n"}, "report": {"result": "COMPLETE"}},
+    ACCEPTED,
 ]
 
 
@@ -73,7 +56,7 @@ def answered(played: Played) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("gates"))
+    return sums_project(tmp_path_factory.mktemp("gates"))
 
 
 # One run, in the order of these fixtures: each stage goes on where the one before it stopped.
@@ -121,7 +104,7 @@ def broken_tasks(at_split: Played) -> dict[str, Played]:
         ("an action that is none", "action: modify", "action: paint"),
         ("another id", "id: '1'", "id: '7'"),
         ("an unknown task", "depends_on: []", "depends_on: ['9']"),
-        ("no file at all", "files:\n- path: greet.py\n  action: modify\n", "files: []\n"),
+        ("no file at all", "files:\n- path: greet.sum\n  action: modify\n", "files: []\n"),
     ):
         assert old in good
         file.write_text(good.replace(old, new, 1), encoding="utf-8")
@@ -144,8 +127,8 @@ def at_commit(resplit: Played) -> Played:
     text = file.read_text(encoding="utf-8")
     for old, new in (
         ("title: Reject empty names", "title: Refuse no name"),
-        ("path: tests/test_greet.py\n  action: modify", "path: tests/test_empty.py\n  action: create"),
-        ("- `tests/test_greet.py`\n", "- `tests/test_empty.py` (create)\n"),
+        ("path: greet.check\n  action: modify", "path: extra.check\n  action: create"),
+        ("- `greet.check`\n", "- `extra.check` (create)\n"),
         ('- [ ] C1: greet("") raises ValueError', '- [ ] `greet("")` raises ValueError at once'),
     ):
         assert old in text
@@ -232,7 +215,7 @@ def test_a_rejected_split_is_drafted_again_under_the_same_ids(resplit: Played) -
 def test_an_edited_task_counts(at_commit: Played) -> None:
     assert at_commit.document.get("reason") == "approval", at_commit.document["_stderr"]
     asked = at_commit.asked("write-tests").document
-    assert asked["write"] == [{"path": "tests/test_empty.py", "action": "create"}]
+    assert asked["write"] == [{"path": "extra.check", "action": "create"}]
     assert "raises ValueError at once" in at_commit.asked("write-tests").text("task")
     digest = hashlib.sha256((at_commit.folder / "task-1.md").read_bytes()).hexdigest()
     assert answered(at_commit)[-1]["artifacts"]["task-1.md"] == digest
@@ -255,7 +238,7 @@ def test_an_approved_result_is_published_as_the_edited_task_says(published: Play
     assert '`greet("")` raises ValueError at once' in body
     assert published.project.git("status", "--porcelain") == ""
     assert published.project.git("for-each-ref", "refs/redfirst/claims") == ""
-    assert published.project.git("show", "work:tests/test_greet.py") == TEST_GREET.strip()
+    assert published.project.git("show", "work:greet.check") == CHECK.strip()
 
 
 # --- abandon, --worktree ----------------------------------------------------------------------------------------------
@@ -263,29 +246,29 @@ def test_an_approved_result_is_published_as_the_edited_task_says(published: Play
 
 @pytest.mark.broad
 def test_an_abandoned_run_leaves_nothing_but_its_work_and_the_next_gets_a_number(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
+    project = sums_project(tmp_path)
     start = project.git("rev-parse", "HEAD")
-    parked = play(project, HONEST, "--approve", "commit", extra=FAST)
+    parked = play(project, SUMS_HONEST, "--approve", "commit", extra=FAST)
     assert parked.document["reason"] == "approval"
     abandoned = go_on(parked, "abandon").document
     assert (abandoned["_code"], abandoned["ok"]) == (0, True)
     assert (abandoned["outcome"], abandoned["reason"]) == ("cancelled", "abandoned")
     assert project.untouched_since(start)
     assert project.git("for-each-ref", "refs/redfirst/claims", "refs/redfirst/publish") == ""
-    assert "raise ValueError" in parked.artifact("work.patch")
+    assert f"+{SUM_DONE}" in parked.artifact("work.patch")
     (ref,) = project.git("for-each-ref", "--format=%(refname)", "refs/redfirst/runs").splitlines()
-    assert "raise ValueError" in project.git("show", f"{ref}:head/greet.py")
+    assert project.git("show", f"{ref}:head/greet.sum") == SUM_DONE.strip()
     for words in (["resume"], ["approve"], ["abandon"]):
         assert go_on(parked, *words).document["_code"] == 2
-    second = play(project, HONEST, "--approve", "plan", extra=FAST, name="run-GAL-1@2")
+    second = play(project, SUMS_HONEST, "--approve", "plan", extra=FAST, name="run-GAL-1@2")
     assert second.document["run_id"] == "run-GAL-1@2"
     exact = project.document("abandon", "run-GAL-1@2")
     assert exact["outcome"] == "cancelled"
 
 
 def test_a_gate_that_was_forgotten_is_asked_for_as_the_run_goes_on(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    at_plan = play(project, HONEST, "--approve", "plan", extra=FAST)
+    project = sums_project(tmp_path)
+    at_plan = play(project, SUMS_HONEST, "--approve", "plan", extra=FAST)
     assert go_on(at_plan, "approve", "--no-drive").document["queued"]
     wrong = go_on(at_plan, "resume", "--approve", "make").document
     assert "--approve takes plan, split, commit" in wrong["error"]["message"]
@@ -298,12 +281,12 @@ def test_a_gate_that_was_forgotten_is_asked_for_as_the_run_goes_on(tmp_path: Pat
 
 @pytest.mark.broad
 def test_a_run_is_given_up_from_a_branch_that_has_no_such_issue(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
+    project = sums_project(tmp_path)
     project.git("switch", "--quiet", "main")
     project.git("rm", "--quiet", "-r", "TODO")
     project.commit("no issue here")
     project.git("switch", "--quiet", "work")
-    assert play(project, HONEST, "--approve", "plan", extra=FAST).document["reason"] == "approval"
+    assert play(project, SUMS_HONEST, "--approve", "plan", extra=FAST).document["reason"] == "approval"
     project.git("stash")
     project.git("switch", "--quiet", "main")
     document = project.document("abandon", "run-GAL-1")

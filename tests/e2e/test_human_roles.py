@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PEOPLE = ("--agent", "check=human", "--agent", "make=human")
+PEOPLE = ("--agent", "check=human", "--agent", "make=human", "--agent", "simplify=off")
 
 
 def begin(project: Project, *argv: str) -> subprocess.Popen[str]:

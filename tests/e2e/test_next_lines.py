@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crashes import KILLED, die_at
-from e2e.next_scene import HONEST, SECOND, make_scene
+from e2e.next_scene import FAST, HONEST, SECOND, make_scene
 from e2e.next_table import TABLE
-from e2e.shapes import FAST
 from next_lines import actions_of
 
 if TYPE_CHECKING:

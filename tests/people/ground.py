@@ -5,26 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from e2e.lanes import Played, go_on, play
-from e2e.shapes import TRACKER, answers
-from kit import make_project
+from e2e.shapes import FAST, SUMS_HONEST, sums_project
+from e2e.shapes import SUM_CODE as CODE
+from e2e.shapes import SUM_TESTS as TESTS
+from e2e.shapes import SUMS as FILES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kit import Entry, Project
 
-FILES = {"greet.sum": "greet n = n\n", "greet.check": "nothing: greet 0 = 0\n", "sums.project": "", **TRACKER}
-TESTS = {"greet.check": "nothing: greet 0 = 0\ntwo: greet 2 = 4\n"}
-CODE = {"greet.sum": "greet n = n * 2\n"}
-FAST = 'sandbox = "none"\n[agents.simplify]\nbackend = "off"\n'
-SCRIPT = answers(FILES, TESTS, CODE)
+SCRIPT = SUMS_HONEST
 
 
 def make(tmp_path: Path) -> Project:
     """Return a project in the language of sums, whose tests take no process."""
-    project = make_project(tmp_path, FILES)
-    project.env["TESTS_LANGUAGE"] = "languages.sums"
-    return project
+    return sums_project(tmp_path)
 
 
 def waiting(tmp_path: Path, gates: str = "plan", script: list[Entry] | None = None, extra: str = "") -> Played:
