@@ -186,30 +186,6 @@ def test_words_that_name_nothing_are_refused(tmp_path: Path) -> None:
     refused(project, "resume", "GAL-1", kind="usage", says="none yet")
 
 
-@pytest.mark.broad
-def test_without_json_the_same_is_said_on_stderr_and_stdout_is_empty(tmp_path: Path) -> None:
-    project = ready(tmp_path)
-    _untracked(project)
-    done = project.redfirst("run", "GAL-1")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("redfirst: The working tree is not clean (notes.txt). Commit or stash")
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.broad
-def test_what_tools_made_is_ignored_by_what_is_printed(tmp_path: Path) -> None:
-    project = ready(tmp_path)
-    project.write({".venv/pyvenv.cfg": "", "web/node_modules/x.js": "", "web/it's here/CACHEDIR.TAG": ""})
-    project.write({"web/app.js": ""})
-    project.git("add", "web/app.js")
-    project.git("commit", "--quiet", "--message", "web")
-    error = refused(project, kind="dirty_tree", says="add them to .gitignore and commit that, or to .git/info/exclude")
-    assert "ommit or stash" not in error["message"]
-    (recipe,) = error["safe_next_actions"]
-    subprocess.run(["sh", "-c", recipe], cwd=project.root, env=project.environment(), check=True)
-    assert project.git("status", "--porcelain") == ""
-
-
 # --- configuration -------------------------------------------------------------------------------------------------
 
 
@@ -234,22 +210,6 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     project.commit()
     error = refused(project, kind="config", says="plan_review")
     assert error["path"] == "redfirst.toml"
-
-
-@pytest.mark.broad
-@pytest.mark.slow
-def test_a_repository_that_widens_is_run_only_after_trust_and_asks_again_when_it_changes(tmp_path: Path) -> None:
-    project = ready(tmp_path)
-    project.write({"redfirst.toml": '[toolchains.pytest]\nsetup = ["true"]\n'})
-    project.commit()
-    error = refused(project, kind="untrusted", says="redfirst trust")
-    assert "toolchains.pytest.setup" in str(error)
-    assert project.redfirst("trust", "--yes").returncode == 0
-    assert die_at(project, "after journal dispatch_started", 1, "run", "GAL-1") == KILLED
-    assert project.document("abandon", "GAL-1")["_code"] == 0
-    project.write({"redfirst.toml": '[toolchains.pytest]\nsetup = ["true", "more"]\n'})
-    project.commit()
-    refused(project, kind="untrusted", says="redfirst trust")
 
 
 def test_redfirst_inside_one_of_its_own_agents_is_refused(tmp_path: Path) -> None:

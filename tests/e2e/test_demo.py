@@ -180,7 +180,7 @@ def test_without_bubblewrap_the_demo_says_that_it_uses_no_box_and_its_document_i
     assert not list(tmp_path.glob("redfirst-*"))
 
 
-def test_a_folder_that_holds_something_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_what_cannot_be_a_demo_is_refused_and_nothing_is_made(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.mkdir()
     (taken / "mine.txt").write_text("mine")
@@ -190,6 +190,9 @@ def test_a_folder_that_holds_something_is_refused_and_left_alone(tmp_path: Path)
     assert error["kind"] == "usage"
     assert error["path"] == str(taken)
     assert files_below(taken) == {"mine.txt"}
+    done = demo(tmp_path, str(tmp_path / "demo"), "--console", "--json")
+    assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (2, "usage"), "a console has no document"
+    assert not (tmp_path / "demo").exists()
 
 
 def test_every_explanation_belongs_to_a_row_of_the_matrix() -> None:
@@ -236,10 +239,3 @@ def test_the_demo_is_begun_followed_answered_and_landed_by_clicks_alone(tmp_path
     assert f"cd {shop} && env HOME=" in told
     assert "status: Done" in git(shop, "show", "main:TODO/SHOP-1.md")
     assert files_below(home) == before
-
-
-def test_the_console_of_the_demo_has_no_document(tmp_path: Path) -> None:
-    done = demo(tmp_path, str(tmp_path / "demo"), "--console", "--json")
-    assert done.returncode == 2
-    assert json.loads(done.stdout)["error"]["kind"] == "usage"
-    assert not (tmp_path / "demo").exists()

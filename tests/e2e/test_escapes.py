@@ -13,7 +13,9 @@ from crashes import Bell, spawn
 from e2e.misbehaviour import scene, shell
 from kit import AFTER_MAKE, FILES, HONEST, MAKE, PLAN, TASK, TESTS, UNTIL_TESTS, make_project
 
+from pipeline.git import Repository
 from pipeline.pids import ProcessId
+from pipeline.runs.store import keep_key, publish_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,8 +116,11 @@ def test_a_hook_that_appears_ends_the_run_and_loses_nothing(tmp_path: Path) -> N
 PLANTS = {
     "replace refs": "git -C ROOT replace HEAD $(git -C ROOT commit-tree -m x HEAD^{tree})",
     "alternates": "echo /elsewhere > ROOT/.git/objects/info/alternates",
-    "config": "git -C ROOT config alias.st '!touch HOST/marker'",
+    "config": "git -C ROOT config core.fsmonitor 'touch HOST/marker'",
     "hooks": "echo 'touch HOST/marker' > ROOT/.husky/_/pre-commit",
+    "info": "echo '* filter=evil' > ROOT/.git/info/attributes",
+    "private checkout": "for tree in HOME_/state/redfirst/runs/*/*/tree; do echo POISON > $tree/greet.py; done",
+    "refs of the run": "git -C ROOT update-ref REF HEAD",
 }
 
 
@@ -126,6 +131,9 @@ def test_an_agent_without_a_box_is_caught_with_evidence(part: str, tmp_path: Pat
     it.project.git("config", "core.hooksPath", ".husky/_")
     it.project.write({".husky/_/pre-commit": "#!/bin/sh\n", ".husky/_/.gitignore": "*\n"})
     plant = PLANTS[part].replace("ROOT", str(it.project.root)).replace("HOST", str(it.host))
+    plant = plant.replace("HOME_", str(it.project.home))
+    keep_key(it.project.root)  # refs of the run go by this name: made later, it would be another one
+    plant = plant.replace("REF", publish_ref(Repository.find(it.project.root), "run-GAL-1"))
     it.project.use_script([{**PLAN, "run": shell(f"unset GIT_DIR; {plant}")}, *HONEST], 'sandbox = "none"')
     failed = it.project.run()
     assert (failed.get("outcome"), failed.get("reason"), failed["_code"]) == ("failed", "escape", 6), failed["_stderr"]
@@ -133,7 +141,8 @@ def test_an_agent_without_a_box_is_caught_with_evidence(part: str, tmp_path: Pat
     decision = next(line["data"] for line in it.project.journal() if line["data"].get("row") == "any/ESCAPE")
     assert "dispatches/001-plan-orchestrator/escape.json" in decision["evidence"]
     it.assert_explained("any/ESCAPE", part, "escape.json")
-    assert not (it.host / "marker").exists()
+    assert [path.name for path in it.host.iterdir()] == ["secret.txt"]
+    assert it.result("001-plan-orchestrator")["tree"] is None
 
 
 # --- what git obeys in the tree itself -------------------------------------------------------------------------------

@@ -56,10 +56,3 @@ def test_what_an_example_expects_and_what_it_imports_is_red_where_it_is_missing(
     assert "got \"'Hello, !'\\n\"" in red[f"{USAGE}::usage.txt"]["message"]
     checked = project.redfirst("verify", "HEAD~1")
     assert checked.returncode == 0, checked.stdout + checked.stderr
-
-
-@pytest.mark.broad
-def test_an_example_that_never_gets_to_the_code_is_no_red(tmp_path: Path) -> None:
-    project, document = played(tmp_path, {MORE: ">>> 1 + 1\n3\n"})
-    assert "write-tests/STRUCTURAL_ONLY" in project.rows(), project.rows()
-    assert document.get("outcome") != "completed"

@@ -162,15 +162,3 @@ def test_a_run_of_an_earlier_version_has_no_flags_and_goes_on(tmp_path: Path) ->
     script = project.home / "script.yaml"
     project.configure(f'[agents]\nbackend = "scripted"\nscript = "{script}"\n')
     assert project.document("approve", "GAL-1")["reason"] == "approval"
-
-
-@pytest.mark.broad
-def test_a_flag_for_all_roles_says_where_it_has_no_effect(tmp_path: Path) -> None:
-    project, flags = make(tmp_path)
-    project.configure('[agents.simplify]\nbackend = "off"\n')
-    document = project.run(*flags, *GATES)
-    config = project.home / "config" / "redfirst" / "config.toml"
-    line = f"--set agents.backend has no effect on @simplify, which has its own backend ({config}:2)"
-    assert said(document, "no effect") == [line]
-    assert not [name for name in (project.run_folder() / "dispatches").iterdir() if "simplify" in name.name]
-    assert said(project.document("approve", "GAL-1"), "no effect") == []

@@ -110,15 +110,6 @@ def test_a_task_that_the_review_turns_down_comes_back_with_the_plan(tmp_path: Pa
 
 
 @pytest.mark.broad
-def test_a_task_that_is_not_hygienic_sends_the_plan_back(tmp_path: Path) -> None:
-    nowhere = plan(test_files=[{"path": "greet_checks.txt", "action": "create"}])
-    played = play(make_project(tmp_path), [nowhere, plan(), reviewed(), PLAN_SIMPLE, *WORK])
-    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
-    assert played.rows[2:4] == ["plan/HYGIENE", "plan/DRAFTED"]
-    assert "greet_checks.txt is not where tests are looked for" in played.asked("plan", 2).text("findings")
-
-
-@pytest.mark.broad
 def test_who_wants_to_see_plan_or_split_gets_a_split(tmp_path: Path) -> None:
     script = [plan(), PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, SPLIT_ACCEPTED]
     project = make_project(tmp_path)

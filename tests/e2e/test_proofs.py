@@ -200,7 +200,6 @@ def test_a_proof_whose_path_a_fix_has_taken_is_run_again_as_it_was_given(tmp_pat
     assert played.project.git("show", "work:tests/test_blank.py") + "\n" == more, "nothing of it was put back"
 
 
-ONLY_EMPTY = GREET_DONE.replace("if not name:", 'if name == "":')
 DISPUTED: Entry = {**TESTS, "report": {**TESTS["report"], "escalate_to_check": True, "escalation_reason": "enough?"}}
 BOTH = TESTS["files"]["tests/test_greet.py"].replace(
     'greet("")\n', 'greet("")\n    with pytest.raises(ValueError):\n        greet(None)\n'
