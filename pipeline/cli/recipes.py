@@ -156,7 +156,7 @@ def show(
     values, wrong = inputs_of(recipe, pairs(given or []), complete=False)
     if wrong:
         raise unsound(word, found.file, wrong)
-    shown = preview(recipe, values)
+    shown = preview(recipe, values, tracker=library.tracker)
     if not isinstance(shown, Preview):
         raise unsound(word, found.file, shown)
     if as_document:

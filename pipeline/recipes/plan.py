@@ -206,8 +206,13 @@ def inputs_of(
     return values, tuple(found)
 
 
-def preview(recipe: Recipe, values: Mapping[str, str], gates: Collection[str] = ()) -> Preview | tuple[Problem, ...]:
-    """Return how a sound recipe would run with these inputs and gates, or what of it they make unsound."""
+def preview(
+    recipe: Recipe, values: Mapping[str, str], gates: Collection[str] = (), tracker: str = TRACKER
+) -> Preview | tuple[Problem, ...]:
+    """Return how a sound recipe would run with these inputs and gates, or what of it they make unsound.
+
+    *tracker* is the folder of the issues, which steps that file some write to.
+    """
     problems = [
         Problem("bad_pattern", f"/steps/{number}/{key}/{place}", f"{text!r} with these inputs: {why}")
         for number, step in enumerate(recipe.steps)
@@ -222,7 +227,7 @@ def preview(recipe: Recipe, values: Mapping[str, str], gates: Collection[str] = 
     if beside := tuple(unreviewed(recipe, plan)):
         return beside
     own_split = any(step.phase == "split" for step in recipe.steps)
-    steps = [_planned(by_id[id_], by_id, plan, values, own_split=own_split) for id_ in plan.order]
+    steps = [_planned(by_id[id_], by_id, plan, values, tracker, own_split=own_split) for id_ in plan.order]
     phases = phases_of(recipe)
     in_order = tuple(sorted(steps, key=lambda step: step.wave))
     if phases is not None:
@@ -241,7 +246,7 @@ def planned_graph(recipe: Recipe, values: Mapping[str, str]) -> graph.Plan:
 
 
 def _planned(
-    step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Mapping[str, str], *, own_split: bool
+    step: Step, by_id: Mapping[str, Step], plan: graph.Plan, values: Mapping[str, str], tracker: str, *, own_split: bool
 ) -> Planned:
     area = tuple(one.text for one in area_of(step, values)) if step.writes else ()
     return Planned(
@@ -251,7 +256,7 @@ def _planned(
         who(step, own_split=own_split),
         _asks(step),
         step.depends_on,
-        area if step.kind is not Kind.FILE_ISSUES else (TRACKER,),
+        area if step.kind is not Kind.FILE_ISSUES else (tracker,),
         plan.after[step.id],
         _times(step, by_id, values),
         _dispatches(step, by_id, values, _rounds(step, by_id, plan)),

@@ -95,7 +95,10 @@ def dry_run(repository: Repository, options: RunOptions, *, worktree: bool = Fal
     found = chosen(library, options.recipe, repository)
     values = with_issues(repository, found.recipe, values_of(found, options.recipe, options.given(found.recipe)))
     gates = tuple(gate for gate in WAYS_BACK if gate in options.gates)
-    whole, shown = (preview(one, values, gates) for one in (found.recipe, _without_idle(found.recipe, config)))
+    whole, shown = (
+        preview(one, values, gates, config.tracker.folder)
+        for one in (found.recipe, _without_idle(found.recipe, config))
+    )
     if not isinstance(whole, Preview):
         raise unsound(options.recipe, found.file, whole)
     shown = shown if isinstance(shown, Preview) else whole

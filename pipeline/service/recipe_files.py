@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.config.folders import config_folder, short
 from pipeline.config.problems import did_you_mean
+from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
 from pipeline.git import PLAIN, Repository
 from pipeline.outcomes import Reason
+from pipeline.policy.paths import TRACKER
 from pipeline.recipes.check import Source
 from pipeline.recipes.model import SLUG
 from pipeline.recipes.reading import LARGEST
@@ -73,6 +75,11 @@ class RecipeFiles:
         self._commit = commit
         self._environ = environ
         self._known: dict[Origin, dict[str, Callable[[], RecipeFile]]] = {}
+
+    @property
+    def tracker(self) -> str:
+        """Return the folder of the issues of the repository; the usual one where there is none."""
+        return TRACKER if self._repository is None else tracker_folder(self._repository.worktree)
 
     def all(self) -> tuple[tuple[str, Origin], ...]:
         """Return every recipe, by name, the one that counts first."""

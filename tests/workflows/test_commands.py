@@ -163,6 +163,17 @@ def test_two_writers_of_one_place_say_why_they_wait(tmp_path: Path) -> None:
     assert "2. other: @make\n   may write docs/*.md\n   after one: both touch docs and docs/*.md\n" in told.stdout
 
 
+def test_what_files_issues_writes_to_the_folder_that_is_configured(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    project.use_script([])
+    project.write({"redfirst.toml": '[tracker]\nfolder = "issues"\n'})
+    project.git("mv", "TODO", "issues")
+    project.commit()
+    for words in (("recipes", "show", "triage"), ("run", "triage", "--dry-run")):
+        steps = project.document(*words)["steps"]
+        assert [step["writes"] for step in steps if step["kind"] == "file_issues"] == [["issues"]], words
+
+
 def test_a_recipe_is_run_by_its_name_with_the_issue_that_it_asks_for(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     project.use_script([])
