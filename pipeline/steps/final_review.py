@@ -132,7 +132,7 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     artifacts["diff"] = [ctx.path(patch)]
     previous = last_review(ctx, Step.FINAL_REVIEW)
     if previous is not None and review.number > 1:
-        artifacts |= review.changed(ctx.repository.patch(previous.tree, ctx.state.head))
+        artifacts |= review.changed(review.changes_name, ctx.repository.patch(previous.tree, ctx.state.head))
     probes = probe_artifacts(ctx, [task.id for task in done])
     if probes:
         artifacts["probes"] = [ctx.path(name) for name in probes]

@@ -6,7 +6,6 @@ is: whatever passed before the run, or at the GREEN of a task, passes over it.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -19,13 +18,12 @@ from pipeline.reports.work import Complete
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.plans import kept_recipe
-from pipeline.steps.asking.dispatches import ask
+from pipeline.steps.asking.dispatches import as_step_says, ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.evidence.records import baseline_of, files_of, known_tests
 from pipeline.steps.publication.holding import held_md, hold
+from pipeline.steps.recipe_ask import changed_md
 from pipeline.steps.recipe_context import in_text
-from pipeline.steps.recipe_dispatch import configured
-from pipeline.steps.recipe_outcome import changed_md
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +47,7 @@ async def run(ctx: Context, name: str) -> Event:
     recipe, values = kept_recipe(ctx.run)
     step = next(one for one in recipe.steps if one.id == name)
     try:
-        answer = await _asked(_as_said(ctx, step), step, await _request(ctx, step, values))
+        answer = await _asked(as_step_says(ctx, step), step, await _request(ctx, step, values))
         if isinstance(answer, Event):
             return answer
         return await _written(ctx, step, answer)
@@ -65,15 +63,6 @@ def request_name(step: str) -> str:
 def answer_name(step: str) -> str:
     """Return where it is kept what a step said of its work."""
     return f"steps/{step}/{step}.md"
-
-
-def _as_said(ctx: Context, step: Step) -> Context:
-    """Return the same ports with the model, effort and time that the step says."""
-    here = copy(ctx)
-    here.config = configured(ctx.config, step)
-    here.dispatcher = copy(ctx.dispatcher)
-    here.dispatcher.config = here.config
-    return here
 
 
 async def _asked(ctx: Context, step: Step, request: Request) -> Answer | Event:

@@ -12,19 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.engine.events import DecisionMade, RunParked, RunResumed
 from pipeline.recipes.machine import held_by, honours, seams_of
 from pipeline.recipes.step_table import Checkpoint
-from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
-from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.untrusted_text import block, one_line
-from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.runs.events import DispatchStarted, StepSettled, StepStarted
 from pipeline.steps.asking.review_record import ReviewRecord
+from pipeline.steps.recipe_ask import REVIEW
 from pipeline.steps.recipe_context import CollisionError, base_of
-from pipeline.steps.recipe_dispatch import REVIEW
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from pipeline.reports.fields import Report
     from pipeline.reports.findings import Finding
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.steps.recipe_context import RecipeContext, Words
@@ -107,39 +102,6 @@ class StepOutcome(_Document):
 _REVIEW_RECORD: Final = re.compile(r"/review-\d+\.json$")
 _LINE: Final = 200
 """Characters of a summary."""
-
-
-def answered_md(report: Report, doubts: tuple[str, ...], proofs: tuple[str, ...] = ()) -> str:
-    """Return what a role said, for people and for the steps behind it.
-
-    Args:
-        report: What it answered.
-        doubts: What we found of it.
-        proofs: What came of the proofs in it.
-    """
-    if isinstance(report, Questions):
-        return sections(("Questions", block(report.questions))).lstrip()
-    if isinstance(report, Unanswerable):
-        return sections(("Missing", block(report.missing)), ("Why", block(report.why))).lstrip()
-    if not isinstance(report, Answered | Unsure):
-        return ""
-    open_ = sections(
-        ("Left open", block(report.limitations)), ("Not as it says", bullets(doubts)), ("Proofs", bullets(proofs))
-    )
-    return f"{report.output.strip()}\n{open_}"
-
-
-def changed_md(report: Report, changed: Sequence[str]) -> str:
-    """Return what a writer said of its work, under which files it did change."""
-    files = bullets(f"`{one_line(path)}`" for path in changed) or "Nothing."
-    if isinstance(report, Incomplete):
-        said = (("Left open", block(report.blocking_issue)), ("Tried", bullets(report.attempts)))
-        return sections(*said, ("Changed", files)).lstrip()
-    if not isinstance(report, Complete):
-        missing = block(report.missing) if isinstance(report, CannotProceed) else ""
-        return sections(("Missing", missing)).lstrip()
-    more = (("Assumed", bullets(report.assumptions)), ("Notes", block(report.notes)))
-    return f"{report.summary.strip()}\n{sections(('Changed', files), *more)}".lstrip()
 
 
 def write_outcome(ctx: RecipeContext, name: str, checkpoint: Checkpoint) -> str:

@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import anyio
-
 from pipeline.config.agents import Backend
 from pipeline.dispatch.request import Request
 from pipeline.recipes.step_table import Bound, StepEvent, StepSignal
-from pipeline.reports.artifacts import advice_md, findings_md, review_md
 from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import Verdict
 from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_review
 from pipeline.reports.markdown import bullets
 from pipeline.reports.parse import parse_report
+from pipeline.reports.reduce import Reviewed
 from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.vocabulary import Role, Signal
-from pipeline.runs.info import DispatchResult
+from pipeline.steps.asking.dispatches import evidence_of
 from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord
-from pipeline.steps.asking.reviews import is_settled, known_artifacts, last_answered
-from pipeline.steps.recipe_dispatch import REVIEW, asked, evidence_of, handed, not_counting
+from pipeline.steps.asking.reviews import AnyReview, summarise
+from pipeline.steps.recipe_ask import REVIEW, ask_all, handed, not_counting
 from pipeline.steps.recipe_tests import work_between
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pipeline.reports.fields import Report
-    from pipeline.reports.findings import Finding, ReviewOutcome
-    from pipeline.reports.proofs import MeasuredProof
+    from pipeline.reports.findings import ReviewOutcome
+    from pipeline.runs.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext
 
 _LEFT_OUT: Final = frozenset({Signal.MALFORMED, Signal.TIMED_OUT, Signal.VIOLATION, Signal.UNAVAILABLE})
@@ -41,19 +37,10 @@ async def review(ctx: RecipeContext) -> StepEvent:
     """Ask the reviewers of the step, and return what their findings mean."""
     mine = _Review(ctx)
     await mine.prove_again()
-    answers: dict[Role, DispatchResult | StepEvent] = {}
-
-    async def ask(role: Role) -> None:
-        answers[role] = await asked(ctx, mine.request(role))
-
-    async with anyio.create_task_group() as group:
-        for role in mine.reviewers:
-            group.start_soon(ask, role)
-    stopped = next((one for one in answers.values() if isinstance(one, StepEvent)), None)
-    if stopped is not None:
-        return stopped
-    results = {role: one for role, one in answers.items() if isinstance(one, DispatchResult)}
-    check, simplify = results[Role.CHECK], results.get(Role.SIMPLIFY)
+    results = await ask_all(ctx, [mine.request(role) for role in mine.reviewers])
+    if isinstance(results, StepEvent):
+        return results
+    check, simplify = results[0], results[1] if len(results) > 1 else None
     failed = not_counting(check)
     if failed is None and simplify is not None and simplify.signal not in {None, *_LEFT_OUT}:
         failed = not_counting(simplify)
@@ -63,31 +50,25 @@ async def review(ctx: RecipeContext) -> StepEvent:
     return mine.event(report, check, simplify if simplify is not None and simplify.signal is None else None)
 
 
-class _Review:
-    """The review that is made in this visit: its number, what is on record so far, what is looked at."""
+class _Review(AnyReview):
+    """The review of a step's work that is made in this visit."""
+
+    ctx: RecipeContext
 
     def __init__(self, ctx: RecipeContext) -> None:
-        self.ctx = ctx
         self.folder = f"steps/{ctx.lane_name}"
         counters = ctx.run.state.counters
-        self.number = 1 + counters.get(f"{Bound.STEP_REVIEW}@{ctx.lane_name}", 0)
-        self.again = counters.get(f"{Bound.REVIEWERS}@{ctx.lane_name}", 0)
-        self.previous = self._last()
+        number = 1 + counters.get(f"{Bound.STEP_REVIEW}@{ctx.lane_name}", 0)
+        self.asked_again = counters.get(f"{Bound.REVIEWERS}@{ctx.lane_name}", 0)
+        self.previous = _last(ctx)
         ledger = self.previous.ledger if self.previous is not None else StageFindings(stage=Stage.STEP)
-        self.ledger = ledger if self.number > 1 else ledger.renewed()
-        self.proved_now: Mapping[str, MeasuredProof] = {}
-        """What the proofs of open findings show now: what is settled by that is asked of nobody."""
-
-    @property
-    def open(self) -> tuple[Finding, ...]:
-        """Return the findings that this review has to answer."""
-        return tuple(one for one in self.ledger.open if not is_settled(self.proved_now, one.id))
+        super().__init__(ctx, ctx.lane_name, number, ledger if number > 1 else ledger.renewed())
 
     async def prove_again(self) -> None:
         """Run the proofs of open findings once more."""
         if any(finding.is_proved for finding in self.ledger.open):
             work = await work_between(self.ctx, self.ctx.base, self.ctx.tree)
-            self.proved_now = {} if isinstance(work, str) else await proved_again(self.ctx, self.ledger, work)
+            self.again = {} if isinstance(work, str) else await proved_again(self.ctx, self.ledger, work)
 
     async def proved(self, report: Report) -> Report:
         """Return the review with what came of the proofs in it."""
@@ -106,10 +87,10 @@ class _Review:
         artifacts = {**handed(self.ctx), **self._work()}
         if role is Role.CHECK:
             artifacts |= self._for_check()
-        accept = self._forgotten if role is Role.CHECK and not self.again else None
+        accept = self.forgotten if role is Role.CHECK and not self.asked_again else None
         there = {name: paths for name, paths in artifacts.items() if paths}
         without = frozenset[str]() if self.open else frozenset({"prior"})
-        known = self._known(role, there)
+        known = self.known(role, REVIEW, there, {"diff"})
         return Request(role, REVIEW, self.ctx.tree, artifacts=there, accept=accept, without=without, known=known)
 
     def event(self, report: Report, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
@@ -117,34 +98,17 @@ class _Review:
         advice = _report(Role.SIMPLIFY, simplify) if simplify is not None else None
         if not isinstance(report, CheckReview):
             raise TypeError(f"@check answered a review with {type(report).__name__}")
-        ledger, outcome = apply_review(self.ledger, self.number, report, again=self.proved_now)
-        names = [self.ctx.write(f"{self.folder}/review.md", review_md(self.number, report, outcome, ledger))]
-        if isinstance(advice, SimplifyReview):
-            ledger = apply_advice(ledger, advice)
-            names.append(self.ctx.write(f"{self.folder}/review-simplify.md", advice_md(self.number, advice, ledger)))
-        record = ReviewRecord(
-            revision=self.ctx.lane_name,
-            review=self.number,
-            tree=self.ctx.tree,
-            signal=outcome.signal,
-            must_fix=outcome.must_fix,
-            ledger=ledger,
-        )
-        names.append(
-            self.ctx.write_json(self._name(self.ctx.lane.visit), record.model_dump(mode="json", by_alias=True))
-        )
-        names += [name for name in self.ctx.run.artifacts if name.startswith(f"{self.folder}/accept-")][-1:]
-        evidence = (*names, *(evidence_of(one) for one in (check, simplify) if one is not None))
-        note, left = _note(outcome, ledger), outcome.on_record
-        return StepEvent(signal=_signal(outcome, ledger), note=note, blockers=left, evidence=evidence)
-
-    def _known(self, role: Role, artifacts: Mapping[str, Sequence[Path]]) -> frozenset[Path]:
-        """Return what a reviewer need not read again: all but what changed since its last review of this work."""
-        run, asked_before = self.ctx.run, (role, self.ctx.lane_name, REVIEW)
-        last = last_answered(run.records.values(), run.results, asked_before, self.ctx.lane.visit)
-        if self.number == 1 or last is None:
-            return frozenset()
-        return known_artifacts(self.ctx.path(f"dispatches/{last}/artifacts"), artifacts, {"diff"})
+        ledger, outcome = apply_review(self.ledger, self.number, report, again=self.again)
+        advice = advice if isinstance(advice, SimplifyReview) else None
+        reviewed = Reviewed(apply_advice(ledger, advice) if advice is not None else ledger, outcome)
+        kept = _record_name(self.ctx, self.ctx.lane.visit)
+        names = (f"{self.folder}/review.md", f"{self.folder}/review-simplify.md", kept)
+        revision, tree = self.ctx.lane_name, self.ctx.tree
+        written = [*self.keep(names, reviewed, report, advice, revision=revision, tree=tree), kept]
+        written += [name for name in self.ctx.run.artifacts if name.startswith(f"{self.folder}/accept-")][-1:]
+        evidence = (*written, *(evidence_of(one) for one in (check, simplify) if one is not None))
+        signal = _signal(outcome, reviewed.ledger)
+        return StepEvent(signal=signal, note=summarise(reviewed), blockers=outcome.on_record, evidence=evidence)
 
     def _work(self) -> dict[str, list[Path]]:
         name = self.ctx.lane_name
@@ -155,8 +119,8 @@ class _Review:
         }
         if self.previous is None or self.number == 1:
             return found
-        patch = self.ctx.repository.patch(self.previous.tree, self.ctx.tree) or "Nothing was changed.\n"
-        return {**found, "changes": [self.ctx.path(self.ctx.write(f"{self.folder}/changes.patch", patch))]}
+        patch = self.ctx.repository.patch(self.previous.tree, self.ctx.tree)
+        return found | self.changed(f"{self.folder}/changes.patch", patch)
 
     def _for_check(self) -> dict[str, list[Path]]:
         """Return what is for @check alone to judge: what was measured, what is suspicious, what is open."""
@@ -166,33 +130,22 @@ class _Review:
         if notes:
             words = f"{bullets(dict.fromkeys(notes))}\n"
             artifacts["suspicions"] = [self.ctx.path(self.ctx.write(f"{self.folder}/suspicions.md", words))]
-        settled = [finding for finding in self.ledger.open if is_settled(self.proved_now, finding.id)]
-        if self.open or self.ledger.refuted or settled:
-            words = findings_md(self.open, self.ledger.refuted, settled)
-            artifacts["open_findings"] = [self.ctx.path(self.ctx.write(f"{self.folder}/open.md", words))]
-        return artifacts
+        return artifacts | self.open_findings(f"{self.folder}/open.md")
 
     def _is_mine(self, result: DispatchResult) -> bool:
         records = (one for one in self.ctx.run.records.values() if one.dispatch == result.dispatch)
         return any((one.lane, one.role) == (self.ctx.lane_name, Role.MAKE) for one in records)
 
-    def _forgotten(self, report: Report) -> Malformed | None:
-        """Return what is missing in a review that accepts and leaves a blocker unanswered."""
-        if not isinstance(report, CheckReview) or report.verdict is not Verdict.ACCEPTABLE:
-            return None
-        answered = {answer.id for answer in report.prior}
-        held = {finding.id for finding in self.ledger.blockers} - answered
-        left = ", ".join(finding.id for finding in self.open if finding.id in held)
-        told = f"At /prior: the verdict is ACCEPTABLE, and {left} has no answer: resolved, open or withdrawn."
-        return Malformed(told, "/prior") if left else None
 
-    def _name(self, visit: int) -> str:
-        return f"{self.folder}/review-{visit}.json"
+def _record_name(ctx: RecipeContext, visit: int) -> str:
+    return f"steps/{ctx.lane_name}/review-{visit}.json"
 
-    def _last(self) -> ReviewRecord | None:
-        """Return the record of the review before this one: what a crash left of this one is written again."""
-        visits = [visit for visit in range(1, self.ctx.lane.visit) if self._name(visit) in self.ctx.run.artifacts]
-        return ReviewRecord.model_validate_json(self.ctx.run.read(self._name(visits[-1]))) if visits else None
+
+def _last(ctx: RecipeContext) -> ReviewRecord | None:
+    """Return the record of the review before this one: what a crash left of this one is written again."""
+    names = [_record_name(ctx, visit) for visit in range(1, ctx.lane.visit)]
+    kept = [name for name in names if name in ctx.run.artifacts]
+    return ReviewRecord.model_validate_json(ctx.run.read(kept[-1])) if kept else None
 
 
 def _report(role: Role, result: DispatchResult) -> Report:
@@ -207,8 +160,3 @@ def _signal(outcome: ReviewOutcome, ledger: StageFindings) -> StepSignal:
     if outcome.signal is Signal.CONVERGED and ledger.blockers:
         return StepSignal.BLOCK
     return StepSignal(outcome.signal.value)
-
-
-def _note(outcome: ReviewOutcome, ledger: StageFindings) -> str:
-    must = [finding for finding in ledger.open if finding.id in outcome.must_fix]
-    return "; ".join(f"{one.id} [{one.severity}] {one.headline}" for one in must[:3]) or "; ".join(outcome.notes)

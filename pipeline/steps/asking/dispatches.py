@@ -1,14 +1,15 @@
-"""Asks agents: finds which slot needs a dispatch, and what a failed one means. The matrix decides about re-asks.
+"""Asks agents: finds which slot needs a dispatch, and what a failed one means. The machine decides about re-asks.
 
-A slot is one role in one visit of a step. A finished dispatch of a slot is never repeated: its result
-is read from disk, so that a crash after it costs nothing.
+A slot is one role in one visit of a step, of an issue's run or of a recipe's. A finished dispatch of a slot is never
+repeated: its result is read from disk, so that a crash after it costs nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import anyio
 
@@ -26,7 +27,7 @@ from pipeline.reports.parse import parse_report
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.refusals import told_why, why_unusable
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Signal
+from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.events import DispatchFinished
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult
@@ -34,13 +35,22 @@ from pipeline.runs.spending import Held, UsedUp, reserve
 from pipeline.steps.asking.stopping import rest, stopped, waiting_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pipeline.dispatch.request import Request
+    from pipeline.recipes import model
     from pipeline.reports.fields import Report
-    from pipeline.routing.vocabulary import Role, Step
+    from pipeline.routing.vocabulary import Step
     from pipeline.runs.info import Reserved
-    from pipeline.steps.context import Context
+    from pipeline.steps.context import Context, DriverContext
+
+EventT = TypeVar("EventT")
+ContextT = TypeVar("ContextT", bound="DriverContext")
+
+
+def evidence_of(result: DispatchResult) -> str:
+    """Return the path of result.json, relative to the run."""
+    return f"dispatches/{result.dispatch}/result.json"
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,32 @@ class Answer:
     @property
     def evidence(self) -> str:
         """Return the path of result.json, relative to the run."""
-        return f"dispatches/{self.result.dispatch}/result.json"
+        return evidence_of(self.result)
+
+
+@dataclass(frozen=True)
+class Asking(Generic[EventT]):
+    """What a workflow says of the dispatches of one lane.
+
+    Args:
+        step: The name of the step, as dispatches are called by it.
+        limit: How many dispatches the run may take.
+        event: Returns the event of a step that could not ask, from a signal and a note.
+        facts: Returns what a record says of a request and of the last result of its slot, beside what all have.
+        granted: Returns how often a role may be asked again in this visit.
+        spent: The dispatches whose answers have parked the run in this visit, and which are asked anew.
+        place: What the prompt says of the place in the run.
+        shown: What stands before the role in what is going on.
+    """
+
+    step: str
+    limit: int | None
+    event: Callable[[Signal, str], EventT]
+    facts: Callable[[Request, DispatchResult | None], dict[str, Any]]
+    granted: Callable[[Role], int] = lambda _: 0
+    spent: frozenset[str] = frozenset()
+    place: InRun = field(default_factory=InRun)
+    shown: str = ""
 
 
 async def ask(ctx: Context, asked: Request) -> Answer | Event:
@@ -70,29 +105,16 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
     Raises:
         EscapeError: what was handed in with a report has changed something outside of its view when it was measured.
     """
-    missing = [slot for slot in asks if _needs_dispatch(ctx, slot)]
-    shares = await _shares(ctx, missing) if missing else []
-    if isinstance(shares, Event):
-        return shares
-    pending = [(slot, _start(ctx, slot, share)) for slot, share in zip(missing, shares, strict=True)]
-    broken: list[BoxError | EscapeError] = []
-    async with anyio.create_task_group() as group:
-        for slot, record in pending:
-            group.start_soon(_run, ctx, slot, record, broken, group.cancel_scope)
-    for error in broken:
-        if isinstance(error, EscapeError):
-            raise error
-    if broken:  # the dispatch is lost, not failed: its slot is asked again when the run goes on
-        return Event(signal=Signal.ENV_BROKEN, note=f"the sandbox did not work: {broken[0]}")
+    results = await results_of(ctx, _of_issue(ctx), asks)
+    if not isinstance(results, list):
+        return results
     answers: list[Answer] = []
-    for slot in asks:
-        result = _last(ctx, slot)
+    for slot, result in zip(asks, results, strict=True):
         if result is None:
-            if ctx.stopping != "no":
-                return stopped(ctx)
-            raise LookupError(f"{slot.role} has no finished dispatch in visit {ctx.lane.visit}")
+            return stopped(ctx)
         if result.signal is not None:
             why = why_unusable(ctx.state, slot.role, result.signal, result.refusal)
+            evidence = evidence_of(result), f"dispatches/{result.dispatch}/escape.json"
             return Event(
                 signal=result.signal,
                 role=slot.role,
@@ -100,63 +122,46 @@ async def ask_all(ctx: Context, asks: Sequence[Request]) -> list[Answer] | Event
                 tree=result.tree if slot.verify is not None and result.signal is Signal.MALFORMED else None,
                 note=told_why(why, result.complaint or "", result.signal),
                 refusal=result.refusal,
-                evidence=tuple(name for name in _evidence(result) if ctx.path(name).exists()),
+                evidence=tuple(name for name in evidence if ctx.path(name).exists()),
             )
-        answers.append(Answer(_report(slot, result), result))
+        answers.append(Answer(report_of(slot, result), result))
     return answers if ctx.stopping == "no" else stopped(ctx)
 
 
-def _evidence(result: DispatchResult) -> tuple[str, ...]:
-    return f"dispatches/{result.dispatch}/result.json", f"dispatches/{result.dispatch}/escape.json"
-
-
-def _report(slot: Request, result: DispatchResult) -> Report:
+def report_of(slot: Request, result: DispatchResult) -> Report:
+    """Return the report of a result that counts."""
     report = parse_report(slot.kind, slot.role, slot.question, result.report or {})
     if isinstance(report, Malformed):
         raise TypeError(f"{result.dispatch}/result.json holds no {slot.kind} report: {report.sentence}")
     return report
 
 
-async def _shares(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Event:
-    """Return what each dispatch may spend, once others have left something; or the event of a run that must stop."""
-    while isinstance(found := _may_start(ctx, slots), Held):
-        over = anyio.Event()
-        ctx.waiting.append(over)
-        await over.wait()
-    return found
+def _of_issue(ctx: Context) -> Asking[Event]:
+    """Return what an issue's run says of its dispatches: the matrix grants them."""
+    task = ctx.state.current
 
+    def facts(slot: Request, previous: DispatchResult | None) -> dict[str, Any]:
+        about = (slot.role, slot.kind, task, slot.question)
+        same = [r for r in ctx.run.records.values() if (r.role, r.kind, r.task, r.question) == about]
+        lost = _lost(ctx, slot)  # whose number is used again, and which was no attempt
+        return {
+            "question": slot.question.value if slot.question else None,
+            "task": task,
+            "attempt": len([r for r in same if lost is None or r.number != lost.number]) + 1,
+            "reask": previous.complaint if previous is not None else None,
+            "base_tree": previous.tree if previous is not None and previous.tree is not None else slot.base,
+            "continues": previous.dispatch if previous is not None else None,
+        }
 
-def _may_start(ctx: Context, slots: Sequence[Request]) -> list[Reserved] | Held | Event:
-    """Return what each dispatch may spend, or the event of a run that must stop before: the user, or the budget."""
-    if ctx.stopping != "no":
-        return stopped(ctx)
-    limit = limit_of(ctx.state, Loop.DISPATCHES)
-    if limit is not None and ctx.state.dispatches + sum(not _is_desk_left(ctx, slot) for slot in slots) > limit:
-        return Event(signal=Signal.BUDGET, note=f"{ctx.state.dispatches} of {limit} dispatches are used up")
-    begin = [(slot.role, ctx.lane.step.value) for slot in slots]
-    shares = reserve(ctx.run, ctx.config.budget, begin, beside=_others(ctx))
-    return Event(signal=Signal.BUDGET, note=shares.why) if isinstance(shares, UsedUp) else shares
-
-
-def _others(ctx: Context) -> int:
-    """Return how many other lanes may ask somebody before this one has its answers; the trunk waits for them."""
-    return max(0, len(ctx.run.state.lanes.keys() - {TRUNK}) - 1)
-
-
-def _slot_records(ctx: Context, slot: Request) -> list[DispatchRecord]:
-    return [r for r in ctx.run.records.values() if r.visit == ctx.lane.visit and r.role is slot.role]
-
-
-def _lost(ctx: Context, slot: Request) -> DispatchRecord | None:
-    """Return the dispatch of the slot whose driver was stopped or died before it had an answer."""
-    lost = [record for record in _slot_records(ctx, slot) if record.dispatch not in ctx.run.results]
-    return lost[-1] if lost else None
-
-
-def _is_desk_left(ctx: Context, slot: Request) -> bool:
-    """Return whether a person has a desk for this slot already, which they are led to again."""
-    lost = _lost(ctx, slot)
-    return lost is not None and lost.backend == ctx.config.agent(slot.role).backend.value == Backend.HUMAN.value
+    return Asking(
+        step=ctx.lane.step.value,
+        limit=limit_of(ctx.state, Loop.DISPATCHES),
+        event=lambda signal, note: stopped(ctx) if signal is Signal.CANCELLED else Event(signal=signal, note=note),
+        facts=facts,
+        granted=lambda role: ctx.state.counters.get(counter_key(ctx.state, Loop.REASK, role), 0),
+        spent=_spent(ctx),
+        place=InRun(ctx.lane.step.phase, ctx.why()),
+    )
 
 
 def _spent(ctx: Context) -> frozenset[str]:
@@ -171,17 +176,6 @@ def _spent(ctx: Context) -> frozenset[str]:
     ]
     finished = ctx.run.journal.of(DispatchFinished)
     return frozenset(line.data.dispatch for line in finished if line.seq < max(decided, default=0))
-
-
-def _last(ctx: Context, slot: Request) -> DispatchResult | None:
-    """Return the slot's result: one that counts wins; else the last of this attempt at the visit."""
-    finished = ctx.run.results.keys() - _spent(ctx)
-    results = [(r, ctx.run.results[r.dispatch]) for r in _slot_records(ctx, slot) if r.dispatch in finished]
-    for _, result in results:
-        if result.signal is None:
-            return result
-    recent = [result for record, result in results if record.resumes == ctx.state.resumes]
-    return recent[-1] if recent else None
 
 
 def last_answer(ctx: Context, step: Step, role: Role, kind: str) -> Answer | None:
@@ -199,52 +193,133 @@ def last_answer(ctx: Context, step: Step, role: Role, kind: str) -> Answer | Non
     return None if isinstance(report, Malformed) else Answer(report, counting[-1])
 
 
-def _needs_dispatch(ctx: Context, slot: Request) -> bool:
-    last = _last(ctx, slot)
-    if last is None:
-        return True
-    if last.signal is None:
-        return False
+# --- the same for each workflow --------------------------------------------------------------------------------------
+
+
+def as_step_says(ctx: ContextT, step: model.Step) -> ContextT:
+    """Return the same ports with the model, effort and time that a step of a recipe says for the role that it asks."""
+    here, agents, role = copy(ctx), ctx.config.agents, step.agent or ""
+    said = {"model": step.model, "effort": step.effort, "timeout_s": step.timeout_s}
+    own = agents.override(Role(role)).model_copy(update={k: v for k, v in said.items() if v is not None})
+    here.config = ctx.config.model_copy(update={"agents": agents.model_copy(update={role: own})})
+    here.dispatcher = copy(ctx.dispatcher)
+    here.dispatcher.config = here.config
+    return here
+
+
+async def results_of(
+    ctx: DriverContext, how: Asking[EventT], asks: Sequence[Request]
+) -> list[DispatchResult | None] | EventT:
+    """Ask those of several slots that have no result yet, side by side; return the results in the order of *asks*.
+
+    None stands for a slot that the user stopped. Where nobody could be asked, or the sandbox broke, it is the event.
+
+    Raises:
+        EscapeError: what was handed in with a report has changed something outside of its view when it was measured.
+    """
+    missing = [slot for slot in asks if _needs_dispatch(ctx, how, slot)]
+    shares = await _shares(ctx, how, missing)
+    if not isinstance(shares, list):
+        return shares
+    each = zip(missing, cast("list[Reserved]", shares), strict=True)
+    pending = [(slot, _start(ctx, how, slot, share)) for slot, share in each]
+    broken: list[BoxError | EscapeError] = []
+    async with anyio.create_task_group() as group:
+        for slot, record in pending:
+            group.start_soon(_run, ctx, how, slot, record, broken, group.cancel_scope)
+    for error in broken:
+        if isinstance(error, EscapeError):
+            raise error
+    if broken:  # the dispatch is lost, not failed: its slot is asked again when the run goes on
+        return how.event(Signal.ENV_BROKEN, f"the sandbox did not work: {broken[0]}")
+    results = [_last(ctx, how, slot) for slot in asks]
+    if None in results and ctx.stopping == "no":
+        raise LookupError(f"a slot has no finished dispatch in visit {ctx.lane.visit}")
+    return results
+
+
+async def _shares(ctx: DriverContext, how: Asking[EventT], slots: Sequence[Request]) -> list[Reserved] | EventT:
+    """Return what each dispatch may spend, once others have left something; or the event of a run that must stop."""
+    if not slots:
+        return []
+    while isinstance(found := _may_start(ctx, how, slots), Held):
+        over = anyio.Event()
+        ctx.waiting.append(over)
+        await over.wait()
+    return found
+
+
+def _may_start(ctx: DriverContext, how: Asking[EventT], slots: Sequence[Request]) -> list[Reserved] | Held | EventT:
+    """Return what each dispatch may spend, or the event of a run that must stop before: the user, or the budget."""
+    if ctx.stopping != "no":
+        return how.event(Signal.CANCELLED, f"{how.step} is asked when the run goes on")
+    taken = ctx.run.state.dispatches
+    if how.limit is not None and taken + sum(not _is_desk_left(ctx, slot) for slot in slots) > how.limit:
+        return how.event(Signal.BUDGET, f"{taken} of {how.limit} dispatches are used up")
+    begin = [(slot.role, how.step) for slot in slots]
+    # other lanes may ask somebody before this one has its answers; the trunk waits for them
+    others = max(0, len(ctx.run.state.lanes.keys() - {TRUNK}) - 1)
+    shares = reserve(ctx.run, ctx.config.budget, begin, beside=others)
+    return how.event(Signal.BUDGET, shares.why) if isinstance(shares, UsedUp) else shares
+
+
+def _slot_records(ctx: DriverContext, slot: Request) -> list[DispatchRecord]:
+    return [r for r in ctx.run.records.values() if r.visit == ctx.lane.visit and r.role is slot.role]
+
+
+def _lost(ctx: DriverContext, slot: Request) -> DispatchRecord | None:
+    """Return the dispatch of the slot whose driver was stopped or died before it had an answer."""
+    lost = [record for record in _slot_records(ctx, slot) if record.dispatch not in ctx.run.results]
+    return lost[-1] if lost else None
+
+
+def _is_desk_left(ctx: DriverContext, slot: Request) -> bool:
+    """Return whether a person has a desk for this slot already, which they are led to again."""
+    lost = _lost(ctx, slot)
+    return lost is not None and lost.backend == ctx.config.agent(slot.role).backend.value == Backend.HUMAN.value
+
+
+def _last(ctx: DriverContext, how: Asking[Any], slot: Request) -> DispatchResult | None:
+    """Return the slot's result: one that counts wins; else the last of this attempt at the visit."""
+    finished = ctx.run.results.keys() - how.spent
+    results = [(r, ctx.run.results[r.dispatch]) for r in _slot_records(ctx, slot) if r.dispatch in finished]
+    for _, result in results:
+        if result.signal is None:
+            return result
+    recent = [result for record, result in results if record.resumes == ctx.run.state.resumes]
+    return recent[-1] if recent else None
+
+
+def _needs_dispatch(ctx: DriverContext, how: Asking[Any], slot: Request) -> bool:
+    last = _last(ctx, how, slot)
+    if last is None or last.signal is None:
+        return last is None
     failed = [
         record
         for record in _slot_records(ctx, slot)
-        if record.dispatch in ctx.run.results and record.resumes == ctx.state.resumes
+        if record.dispatch in ctx.run.results and record.resumes == ctx.run.state.resumes
     ]
-    granted = slot.reasks + ctx.state.counters.get(counter_key(ctx.state, Loop.REASK, slot.role), 0)
-    return len(failed) <= granted
+    return len(failed) <= slot.reasks + how.granted(slot.role)
 
 
-def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
+def _start(ctx: DriverContext, how: Asking[Any], slot: Request, share: Reserved) -> DispatchRecord:
     """Journal the start of a dispatch and what it may spend; a lost attempt's number is used again."""
-    previous = _last(ctx, slot)
     lost = _lost(ctx, slot)
     number = lost.number if lost is not None else max(ctx.run.records, default=0) + 1
-    task = ctx.state.current
-    same = [
-        r
-        for r in ctx.run.records.values()
-        if (r.role, r.kind, r.task, r.question) == (slot.role, slot.kind, task, slot.question) and r.number != number
-    ]
-    base = previous.tree if previous is not None and previous.tree is not None else slot.base
-    record = DispatchRecord(
-        dispatch=f"{number:03}-{ctx.lane.step.value}-{slot.role.value}",
-        number=number,
-        step=ctx.lane.step.value,
-        visit=ctx.lane.visit,
-        resumes=ctx.state.resumes,
-        role=slot.role,
-        kind=slot.kind,
-        question=slot.question.value if slot.question else None,
-        task=task,
-        attempt=len(same) + 1,
-        reask=previous.complaint if previous is not None else None,
-        base_tree=base,
-        backend=ctx.config.agent(slot.role).backend.value,
-        continues=previous.dispatch if previous is not None else None,
-        reserved=share,
-        lane=ctx.lane_name,
-        offered_again=_is_desk_left(ctx, slot),
-    )
+    said: dict[str, Any] = {
+        "dispatch": f"{number:03}-{how.step}-{slot.role.value}",
+        "number": number,
+        "step": how.step,
+        "visit": ctx.lane.visit,
+        "resumes": ctx.run.state.resumes,
+        "role": slot.role,
+        "kind": slot.kind,
+        "backend": ctx.config.agent(slot.role).backend.value,
+        "reserved": share,
+        "lane": ctx.lane_name,
+        "offered_again": _is_desk_left(ctx, slot),
+    }
+    record = DispatchRecord(**said, **how.facts(slot, _last(ctx, how, slot)))
     who = ctx.dispatcher.who(record)
     service = who.service.name if who.service is not None else None
     record = record.model_copy(update={"model": who.model, "service": service})
@@ -255,16 +330,18 @@ def _start(ctx: Context, slot: Request, share: Reserved) -> DispatchRecord:
 
 
 async def _run(
-    ctx: Context,
+    ctx: DriverContext,
+    how: Asking[Any],
     slot: Request,
     record: DispatchRecord,
     broken: list[BoxError | EscapeError],
     all_of_them: anyio.CancelScope,
 ) -> None:
     words = LiveWords(ctx.dispatcher.secrets)
-    with ctx.progress.doing(f"@{slot.role.value} ({ctx.dispatcher.who(record)})", words.said) as took:
+    doing = f"{how.shown}@{slot.role.value} ({ctx.dispatcher.who(record)})"
+    with ctx.progress.doing(doing, words.said) as took:
         try:
-            place = InRun(ctx.lane.step.phase, ctx.why(), words.hear, partial(rest, ctx))
+            place = replace(how.place, on_words=words.hear, rest=partial(rest, ctx))
             result = await ctx.dispatcher.dispatch(record, slot, place)
             try:
                 result = await _verified(ctx, slot, result)
@@ -286,14 +363,14 @@ async def _run(
         all_of_them.cancel()  # people are left, whose desks stay
 
 
-async def _verified(ctx: Context, slot: Request, result: DispatchResult) -> DispatchResult:
+async def _verified(ctx: DriverContext, slot: Request, result: DispatchResult) -> DispatchResult:
     """Return the result, which does not count where what was handed in shows that the report cannot be true.
 
     It is on disk as it came already, so that a crash meanwhile loses no answer; the step measures in any case.
     """
     if slot.verify is None or result.signal is not None:
         return result
-    refused = await slot.verify(_report(slot, result), result.tree or slot.base)
+    refused = await slot.verify(report_of(slot, result), result.tree or slot.base)
     if refused is None:
         return result
     update = {
@@ -304,7 +381,7 @@ async def _verified(ctx: Context, slot: Request, result: DispatchResult) -> Disp
     }
     result = result.model_copy(update=update)
     document = result.model_dump(mode="json", by_alias=True)
-    write_atomic(ctx.path(f"dispatches/{result.dispatch}/result.json"), to_json(document))
+    write_atomic(ctx.path(evidence_of(result)), to_json(document))
     return result
 
 

@@ -20,50 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
-    from pipeline.reports import reduce
     from pipeline.reports.fields import Report
     from pipeline.reports.findings import Finding
     from pipeline.reports.proofs import MeasuredProof
     from pipeline.reports.reduce import Reviewed
     from pipeline.reports.reviews import ToAnswer
     from pipeline.routing.state import Event
-    from pipeline.runs.info import DispatchRecord, DispatchResult
     from pipeline.steps.asking.dispatches import Answer
-    from pipeline.steps.context import Context
-
-
-def last_answered(
-    records: Iterable[DispatchRecord], results: Mapping[str, DispatchResult], asked: tuple[Role, str, str], before: int
-) -> str | None:
-    """Return the dispatch of the last visit before that one in which a reviewer gave an answer that counts.
-
-    Args:
-        records: The dispatches of the run.
-        results: Of those that have ended, by name.
-        asked: Role, step and kind.
-        before: The visit of this review.
-    """
-    mine = [one for one in records if (one.role, one.step, one.kind) == asked and one.visit < before]
-    found = [one.dispatch for one in mine if one.dispatch in results and results[one.dispatch].signal is None]
-    return found[-1] if found else None
-
-
-def known_artifacts(before: Path, artifacts: Mapping[str, Iterable[Path]], covered: Collection[str]) -> frozenset[Path]:
-    """Return the files of *artifacts* that were given before as they are, or of which `changes` says what is new.
-
-    Args:
-        before: The folder with the artifacts of the last review.
-        artifacts: What this one is about.
-        covered: The artifacts that `changes` is a part of.
-    """
-    return frozenset(
-        path for name, paths in artifacts.items() for path in paths if name in covered or _is_among(path, before / name)
-    )
-
-
-def _is_among(path: Path, folder: Path) -> bool:
-    content = path.read_bytes()
-    return folder.is_dir() and any(content == one.read_bytes() for one in folder.iterdir())
+    from pipeline.steps.context import Context, DriverContext
 
 
 if TYPE_CHECKING:
@@ -91,38 +55,139 @@ _FOR_ADVICE: Final = frozenset({"issue", "plan", "diff", "changes"})
 """What @simplify is given of a review's artifacts: what was measured, and what is open, is for @check to judge."""
 
 
-class Review:
-    """The review that a step is about to make: its number, its ledger so far, what changed since the last one."""
+class AnyReview:
+    """The review that a step is about to make: its number, what is on record so far, what was proved since.
 
-    def __init__(self, ctx: Context) -> None:
+    Attributes:
+        ctx: The ports of the step.
+        step: The name of the step, as dispatches are called by it.
+        number: Which review of this work it is, from 1.
+        ledger: The findings so far.
+        again: What the proofs of open findings show now: what is settled by that is asked of nobody.
+    """
+
+    def __init__(self, ctx: DriverContext, step: str, number: int, ledger: StageFindings) -> None:
         self.ctx = ctx
-        self.step = ctx.lane.step
-        self.stage, self.loop = _STAGES[self.step]
-        self.revision = counter_key(ctx.state, self.loop, None)
-        self.ordinal = ctx.reviews_before(self.step.value) + 1
-        self.previous = last_review(ctx, self.step)
-        same = self.previous is not None and self.previous.revision == self.revision
-        self.number = self.previous.review + 1 if self.previous is not None and same else 1
-        self.ledger = self.previous.ledger if self.previous is not None else StageFindings(stage=self.stage)
-        self.is_first = self.number == 1
-        if not same:
-            self.ledger = self.ledger.renewed()
+        self.step = step
+        self.number = number
+        self.ledger = ledger
         self.again: Mapping[str, MeasuredProof] = {}
-        """What the proofs of open findings show now: what is settled by that is asked of nobody."""
+
+    @property
+    def is_first(self) -> bool:
+        """Return whether this work was not reviewed before."""
+        return self.number == 1
 
     @property
     def open(self) -> tuple[Finding, ...]:
         """Return the findings that this review has to answer."""
         return tuple(finding for finding in self.ledger.open if not is_settled(self.again, finding.id))
 
-    def open_findings(self) -> tuple[Path, ...]:
+    def open_findings(self, name: str) -> dict[str, list[Path]]:
         """Return the artifact with the findings that this review must answer, if there are any."""
         settled = [finding for finding in self.ledger.open if is_settled(self.again, finding.id)]
         if not (self.open or self.ledger.refuted or settled):
-            return ()
-        name = f"reviews/{self.stage}-{self.ordinal}-open.md"
+            return {}
         self.ctx.write(name, findings_md(self.open, self.ledger.refuted, settled))
-        return (self.ctx.path(name),)
+        return {"open_findings": [self.ctx.path(name)]}
+
+    def changed(self, name: str, patch: str | bytes) -> dict[str, list[Path]]:
+        """Return *patch* as the artifact with what changed since the last review."""
+        return {"changes": [self.ctx.path(self.ctx.write(name, patch or _SAME))]}
+
+    def known(
+        self, role: Role, kind: str, artifacts: Mapping[str, Iterable[Path]], covered: Collection[str]
+    ) -> frozenset[Path]:
+        """Return what a reviewer need not read again: all but what changed since its last review of this work.
+
+        Args:
+            role: The reviewer.
+            kind: What it is asked.
+            artifacts: What this review is about.
+            covered: The artifacts of which `changes` has what is new.
+        """
+        run, visit = self.ctx.run, self.ctx.lane.visit
+        mine = [one for one in run.records.values() if (one.role, one.step, one.kind) == (role, self.step, kind)]
+        before = [one.dispatch for one in mine if one.visit < visit and one.dispatch in run.results]
+        counting = [name for name in before if run.results[name].signal is None]
+        if self.is_first or not counting:
+            return frozenset()
+        given = self.ctx.path(f"dispatches/{counting[-1]}/artifacts")
+        return frozenset(
+            path
+            for name, paths in artifacts.items()
+            for path in paths
+            if name in covered or _is_among(path, given / name)
+        )
+
+    def forgotten(self, report: Report) -> Malformed | None:
+        """Return what is missing in a review that accepts and leaves a blocker unanswered.
+
+        No answer counts as open, so that a result which the reviewer holds for good would end with blockers.
+        """
+        if not isinstance(report, CheckReview) or report.verdict is not Verdict.ACCEPTABLE:
+            return None
+        answered = {answer.id for answer in report.prior}
+        held = {finding.id for finding in self.ledger.blockers} - answered
+        left = [finding.id for finding in self.open if finding.id in held]
+        if not left:
+            return None
+        return Malformed(
+            f"At /prior: the verdict is ACCEPTABLE, and {', '.join(left)} has no answer: accepted is an entry for each "
+            "open finding, resolved, open or withdrawn.",
+            "/prior",
+        )
+
+    def keep(
+        self,
+        names: tuple[str, str, str],
+        reviewed: Reviewed,
+        check: CheckReview,
+        simplify: SimplifyReview | None,
+        *,
+        revision: str,
+        tree: str,
+        unmet: tuple[ToAnswer, ...] = (),
+    ) -> list[str]:
+        """Write down for people what each reviewer said, and the record (*names*); return the names of the former."""
+        words, advice, kept = names
+        outcome = reviewed.outcome
+        written = [self.ctx.write(words, review_md(self.number, check, outcome, reviewed.ledger))]
+        if simplify is not None:
+            written.append(self.ctx.write(advice, advice_md(self.number, simplify, reviewed.ledger)))
+        record = ReviewRecord(
+            revision=revision,
+            review=self.number,
+            tree=tree,
+            signal=outcome.signal,
+            must_fix=outcome.must_fix,
+            ledger=reviewed.ledger,
+            unmet=unmet,
+        )
+        self.ctx.write_json(kept, record.model_dump(mode="json", by_alias=True))
+        return written
+
+
+def _is_among(path: Path, folder: Path) -> bool:
+    content = path.read_bytes()
+    return folder.is_dir() and any(content == one.read_bytes() for one in folder.iterdir())
+
+
+class Review(AnyReview):
+    """A review of an issue's run: of the plan, the split or the result."""
+
+    ctx: Context
+
+    def __init__(self, ctx: Context) -> None:
+        step = ctx.lane.step
+        self.stage, loop = _STAGES[step]
+        self.revision = counter_key(ctx.state, loop, None)
+        self.ordinal = ctx.reviews_before(step.value) + 1
+        self.previous = last_review(ctx, step)
+        same = self.previous is not None and self.previous.revision == self.revision
+        ledger = self.previous.ledger if self.previous is not None else StageFindings(stage=self.stage)
+        number = self.previous.review + 1 if self.previous is not None and same else 1
+        super().__init__(ctx, step.value, number, ledger if same else ledger.renewed())
 
     def changes(self, now: str) -> dict[str, list[Path]]:
         """Keep the text that is reviewed; return the artifact with what changed since the last review of this loop."""
@@ -131,12 +196,12 @@ class Review:
             return {}
         before = self.ctx.read(self._reviewed(self.ordinal - 1))
         lines = unified_diff(before.splitlines(), now.splitlines(), "before", "now", lineterm="")
-        return self.changed("\n".join(lines))
+        return self.changed(self.changes_name, "\n".join(lines))
 
-    def changed(self, patch: str | bytes) -> dict[str, list[Path]]:
-        """Return *patch* as the artifact with what changed since the last review."""
-        name = self.ctx.write(f"reviews/{self.stage}-{self.ordinal}-changes.patch", patch or _SAME)
-        return {"changes": [self.ctx.path(name)]}
+    @property
+    def changes_name(self) -> str:
+        """Return the name of the artifact with what changed since the last review."""
+        return f"reviews/{self.stage}-{self.ordinal}-changes.patch"
 
     def _reviewed(self, ordinal: int) -> str:
         return f"reviews/{self.stage}-{ordinal}-reviewed.md"
@@ -167,34 +232,12 @@ class Review:
             accept=accept,
             to_answer=to_answer,
             without=frozenset(name for name, is_asked in asked_for.items() if not is_asked),
-            known=self._known(role, kind, artifacts),
+            known=self.known(role, kind, artifacts, _COVERED[self.stage]),
         )
-
-    def _known(self, role: Role, kind: str, artifacts: Mapping[str, list[Path]]) -> frozenset[Path]:
-        """Return what a reviewer need not read again: all but what changed since its last review of this loop."""
-        run, asked = self.ctx.run, (role, self.step.value, kind)
-        last = last_answered(run.records.values(), run.results, asked, self.ctx.lane.visit)
-        if self.is_first or last is None:
-            return frozenset()
-        return known_artifacts(self.ctx.path(f"dispatches/{last}/artifacts"), artifacts, _COVERED[self.stage])
 
     def forgotten(self, report: Report) -> Malformed | None:
-        """Return what is missing in a review that accepts and leaves a blocker unanswered; None once it was told.
-
-        No answer counts as open, so that a result which the reviewer holds for good would end with blockers.
-        """
-        if not isinstance(report, CheckReview) or Role.CHECK in self.ctx.lane.reasks:
-            return None
-        answered = {answer.id for answer in report.prior}
-        held = {finding.id for finding in self.ledger.blockers} - answered
-        left = [finding.id for finding in self.open if finding.id in held]
-        if report.verdict is not Verdict.ACCEPTABLE or not left:
-            return None
-        return Malformed(
-            f"At /prior: the verdict is ACCEPTABLE, and {', '.join(left)} has no answer: accepted is an entry for each "
-            "open finding, resolved, open or withdrawn.",
-            "/prior",
-        )
+        """Return what is missing in a review that accepts and leaves a blocker unanswered; None once it was told."""
+        return None if Role.CHECK in self.ctx.lane.reasks else super().forgotten(report)
 
     def record(
         self,
@@ -206,21 +249,8 @@ class Review:
     ) -> tuple[str, ...]:
         """Write the review's artifacts; return their names, the ones that explain the decision."""
         name = f"reviews/{self.stage}-{self.ordinal}"
-        outcome = reviewed.outcome
-        record = ReviewRecord(
-            revision=self.revision,
-            review=self.number,
-            tree=tree,
-            signal=outcome.signal,
-            must_fix=outcome.must_fix,
-            ledger=reviewed.ledger,
-            unmet=unmet,
-        )
-        written = [self.ctx.write(f"{name}.md", review_md(self.number, check, outcome, reviewed.ledger))]
-        if simplify is not None:
-            written.append(self.ctx.write(f"{name}-simplify.md", advice_md(self.number, simplify, reviewed.ledger)))
-        self.ctx.write_json(f"{name}.json", record.model_dump(mode="json", by_alias=True))
-        return tuple(written)
+        names = (f"{name}.md", f"{name}-simplify.md", f"{name}.json")
+        return tuple(self.keep(names, reviewed, check, simplify, revision=self.revision, tree=tree, unmet=unmet))
 
 
 def is_settled(again: Mapping[str, MeasuredProof], finding: str) -> bool:
@@ -264,10 +294,7 @@ def review_artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     artifacts = {"issue": [ctx.path("issue.md")]}
     if not ctx.state.one_writer:
         artifacts["plan"] = [ctx.path("plan.md")]
-    findings = review.open_findings()
-    if findings:
-        artifacts["open_findings"] = list(findings)
-    return artifacts
+    return artifacts | review.open_findings(f"reviews/{review.stage}-{review.ordinal}-open.md")
 
 
 async def ask_reviewers(
@@ -309,7 +336,7 @@ def simplify_of(answers: list[Answer]) -> SimplifyReview | None:
     return report if isinstance(report, SimplifyReview) else None
 
 
-def summarise(reviewed: reduce.Reviewed) -> str:
+def summarise(reviewed: Reviewed) -> str:
     """Return one line on what must be fixed."""
     must = [f for f in reviewed.ledger.open if f.id in reviewed.outcome.must_fix]
     if not must:
