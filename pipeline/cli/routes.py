@@ -16,7 +16,7 @@ from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.routing import diagrams, render, simulation
+from pipeline.routing import render, simulation
 from pipeline.routing.matrix import GATES
 from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.simulation import SignalsError
@@ -46,9 +46,9 @@ class Diagram(StrEnum):
 
 
 _DIAGRAMS: Final[Mapping[Diagram, Callable[[], str]]] = {
-    Diagram.PIPELINE: diagrams.pipeline_mermaid,
-    Diagram.PHASE7: diagrams.phase7_mermaid,
-    Diagram.ISSUE: diagrams.issue_lifecycle_mermaid,
+    Diagram.PIPELINE: render.pipeline_mermaid,
+    Diagram.PHASE7: render.phase7_mermaid,
+    Diagram.ISSUE: render.issue_lifecycle_mermaid,
 }
 
 

@@ -27,7 +27,7 @@ from pipeline.outcomes import Reason
 from pipeline.safe_names import Timestamp
 
 if TYPE_CHECKING:
-    from pipeline.engine.ports import Store
+    from pipeline.engine.machine import Store
 
 JOURNAL: Final = "journal.jsonl"
 SCHEMA: Final = "redfirst.journal/1"

@@ -1,4 +1,6 @@
-"""The protocol of a machine: a pure function from a state and an event to the next state and a decision.
+"""The protocols of a machine, of the store that keeps a run, and of its lease.
+
+A machine is a pure function from a state and an event to the next state and a decision.
 
 What the loop must know of a state is here: where each lane stands, what was paid, how the run stands. What a machine
 keeps of its own work (the tasks of an issue, the trees of a task) it adds in subclasses.
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from _typeshed import DataclassInstance
+
 
 TRUNK: Final = "trunk"
 """The name of the lane that every run has."""
@@ -162,4 +165,70 @@ class Machine(Protocol[StateT, EventT, DecisionT_co]):
 
     def resume(self, state: StateT) -> StateT:
         """Return the state after a parked or cancelled run goes on."""
+        ...
+
+
+class Store(Protocol):
+    """The storage of one run: an append-only journal, and files by name. What was written survives any crash."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the run."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """Return the name of the machine that this process writes from."""
+        ...
+
+    def where(self, name: str) -> str:
+        """Return the path or address at which a person finds a file of the run."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file.
+
+        Raises:
+            OSError: it is not there, or is none that a run writes.
+        """
+        ...
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file atomically: after a crash it has the old content or the new one.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        ...
+
+    def journal(self) -> bytes:
+        """Return the journal's bytes, empty if there is none yet.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        ...
+
+    def append(self, line: bytes) -> None:
+        """Append a line to the journal, whole or not at all.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        ...
+
+    def cut(self, size: int) -> None:
+        """Truncate the journal to its first *size* bytes.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
+        ...
+
+
+class Lease(Protocol):
+    """The lock of the process that drives a run; ended by `release`, or by the death of the process."""
+
+    def release(self) -> None:
+        """Release the lease; a second call does nothing."""
         ...

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.engine.events import Answerer, Reopened
     from pipeline.engine.journal import Journal, Line
-    from pipeline.engine.machine import Effect, Machine
-    from pipeline.engine.ports import Store
+    from pipeline.engine.machine import Effect, Machine, Store
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ RULES: Final[dict[str, str]] = {
     "H023": "a path that leads through a symbolic link",
     "H024": "a new name that differs from another in upper and lower case only",
 }
-"""The rules by id. H015 to H017, H019 and H021 to H024 need more than the text: `steps.asking.task_drafts` and
-`asking.drafts` check them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
+"""The rules by id. H015 to H017, H019 and H021 to H024 need more than the text:
+`steps.asking.drafts` checks them. H020 is for a person's edits (`reports.edited`): our rendering makes no such part."""
 
 
 class Weight(StrEnum):

@@ -13,12 +13,22 @@ from pipeline.engine import machine as engine
 from pipeline.engine.machine import TRUNK, Effect
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.lanes import begun, forked, settled, taken_back, turned_back
-from pipeline.routing.lookup import counter_key, find_row, limit_of
+from pipeline.routing.lookup import counter_key, find_row, in_a_row, limit_of, why_unusable
 from pipeline.routing.matrix import BOUNDS
-from pipeline.routing.refusals import in_a_row, why_unusable
 from pipeline.routing.state import PARALLEL, Event, RunState, TaskStatus
-from pipeline.routing.state_changes import ENDS_TASK, PER_TASK_STEPS, arrive, drafts_fixes, first_step, measured
+from pipeline.routing.state_changes import (
+    ENDS_TASK,
+    PER_TASK_STEPS,
+    arrive,
+    begun,
+    drafts_fixes,
+    first_step,
+    forked,
+    measured,
+    settled,
+    taken_back,
+    turned_back,
+)
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:

@@ -47,9 +47,9 @@ from pipeline.service.open_gates import ANSWER, StepGate, meant, require_gate
 from pipeline.service.packets import require_question, require_seen
 from pipeline.service.ports import context_of, place_of_run
 from pipeline.service.run_config import refuse_recursion
-from pipeline.steps import failure, recipe_table
+from pipeline.steps import failure, table
+from pipeline.steps.asking.drafts import in_order, lint_each, lint_together
 from pipeline.steps.asking.proofs import PROOF, work_of
-from pipeline.steps.asking.task_drafts import in_order, lint_each, lint_together
 from pipeline.steps.context import Context
 from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
@@ -294,7 +294,7 @@ class Approval:
         require_seen(ctx.repository, ctx.run, gate.step, self.seen)
         ctx.go_on()
         ctx.say(f"{gate.step}: approved")
-        event = recipe_table.approved(ctx.seen_from(gate.step), answer)
+        event = table.approved(ctx.seen_from(gate.step), answer)
         ctx.run.answer_gate("approved", event, _hashes(ctx, gate), self.by)
 
 
@@ -361,7 +361,7 @@ class Rejection:
         self._look(ctx, gate.step)
         ctx.go_on()
         number = len(ctx.run.journal.of(GateAnswered)) + 1
-        event = recipe_table.rejected(ctx.seen_from(gate.step), self.feedback, number)
+        event = table.rejected(ctx.seen_from(gate.step), self.feedback, number)
         ctx.run.answer_gate("rejected", event, _hashes(ctx, gate), self.by)
         to = ctx.run.machine.step_of(gate.step).back_to
         again = to is not None and gate.step not in ctx.run.state.settled

@@ -37,15 +37,14 @@ from pipeline.runs.files import full_disk
 from pipeline.runs.gates import gate_of, gate_place
 from pipeline.runs.run_ref import keep, trees_of
 from pipeline.service.live_view import Standing, shown
-from pipeline.steps.asking.stopping import stopped, waiting_for
+from pipeline.steps.asking.dispatches import stopped, waiting_for
 from pipeline.steps.publication.commits import planned_subjects
 from pipeline.steps.publication.follow_ups import planned_titles
 from pipeline.steps.publication.publisher import start_of
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.recipe_context import CollisionError, RecipeContext
 from pipeline.steps.recipe_outcome import write_outcome
-from pipeline.steps.recipe_table import RUNNERS
-from pipeline.steps.table import STEPS
+from pipeline.steps.table import RUNNERS, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Generator

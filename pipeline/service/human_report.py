@@ -24,7 +24,7 @@ from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.reports.work import Built, ReadyTests
 from pipeline.steps.asking import criteria
-from pipeline.steps.asking.task_reviews import open_questions
+from pipeline.steps.asking.reviews import open_questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

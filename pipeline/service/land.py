@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.git import SigningError, UntouchedRepository
-from pipeline.landing.pick import Conflict, picked
 from pipeline.landing.table import Found, Then
-from pipeline.landing.train import Landing, Train, now_signed, place_of, settle, unmet
+from pipeline.landing.train import Conflict, Landing, Train, now_signed, picked, place_of, settle, unmet
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.queue.lines import RunWords

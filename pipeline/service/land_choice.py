@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import UserError
-from pipeline.landing.pick import Result
 from pipeline.landing.table import Found, Then
+from pipeline.landing.train import Result
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs import tracker
 from pipeline.runs.events import LandingRefused, Published

@@ -29,7 +29,7 @@ from pipeline.runs.run import Run
 from pipeline.service.answer import config_of
 from pipeline.service.ports import context_of
 from pipeline.steps.asking.criteria import named_ids
-from pipeline.steps.asking.task_drafts import lint_tasks, tasks_of, tasks_of_plan
+from pipeline.steps.asking.drafts import lint_tasks, tasks_of, tasks_of_plan
 from pipeline.steps.context import Context
 from pipeline.steps.plan import linted
 

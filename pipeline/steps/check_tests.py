@@ -18,8 +18,7 @@ from pipeline.routing.vocabulary import Question, Signal
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.steps.asking.judgements import judge, judgement_md
 from pipeline.steps.asking.proofs import proved, work_of_tests
-from pipeline.steps.asking.reviews import last_review
-from pipeline.steps.asking.task_reviews import review_of_tasks
+from pipeline.steps.asking.reviews import last_review, review_of_tasks
 from pipeline.steps.evidence.records import files_of, read_evidence, write_evidence
 
 if TYPE_CHECKING:

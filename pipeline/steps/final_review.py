@@ -37,10 +37,8 @@ from pipeline.steps.asking.reviews import (
     simplify_of,
     summarise,
 )
-from pipeline.steps.asking.suspicions import suspicions_md
-from pipeline.steps.asking.words import evidence_md
-from pipeline.steps.asking.work_notes import work_notes_md
-from pipeline.steps.evidence.probes import probe_artifacts
+from pipeline.steps.asking.words import evidence_md, suspicions_md, work_notes_md
+from pipeline.steps.evidence.green import probe_artifacts
 from pipeline.steps.evidence.records import baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.publication.follow_ups import not_testable_manifest
 

@@ -22,17 +22,30 @@ from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.plans import BOTH
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import Answer, ask
-from pipeline.steps.asking.drafts import as_given, draft_artifacts, hygiene_evidence, lint_places, planned, true_of
-from pipeline.steps.asking.reviews import Review, ask_reviewers, check_of, review_artifacts, simplify_of, summarise
-from pipeline.steps.asking.task_drafts import (
+from pipeline.steps.asking.drafts import (
     accepted,
+    as_given,
+    draft_artifacts,
+    hygiene_evidence,
     ids_line,
+    lint_places,
     lint_tasks,
     may_bring_a_task,
+    planned,
     tasks_of_plan,
+    true_of,
     unloadable,
 )
-from pipeline.steps.asking.task_reviews import task_artifacts, unfounded
+from pipeline.steps.asking.reviews import (
+    Review,
+    ask_reviewers,
+    check_of,
+    review_artifacts,
+    simplify_of,
+    summarise,
+    task_artifacts,
+    unfounded,
+)
 from pipeline.steps.asking.words import baseline_md
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.run_ref import drop_publication, give_back_claim
-from pipeline.steps.asking.stopping import stopped
+from pipeline.steps.asking.dispatches import stopped
 from pipeline.steps.publication.commits import build_commits, planned
+from pipeline.steps.publication.follow_ups import evidence, notes, word
 from pipeline.steps.publication.holding import held_md, hold
 from pipeline.steps.publication.moving import (
     by_hand,
@@ -35,7 +36,6 @@ from pipeline.steps.publication.moving import (
 )
 from pipeline.steps.publication.publisher import Blocked, blocked, choose, note_published, start_of
 from pipeline.steps.publication.summary import write_summary
-from pipeline.steps.publication.wording import evidence, notes, word
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

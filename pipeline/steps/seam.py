@@ -17,7 +17,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
-from pipeline.steps.asking.handover import came_back_tree
+from pipeline.steps.asking.words import came_back_tree
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 
 if TYPE_CHECKING:

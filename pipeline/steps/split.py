@@ -19,22 +19,35 @@ from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import ask
-from pipeline.steps.asking.drafts import REFUSED, as_given, draft_artifacts, hygiene_evidence, planned
-from pipeline.steps.asking.proofs import said_by_person, tasks_of_proofs
-from pipeline.steps.asking.reviews import Review, both, check_of, remarks, review_artifacts, summarise
-from pipeline.steps.asking.task_drafts import (
+from pipeline.steps.asking.drafts import (
     CUT,
+    REFUSED,
     accepted,
+    as_given,
+    draft_artifacts,
+    hygiene_evidence,
     ids_line,
     in_order,
     lint_tasks,
     new_task,
     new_tasks,
+    planned,
     tasks_of,
     tasks_of_plan,
     unloadable,
 )
-from pipeline.steps.asking.task_reviews import outside_plan, task_artifacts, unfounded
+from pipeline.steps.asking.proofs import said_by_person, tasks_of_proofs
+from pipeline.steps.asking.reviews import (
+    Review,
+    both,
+    check_of,
+    outside_plan,
+    remarks,
+    review_artifacts,
+    summarise,
+    task_artifacts,
+    unfounded,
+)
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report

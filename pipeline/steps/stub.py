@@ -23,7 +23,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
-from pipeline.steps.asking.handover import came_back_tree, handed_on
+from pipeline.steps.asking.words import came_back_tree, handed_on
 from pipeline.steps.evidence.records import baseline_of, kept_tests
 from pipeline.steps.evidence.stubs import stub_of, symbols_of, waiting_name
 

@@ -25,9 +25,8 @@ from pipeline.steps.asking import criteria
 from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
-from pipeline.steps.asking.handover import handed_on
 from pipeline.steps.asking.proofs import proof_of_task, proved_by, report_of
-from pipeline.steps.asking.words import baseline_md
+from pipeline.steps.asking.words import baseline_md, handed_on
 from pipeline.steps.evidence.records import baseline_of, write_evidence
 from pipeline.steps.evidence.red import (
     MeasuredRed,

@@ -6,10 +6,9 @@ import pytest
 from routing.walks import at_first_task, begin, event, walk, walk_with_decisions
 
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.lookup import limit_of
+from pipeline.routing.lookup import limit_of, why_unusable
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.phases import EVERYBODY
-from pipeline.routing.refusals import why_unusable
 from pipeline.routing.state import Event, NewTask, RunState, Settings
 from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 

@@ -10,9 +10,20 @@ import pytest
 
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.diagrams import ISSUE_TRANSITIONS, issue_lifecycle_mermaid, phase7_mermaid, pipeline_mermaid
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.render import as_json, block_names, blocks, bounds_markdown, groups, refresh, table_markdown
+from pipeline.routing.render import (
+    ISSUE_TRANSITIONS,
+    as_json,
+    block_names,
+    blocks,
+    bounds_markdown,
+    groups,
+    issue_lifecycle_mermaid,
+    phase7_mermaid,
+    pipeline_mermaid,
+    refresh,
+    table_markdown,
+)
 from pipeline.routing.vocabulary import Loop, Question, Step
 from pipeline.routing.words import action_words, routed_words
 

@@ -1,26 +1,48 @@
-"""Shares what PLAN and SPLIT need: the artifacts that lead to a draft, and findings as input of the next one."""
+"""Shares what PLAN and SPLIT need: the artifacts of a draft, its tasks and their ids, what our code finds wrong."""
 
 from __future__ import annotations
 
+import re
 import shlex
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from pipeline.config.commits import misfits
 from pipeline.dispatch.results import refusal_of
+from pipeline.evidence.named_tests import called
+from pipeline.languages import names
+from pipeline.measure.baseline import why_unloadable
+from pipeline.measure.composed_trees import shares_file
+from pipeline.reports.decode import Malformed
+from pipeline.reports.drafts import PlanAndTasks, SplitReport
+from pipeline.reports.fields import Action, Evidence
+from pipeline.reports.hygiene import lint_split, lint_task
 from pipeline.reports.markdown import bullets
 from pipeline.reports.problems import Problem, misplaced
-from pipeline.routing.refusals import told_why, why_unusable
-from pipeline.routing.state import Event
+from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import MAKING, brings_tests, moves_tests, tasks_from_split
+from pipeline.routing.lookup import told_why, why_unusable
+from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
+from pipeline.routing.state import Event, NewTask
+from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs import plans
+from pipeline.scheduling import graph
+from pipeline.scheduling.patterns import of_file
 from pipeline.steps.asking.questions import answers
+from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
+from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from pipeline.reports.drafts import PlanAndTasks, PlanReport
+    from pipeline.reports.drafts import PlanReport
     from pipeline.reports.fields import FileChange
+    from pipeline.reports.tasks import Task
+    from pipeline.routing.state import RunState
     from pipeline.steps.context import Context
+
 
 REFUSED: Final = "drafts/"
 """Where task files lie that hygiene refused: nobody but the next draft is given them."""
@@ -126,3 +148,230 @@ def _private(ctx: Context, paths: list[str]) -> Iterator[tuple[str, Problem]]:
             shown = f"git check-ignore -v -- {shlex.quote(met[0])}"
             why = f"{met[0]} is there in the user's worktree, and git does not know it ({shown}); choose another path"
             yield path, Problem(1, "H021", why)
+
+
+WITH_PLAN: Final = ("split/ONE_TASK", "split/NOT_ASKED")
+"""The rows after which the tasks are those that came with the plan."""
+CUT: Final = ("split/DRAFTED", *WITH_PLAN)
+"""The rows of the matrix after which there are new tasks."""
+
+_FITTING: Final = 3
+_NAMED: Final = re.compile(r"\btasks?[ #-]+((?:fix-)?[1-9][0-9]{0,5})\b(?![.-]\d)", re.IGNORECASE)
+"""A task that prose names by its id; ids look like this and like nothing else that is told of a task."""
+
+
+def tasks_of(ctx: Context, report: SplitReport, *, after: int = 0) -> tuple[Task, ...] | Malformed:
+    """Return the tasks of a split with the next ids, or what is wrong with how they depend on each other.
+
+    The first of the ids, *after*, are those of tasks that nobody drafts.
+    """
+    tasks = tuple(
+        task.model_copy(update={"tests_to_change": by_their_names(ctx, task.tests_to_change)}) for task in report.tasks
+    )
+    return tasks_from_split(report.model_copy(update={"tasks": tasks}), next_ids(ctx, len(tasks), after=after))
+
+
+def tasks_of_plan(ctx: Context, plan: PlanReport | PlanAndTasks) -> tuple[Task, ...] | Malformed:
+    """Return the tasks that came with a plan: all, or its one; none where a person wants to see the split."""
+    if isinstance(plan, PlanAndTasks):
+        return tasks_of(ctx, SplitReport(tasks=plan.tasks))
+    if plan.task is None or not may_bring_a_task(ctx.state):
+        return ()
+    return tasks_of(ctx, SplitReport(tasks=(plan.task,)))
+
+
+def may_bring_a_task(state: RunState) -> bool:
+    """Return whether the task of a plan counts: not where a person looks at plan or split, who sees a split."""
+    return not {"plan", "split"} & state.gates
+
+
+def accepted(found: tuple[Task, ...] | Malformed) -> tuple[Task, ...]:
+    """Return the tasks of a report that was accepted; a malformed one was asked again.
+
+    Raises:
+        TypeError: it is malformed all the same.
+    """
+    if isinstance(found, Malformed):
+        raise TypeError(f"an accepted draft is malformed: {found.sentence}")
+    return found
+
+
+def next_ids(ctx: Context, count: int, *, after: int = 0) -> list[str]:
+    """Return the next task ids; that of a task which has begun is never used again (contract 6), others are kept.
+
+    The first of them, *after*, are those of tasks that nobody drafts.
+    """
+    prefix = "fix-" if ctx.state.fixing else ""
+    begun = [task.id for task in ctx.state.tasks.values() if task.start is not None or task.status in SETTLED]
+    used = [task for task in begun if task.startswith("fix-") == bool(prefix)]
+    first = max((int(task.removeprefix("fix-")) for task in used), default=0) + 1 + after
+    return [f"{prefix}{number}" for number in range(first, first + count)]
+
+
+def ids_line(ctx: Context, *, after: int = 0) -> str:
+    """Return what a drafter is told of the ids that its tasks get."""
+    ids = f"Your tasks get the ids {', '.join(next_ids(ctx, 3, after=after))} ..., in the order of your list."
+    return f"{ids} In words call them, and tasks that are done, by their ids; only depends_on counts from 1."
+
+
+def new_task(ctx: Context, task: Task) -> NewTask:
+    """Return what routing knows of the task.
+
+    A fix task without production files answers a finding on tests: its RED is measured with the production of the start
+    (matrix 4). Where tests are to be written, change, go or move, @test is asked, whatever the evidence: nobody else
+    may touch them.
+    """
+    only_tests = ctx.state.fixing and not task.files
+    return NewTask(
+        id=task.id,
+        title=task.title,
+        evidence="red" if task.tests_to_change or moves_tests(task) or brings_tests(task) else task.evidence.value,
+        depends_on=task.depends_on,
+        red_base="start" if only_tests and task.evidence is Evidence.RED else None,
+        stub_first=task.evidence is Evidence.RED and wants_stubs(ctx, task),
+    )
+
+
+def new_tasks(ctx: Context, tasks: tuple[Task, ...]) -> tuple[NewTask, ...]:
+    """Return what routing knows of all of them."""
+    return in_order(ctx, tasks, tuple(new_task(ctx, task) for task in tasks))
+
+
+def in_order(ctx: Context, tasks: tuple[Task, ...], specs: tuple[NewTask, ...]) -> tuple[NewTask, ...]:
+    """Return what routing knows of tasks with which of them must not be worked on side by side, if any may."""
+    if ctx.state.parallel == 1:
+        return specs
+    own = {task.id for task in tasks}
+    steps = [
+        graph.Step(
+            task.id,
+            tuple(name for name in task.depends_on if name in own),
+            graph.Posture.ISOLATED,
+            writes=tuple(map(of_file, _area(task))),
+        )
+        for task in tasks
+    ]
+    after = graph.planned(steps, side_by_side=ctx.state.parallel).after
+    return tuple(new.model_copy(update={"after": tuple(each.earlier for each in after[new.id])}) for new in specs)
+
+
+def _area(task: Task) -> tuple[str, ...]:
+    """Return the files that a task may change, by what its file says."""
+    changes = (*task.files, *task.test_files)
+    return tuple(dict.fromkeys(path for change in changes for path in (change.path, change.origin) if path))
+
+
+def lint_tasks(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
+    """Return what is wrong with tasks that nobody was given yet."""
+    named = [
+        Problem(p.line, p.rule, f"task {name}: {p.message}", p.severity) for name, p in lint_each(ctx, tasks, task_md)
+    ]
+    return [*lint_together(ctx, tasks), *named]
+
+
+def unloadable(ctx: Context, changes: Iterable[FileChange]) -> Event | None:
+    """Return BASELINE_IMPOSSIBLE if tests that a draft names could not be loaded before any change."""
+    named = tuple(changes)
+    made = (change.path for change in named if change.action in MAKING)
+    why = why_unloadable(baseline_of(ctx), (change.path for change in named), made)
+    return None if why is None else Event(signal=Signal.BASELINE_IMPOSSIBLE, note=why)
+
+
+def lint_together(ctx: Context, tasks: tuple[Task, ...]) -> list[Problem]:
+    """Return what is wrong between tasks; the line is the task's place in the list, from 1."""
+    most = ctx.config.limits.max_fix_tasks if ctx.state.fixing else ctx.config.limits.max_tasks
+    problems = list(lint_split(tasks, names, max_tasks=min(most, MAX_FIX_TASKS if ctx.state.fixing else MAX_TASKS)))
+    if ctx.state.fixing:  # a finding on tests alone names no production file
+        problems = [p for p in problems if "names no file" not in p.message]
+    return problems
+
+
+def lint_each(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], str]) -> Iterator[tuple[str, Problem]]:
+    """Yield what is wrong with each task, by its id; `text_of` returns its file's text, which the lines count in."""
+    existing = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
+    baseline = baseline_of(ctx)
+    layout = baseline.layout
+    nowhere_yet = not layout.collected and not layout.testpaths
+
+    def is_test_path(path: str) -> bool:
+        if layout.is_test_side(path) or ctx.toolchain.is_test_path(path, baseline):
+            return True
+        return nowhere_yet and names.is_plausible(path)
+
+    places = lint_places(ctx, (change for task in tasks for change in (*task.files, *task.test_files)))
+    for task in tasks:
+        found = [
+            *lint_task(text_of(task), task, existing=existing, names=names, test_path=is_test_path),
+            *_unscaffolded(ctx, task, existing),
+        ]
+        yield from ((task.id, problem) for problem in true_of(found, places))
+        for change in (*task.files, *task.test_files):
+            existing.discard(change.origin or "")
+            if change.action in MAKING:
+                existing.add(change.path)
+            if change.action == Action.DELETE:
+                existing.discard(change.path)
+    owner = {
+        path: task.id
+        for task in tasks
+        for change in (*task.files, *task.test_files)
+        for path in (change.origin, change.path)
+        if path
+    }
+    yield from ((owner[path], problem) for path, problem in places)
+    for task in tasks:
+        for subject in misfits(ctx.config.commits, ctx.issue, (task.title,))[:1]:
+            said = f"[commits] pattern {ctx.config.commits.pattern!r} refuses the subject {subject!r}: change the title"
+            yield task.id, Problem(1, "H022", said)
+    yield from _misnamed(ctx, tasks, text_of)
+    yield from _unknown_tests(ctx, tasks)
+
+
+def _unknown_tests(ctx: Context, tasks: tuple[Task, ...]) -> Iterator[tuple[str, Problem]]:
+    """Refuse old tests that nobody knows: leave to change them would be leave for nothing."""
+    listed = [(task, test.id) for task in tasks for test in task.tests_to_change]
+    if not listed:
+        return
+    records = known_tests(ctx)
+    files = {record.path for record in records.values()}
+    there = {entry.path for entry in ctx.repository.entries(ctx.state.head)}
+    for task, name in listed:
+        file = name.partition("::")[0]
+        fitting = called(name, records)
+        if name in files or fitting == (name,) or (file in there and file not in files):
+            continue
+        meant = fitting or tuple(get_close_matches(name, (record.function for record in records.values())))
+        hint = f"; {'these fit' if fitting else 'nearest are'} {', '.join(meant[:_FITTING])}" if meant else ""
+        yield task.id, Problem(1, "H019", f"no test is called {name}{hint}")
+
+
+def _misnamed(ctx: Context, tasks: tuple[Task, ...], text_of: Callable[[Task], str]) -> Iterator[tuple[str, Problem]]:
+    """Refuse prose about a task that there was and is not now: the drafter counted its list, or kept old words."""
+    done = {task.id for task in ctx.state.tasks.values() if task.status in SETTLED}
+    known = {*done, *(task.id for task in tasks)}
+    for task in tasks:
+        for number, line in enumerate(text_of(task).split("\n"), start=1):
+            for found in _NAMED.findall(line):
+                if found not in known and found in ctx.state.tasks:
+                    now = f"those of this list are {', '.join(one.id for one in tasks)}"
+                    was = f", done are {', '.join(sorted(done))}" if done else ""
+                    why = f"it speaks of task {found}, which is none any more; {now}{was}"
+                    yield task.id, Problem(number, "H017", why)
+
+
+def _unscaffolded(ctx: Context, task: Task, existing: Collection[str]) -> Iterator[Problem]:
+    """Refuse tests beside code that is not there yet: @test writes no production file, a stub pass has to make it."""
+    if task.evidence is not Evidence.RED:
+        return
+    if scaffolds(ctx, task) and not wants_stubs(ctx, task):
+        for path in (change.path for change in task.files if change.action is Action.CREATE):
+            if path.endswith(ctx.toolchain.sources):
+                why = f"{path} is new: list its new symbols, which are scaffolded before their tests"
+                yield Problem(1, "H016", why)
+    layout = baseline_of(ctx).layout
+    made = {symbol.path for symbol in task.symbols if symbol.new} if wants_stubs(ctx, task) else set[str | None]()
+    way = "list its new symbols, so that it is scaffolded first, or put" if wants_stubs_in(ctx, task) else "put"
+    for change in task.test_files:
+        if change.path not in existing and change.path not in made and shares_file(change.path, layout):
+            why = f"{change.path} is not there when its tests are written; {way} the tests below tests/"
+            yield Problem(1, "H016", why)

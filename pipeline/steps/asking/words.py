@@ -1,23 +1,36 @@
-"""Puts what was measured into as few words as it takes, for agents, who read everything that they are handed.
+"""Puts into as few words as it takes what agents are handed: what was measured, said, remarked on, or is to be doubted.
 
 The records themselves stay with the run, in `evidence/`; hashes and lists of parametrised ids say nothing to a reader.
+Nothing here decides: a claim of being done is measured, and a doubt is read by whoever reviews.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
+from pydantic import BeforeValidator, TypeAdapter
+
+from pipeline.engine.events import DecisionMade
 from pipeline.evidence.written_ids import forms
+from pipeline.languages import readers
 from pipeline.languages.projects.combined import projects_in
+from pipeline.measure.composed_trees import both
+from pipeline.measure.measuring import changed_paths
+from pipeline.measure.suspicions import added_lines_by_side, means_of_forgery
 from pipeline.measure.words import in_sum, noticed_lines
+from pipeline.policy.characters import hidden_places, visible
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
-from pipeline.steps.evidence.records import BASELINE, baseline_of
+from pipeline.routing.state import TaskStatus
+from pipeline.routing.vocabulary import Step
+from pipeline.steps.asking.reviews import remarks
+from pipeline.steps.evidence.records import BASELINE, baseline_of, read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from pipeline.evidence.observation import TestRecord
     from pipeline.evidence.red_tests import RedEntry, RedTests
@@ -25,6 +38,7 @@ if TYPE_CHECKING:
     from pipeline.reports.tasks import Task
     from pipeline.reports.work import ShownCriterion
     from pipeline.steps.context import Context
+
 
 _MOST_FAULTS: Final = 3
 _ALIKE: Final = 3
@@ -156,3 +170,164 @@ def _green(green: GreenEvidence) -> Iterator[str]:
     yield from (f"fails on stubs, as it has to: {entry}" for entry in folded(green.stub_failures, {}))
     yield from green.as_they_were or ()
     yield from green.controls
+
+
+_TEXTS: Final = TypeAdapter(
+    Annotated[tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)]
+)
+_KINDS: Final = frozenset({"write-tests", "stub", "seam", "implement", "build"})
+_SAID: Final[Mapping[str, str]] = {
+    "assumptions": "assumes",
+    "notes": "notes",
+    "blocking_issue": "says that this is in the way",
+    "attempts": "tried",
+    "missing": "says that this is missing",
+    "why": "because",
+    "suggestion": "suggests",
+    "escalation_reason": "wants a second look",
+}
+"""Fields of reports that nothing else reads once the work is measured, in words."""
+
+
+def work_notes(ctx: Context) -> tuple[str, ...]:
+    """Return one line for each thing that the last answer of each kind says of a task, tasks in order."""
+    last: dict[tuple[str, str], str] = {}
+    for _, record in sorted(ctx.run.records.items()):
+        result = ctx.run.results.get(record.dispatch)
+        if record.kind in _KINDS and record.task is not None and result is not None and result.report is not None:
+            last[record.task, record.kind] = record.dispatch
+    dropped = {task.id for task in ctx.state.tasks.values() if task.status is TaskStatus.DROPPED}
+    return tuple(
+        f"task {task}, @{'test' if kind == 'write-tests' else 'make'} ({kind}) {line}"
+        for (task, kind), dispatch in last.items()
+        if task in ctx.state.tasks and task not in dropped
+        for line in _said(ctx.run.results[dispatch].report or {})
+    )
+
+
+def notes_of_tests(ctx: Context, task: str) -> tuple[str, ...]:
+    """Return what the last answer of @test says of its tests of a task: whoever makes them pass is to know it."""
+    asked = [r.dispatch for _, r in sorted(ctx.run.records.items()) if r.kind == "write-tests" and r.task == task]
+    found = [result.report for name in asked if (result := ctx.run.results.get(name)) is not None and result.report]
+    return tuple(_said(found[-1])) if found else ()
+
+
+def work_notes_md(ctx: Context) -> str:
+    """Return the document for the final review, empty where nobody said anything."""
+    lines = work_notes(ctx)
+    return f"# What @test and @make say of their own work\n\n{bullets(lines)}\n" if lines else ""
+
+
+def _said(report: Mapping[str, object]) -> Iterator[str]:
+    for name, words in _SAID.items():
+        yield from (
+            f"{words}: {one_line(text)}" for text in _TEXTS.validate_python(report.get(name) or ()) if text.strip()
+        )
+    for bug in cast("list[dict[str, str]]", report.get("out_of_scope") or []):
+        yield f"reports a bug that was there before, and that is filed: {one_line(bug['title'])}"
+
+
+_CUT_AGAIN: Final = frozenset({"diagnose/SPEC", "diagnose/SPLIT_NEEDED"})
+
+
+def handed_on(ctx: Context, *, judged: bool = False) -> dict[str, list[Path]]:
+    """Return the artifact with what @check remarked on plan and split, and with `judged` on the task's tests, too."""
+    found = remarks(ctx, Step.REVIEW_PLAN, Step.REVIEW_SPLIT)
+    overruled = _overruling(ctx)
+    if overruled:
+        found = {"remarks": [*found.get("remarks", []), *map(ctx.path, overruled)]}
+    evidence = read_evidence(ctx, ctx.state.task.id) if judged else None
+    if evidence is None or evidence.judged_by is None:
+        return found
+    return {"remarks": [*found.get("remarks", []), ctx.path(evidence.judged_by)]}
+
+
+def _overruling(ctx: Context) -> list[str]:
+    """Return the diagnoses that had the tasks of the present plan cut again: plan.md still says what they refute."""
+    lines = ctx.run.journal.of(DecisionMade)
+    planned = max((number for number, line in enumerate(lines) if line.data.row == "plan/DRAFTED"), default=0)
+    cut = [line for line in lines[planned:] if line.data.row in _CUT_AGAIN]
+    return [name for line in cut for name in line.data.evidence[:1] if name.endswith(".md")]
+
+
+def came_back_tree(ctx: Context) -> str | None:
+    """Return what this step handed in when it was asked last, None where it begins or where that was nothing.
+
+    The tree is the one in question only while the step itself is: another one has had its turn since otherwise.
+    """
+    line = ctx.arrival()
+    step = ctx.lane.step
+    by = line.data.step if line is not None else ""
+    asked_before = by == step.value or (by == Step.DIAGNOSE.value and ctx.lane.origin is step)
+    return ctx.lane.in_question if asked_before else None
+
+
+_MOST_PLACES: Final = 5
+_BULLET: Final = "- "
+
+
+def suspicions_md(ctx: Context) -> str:
+    """Return the document for the final review, empty where there is nothing to say."""
+    lines = suspicions(ctx, ctx.state.start, ctx.state.head)
+    head = (
+        "# Suspicions\n\nLines of the change that can recognise or forge tests, or hide what a text says. Behaviour "
+        "that tests show by one example only, or not at all. Examples that were tests and are gone. Honest code has "
+        "reasons for some of these."
+    )
+    return f"{head}\n\n{bullets(lines)}\n" if lines else ""
+
+
+def suspicions_told(ctx: Context) -> tuple[str, ...]:
+    """Return what the last final review was told, line by line; empty where there was none, or nothing to say."""
+    last = ctx.reviews_before(Step.FINAL_REVIEW.value)
+    path = ctx.path(f"reviews/suspicions-{last}.md")
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return tuple(line.removeprefix(_BULLET) for line in text.split("\n") if line.startswith(_BULLET))
+
+
+def suspicions(ctx: Context, old: str, new: str) -> tuple[str, ...]:
+    """Return one sentence each, of production files that differ between two trees."""
+    layout = baseline_of(ctx).layout
+    texts = both(ctx, old, new, changed_paths(ctx, old, new))
+    production: dict[str, tuple[tuple[int, str], ...]] = {}
+    tests: list[str] = []
+    known = [ctx.read(name) for name in _words(ctx)]
+    for path, before, after in texts:
+        if before is not None:
+            known.append(before.decode("utf-8", "replace"))
+        if after is None:
+            continue
+        code, test = added_lines_by_side(path, before or b"", after, layout)
+        tests += (line for _, line in test)
+        if code:
+            production[path] = code
+    run = {record.path for record in baseline_of(ctx).records.values()}
+    return (
+        *means_of_forgery(ctx, old, new, layout),
+        *_hidden(texts),
+        *readers.answers_known(production, tests, known),
+        *readers.unused_values(_criteria(ctx), tests),
+        *readers.examples_lost([one for one in texts if not layout.is_test_side(one[0])], run),
+    )
+
+
+def _hidden(texts: Iterable[tuple[str, bytes | None, bytes | None]]) -> Iterator[str]:
+    """Yield a sentence for each file that gets characters that are not seen, or that turn the text around them."""
+    for path, before, after in texts:
+        if after is None or b"\0" in after:
+            continue
+        places = hidden_places((before or b"").decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+        more = f", and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+        if places:
+            listed = ", ".join(places[:_MOST_PLACES])
+            yield f"{visible(path)} gets characters that are not seen or turn the text around them: {listed}{more}"
+
+
+def _criteria(ctx: Context) -> dict[str, str]:
+    tasks = [ctx.task(task.id) for task in ctx.state.done_tasks if task.testable]
+    return {f"{task.id} {criterion.id}": criterion.text for task in tasks for criterion in task.criteria}
+
+
+def _words(ctx: Context) -> Iterator[str]:
+    names = ("issue.md", "plan.md", *(f"task-{task}.md" for task in ctx.state.tasks))
+    return (name for name in names if ctx.path(name).exists())

@@ -9,6 +9,7 @@ from pipeline.evidence.compare import GreenFacts, judge_green, passed, still_pas
 from pipeline.evidence.early_results import judge_part
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import TestRecord
+from pipeline.evidence.quarantine import standing
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
@@ -21,30 +22,30 @@ from pipeline.measure.old_tests import (
     pinned_changes,
     written_files,
 )
-from pipeline.measure.probes import Candidate
+from pipeline.measure.probes import Candidate, probes_of
 from pipeline.measure.red import named_by, tried_over_stubs
 from pipeline.measure.regression import Suspects, confirm
 from pipeline.measure.task_evidence import GreenEvidence
-from pipeline.measure.words import seen
+from pipeline.measure.words import in_short, probes_md, seen
 from pipeline.progress import counted
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import fenced
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Signal
 from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
-from pipeline.steps.evidence.probes import Probed, probe
-from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence, write_evidence
+from pipeline.steps.evidence.records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
 from pipeline.steps.evidence.stubs import stubs_left
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from pipeline.evidence.observation import Observation
     from pipeline.evidence.red_tests import RedTests
-    from pipeline.measure.task_evidence import TaskEvidence
+    from pipeline.measure.task_evidence import ProbeEvidence, TaskEvidence
     from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane
+
 
 _OTHER_VALUES: Final = "its case has other values than at RED, which production gives"
 
@@ -362,3 +363,62 @@ def not_green_md(task: Task, signal: Signal, measured: Measured) -> str:
         )
     tail = fenced(measured.observation.tail[-3000:], "text")
     return f"# Measurement of task {task.id}: {signal}\n\n{bullets(lines)}\n\n{tail}\n"
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What came of it: the evidence, the name of the document for people and agents, and the facts for the signal.
+
+    Args:
+        evidence: For `TaskEvidence.probes`.
+        artifact: `evidence/probes-<task>.md`.
+        unstable: Tests of which two runs on the candidate disagree: the task's, and old ones that held still before.
+        not_red: The task's tests that do not show over the old production what the ledger says.
+    """
+
+    evidence: ProbeEvidence
+    artifact: str
+    unstable: tuple[str, ...]
+    not_red: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the tests are what they were taken for. Faults that nobody notices are for @check to weigh."""
+        return not (self.unstable or self.not_red)
+
+
+def name_of(task: str) -> str:
+    """Return the artifact's name."""
+    return f"evidence/probes-{task}.md"
+
+
+async def probe(ctx: Context, task: Task, evidence: TaskEvidence, candidate: Candidate) -> Probed:
+    """Try the tests of a task whose candidate is GREEN; write `evidence/probes-<task>.md`.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+        UserError: the disk does not take it.
+    """
+    missing = [task, *(ctx.task(done.id) for done in ctx.state.done_tasks if ctx.state.task.spec.red_base == "start")]
+    layout = baseline_of(ctx).layout
+    found = await probes_of(ctx, ctx.config.probes, missing, evidence, candidate, layout)
+    records = candidate.observation.records.values()
+    own = () if evidence.ledger is None else (evidence.ledger,)
+    lines = standing(ctx.config.quarantine, tuple(records), day_of(ctx), own).lines()
+    found = found.model_copy(update={"quarantine": lines})
+    if said := in_short(found):
+        ctx.say(f"    probes: {said}")
+    return Probed(
+        evidence=found,
+        artifact=ctx.write(name_of(task.id), probes_md(task.id, found)),
+        unstable=(
+            *(found.repeated.unstable if found.repeated is not None else ()),
+            *(found.old.unstable if found.old is not None else ()),
+        ),
+        not_red=tuple(found.revert.problems) if found.revert is not None else (),
+    )
+
+
+def probe_artifacts(ctx: Context, tasks: Collection[str]) -> tuple[str, ...]:
+    """Return the documents on the probes of these tasks, as far as there are any."""
+    return tuple(name for name in map(name_of, tasks) if ctx.path(name).exists())

@@ -17,8 +17,7 @@ from pipeline.runs.facts import dropped_tests
 from pipeline.runs.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
 from pipeline.runs.spending import by_phase, by_role, spent
 from pipeline.steps.asking.reviews import all_last_reviews
-from pipeline.steps.asking.suspicions import suspicions_told
-from pipeline.steps.asking.work_notes import work_notes
+from pipeline.steps.asking.words import suspicions_told, work_notes
 from pipeline.steps.evidence.records import BASELINE, baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.publication.follow_ups import not_testable_manifest
 
