@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from pipeline.routing.state import RunState
 
 
+TASK = f"{TO_SPLIT} DRAFTED:1 ACCEPTABLE"
+BOTH = f"{TO_SPLIT} DRAFTED:1,2 ACCEPTABLE"
+TWICE = "RED=r1 INCOMPLETE=c1 PRODUCTION_LOGIC NOT_GREEN=c2 PRODUCTION_LOGIC"
+THRICE = "DRAFTED NEEDS_WORK " * 3
+DIAGNOSED = Loop.TEST_DIAGNOSIS
+LOST_SEAM = "MISSING_SEAM MALFORMED@make MALFORMED@make PRODUCTION_LOGIC"
+
+
 def test_three_reviews_of_the_plan_are_two_retries() -> None:
     state = walk(begin(), "OK CLAIMED DRAFTED NEEDS_WORK DRAFTED BLOCK DRAFTED")
     assert state.trunk.step is Step.REVIEW_PLAN
@@ -56,16 +64,47 @@ def test_a_person_is_never_out_of_turns() -> None:
     assert limit_of(begin({Loop.HUMAN: 0}), Loop.HUMAN) is None
 
 
-@pytest.mark.parametrize("words", ["OK CLAIMED", f"{TO_SPLIT}"])
-def test_a_draft_may_break_hygiene_twice(words: str) -> None:
-    state = walk(begin(), words, "HYGIENE HYGIENE")
-    assert state.trunk.step in {Step.PLAN, Step.SPLIT}
-    assert walk(state, "HYGIENE HANDLED").reason is Reason.LOOPS_EXHAUSTED
+@pytest.mark.parametrize(
+    ("limits", "words", "step", "via"),
+    [
+        # a draft may break hygiene twice, and a new draft has its own limit
+        ({}, "OK CLAIMED HYGIENE HYGIENE", Step.PLAN, Loop.HYGIENE),
+        ({}, f"{TO_SPLIT} HYGIENE HYGIENE", Step.SPLIT, Loop.HYGIENE),
+        ({}, "OK CLAIMED HYGIENE HYGIENE DRAFTED NEEDS_WORK HYGIENE HYGIENE", Step.PLAN, Loop.HYGIENE),
+        # a plan revision has its own reviews
+        (
+            {},
+            f"OK CLAIMED {THRICE} DRAFTED:1 BLOCK DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED",
+            Step.REVIEW_PLAN,
+            None,
+        ),
+        # a review loop that ran dry is no failure on record
+        ({Loop.PLAN_REVIEW: 1}, "OK CLAIMED DRAFTED NEEDS_WORK", Step.SPLIT, None),
+        # a judge who is never content ends in a diagnosis, too
+        ({}, f"{TASK} DISPUTED=t1 NEEDS_WORK DISPUTED=t2 NEEDS_WORK DISPUTED=t3 NEEDS_WORK", Step.DIAGNOSE, DIAGNOSED),
+        # make is retried once per red, and then the tests are redesigned
+        ({}, f"{TASK} RED=r1 INCOMPLETE=c1 PRODUCTION_LOGIC", Step.IMPLEMENT, Loop.MAKE_RETRY),
+        ({}, f"{TASK} {TWICE}", Step.WRITE_TESTS, Loop.TEST_DESIGN),
+        ({}, f"{TASK} {TWICE} RED=r2 NOT_GREEN=c3 PRODUCTION_LOGIC", Step.IMPLEMENT, Loop.MAKE_RETRY),
+        # one seam per task, and then the absence of tests is signed off; a diagnosed one is made again by its limit
+        ({}, f"{TASK} MISSING_SEAM SEAM_DONE=s1", Step.WRITE_TESTS, None),
+        ({}, f"{TASK} MISSING_SEAM SEAM_DONE=s1 MISSING_SEAM", Step.CHECK_TESTS, None),
+        ({}, f"{TASK} {LOST_SEAM}", Step.CHECK_TESTS, None),
+        ({Loop.SEAM: 2}, f"{TASK} {LOST_SEAM}", Step.SEAM, Loop.SEAM),
+    ],
+)
+def test_where_a_limit_leads(limits: Mapping[Loop, int], words: str, step: Step, via: Loop | None) -> None:
+    state = walk(begin(limits), words)
+    assert (state.trunk.step, state.trunk.via, state.failure) == (step, via, None)
+    if step is Step.CHECK_TESTS:
+        assert state.trunk.ask is Question.NOT_TESTABLE
+    if step is Step.DIAGNOSE:
+        assert (state.trunk.ask, state.trunk.origin) == (Question.DIAGNOSE, Step.WRITE_TESTS)
 
 
-def test_a_new_draft_has_its_own_hygiene_limit() -> None:
-    state = walk(begin(), "OK CLAIMED HYGIENE HYGIENE DRAFTED NEEDS_WORK HYGIENE HYGIENE")
-    assert state.trunk.step is Step.PLAN
+@pytest.mark.parametrize("words", ["OK CLAIMED", TO_SPLIT])
+def test_a_third_fault_of_hygiene_ends_the_run(words: str) -> None:
+    assert walk(begin(), words, "HYGIENE HYGIENE HYGIENE HANDLED").reason is Reason.LOOPS_EXHAUSTED
 
 
 def test_a_plan_is_reworked_twice_in_a_run_whatever_sends_it_back() -> None:
@@ -75,11 +114,6 @@ def test_a_plan_is_reworked_twice_in_a_run_whatever_sends_it_back() -> None:
     ended = walk(state, again)
     assert (ended.trunk.step, ended.failure) == (Step.FAILURE, Reason.LOOPS_EXHAUSTED)
     assert walk(ended, "HANDLED").outcome is Outcome.FAILED
-
-
-def test_a_plan_revision_has_its_own_reviews() -> None:
-    state = walk(begin(), "OK CLAIMED DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED:1 BLOCK")
-    assert walk(state, "DRAFTED NEEDS_WORK DRAFTED NEEDS_WORK DRAFTED").trunk.step is Step.REVIEW_PLAN
 
 
 def test_tests_that_are_rewritten_twice_are_diagnosed_once() -> None:
@@ -123,20 +157,6 @@ def test_the_configuration_says_how_often_stubs_are_made_again() -> None:
     assert walk(at_stubs({Loop.STUB_RETRY: 0}), "STUB_DIRTY=x").trunk.step is Step.DIAGNOSE
 
 
-def test_a_judge_who_is_never_content_ends_in_a_diagnosis_too() -> None:
-    state = walk(at_first_task(), "DISPUTED=t1 NEEDS_WORK DISPUTED=t2 NEEDS_WORK DISPUTED=t3 NEEDS_WORK")
-    assert (state.trunk.step, state.trunk.origin) == (Step.DIAGNOSE, Step.WRITE_TESTS)
-
-
-def test_make_is_retried_once_per_red_and_then_the_tests_are_redesigned() -> None:
-    state = walk(at_first_task(), "RED=r1 INCOMPLETE=c1 PRODUCTION_LOGIC")
-    assert (state.trunk.step, state.trunk.via) == (Step.IMPLEMENT, Loop.MAKE_RETRY)
-    state = walk(state, "NOT_GREEN=c2 PRODUCTION_LOGIC")
-    assert (state.trunk.step, state.trunk.via) == (Step.WRITE_TESTS, Loop.TEST_DESIGN)
-    state = walk(state, "RED=r2 NOT_GREEN=c3 PRODUCTION_LOGIC")
-    assert (state.trunk.step, state.trunk.via) == (Step.IMPLEMENT, Loop.MAKE_RETRY)
-
-
 def test_two_redesigns_of_the_tests_send_the_plan_back() -> None:
     state = walk(at_first_task(), *(f"RED=r{n} TEST_DESIGN=c{n} TEST_DESIGN" for n in (1, 2)), "RED=r3 TEST_DESIGN=c3")
     state, (decision,) = walk_with_decisions(state, "TEST_DESIGN")
@@ -161,11 +181,6 @@ def test_evidence_was_not_reached_only_when_a_task_sent_the_plan_back() -> None:
     assert by_review.reason is Reason.LOOPS_EXHAUSTED
 
 
-def test_a_review_loop_that_ran_dry_is_no_failure_on_record() -> None:
-    state = walk(begin({Loop.PLAN_REVIEW: 1}), "OK CLAIMED DRAFTED NEEDS_WORK")
-    assert (state.trunk.step, state.failure) == (Step.SPLIT, None)
-
-
 def test_files_are_added_twice_and_then_the_task_is_split_again() -> None:
     state = walk(at_first_task(), "RED=r1 NEEDS_FILE=c1 AMENDED NEEDS_FILE=c2 AMENDED NEEDS_FILE=c3")
     state, (decision,) = walk_with_decisions(state, "AMENDED")
@@ -184,21 +199,6 @@ def test_two_splits_are_reworked_in_a_plan_revision_and_then_the_plan() -> None:
     assert (state.trunk.step, state.trunk.via) == (Step.SPLIT, Loop.SPLIT_REWORK)
 
 
-def test_one_seam_per_task_and_then_the_absence_of_tests_is_signed_off() -> None:
-    state = walk(at_first_task(), "MISSING_SEAM SEAM_DONE=s1")
-    assert state.trunk.step is Step.WRITE_TESTS
-    state = walk(state, "MISSING_SEAM")
-    assert (state.trunk.step, state.trunk.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
-
-
-def test_a_seam_that_is_diagnosed_may_be_made_again_only_if_its_limit_allows() -> None:
-    diagnosed = "MISSING_SEAM MALFORMED@make MALFORMED@make PRODUCTION_LOGIC"
-    once = walk(at_first_task(), diagnosed)
-    assert (once.trunk.step, once.trunk.ask) == (Step.CHECK_TESTS, Question.NOT_TESTABLE)
-    twice = walk(at_first_task(limits={Loop.SEAM: 2}), diagnosed)
-    assert twice.trunk.step is Step.SEAM
-
-
 def test_a_cosmetic_edit_is_made_once_in_a_run() -> None:
     state = walk(at_first_task(), "RED=r GREEN=c COSMETIC=e1")
     assert (state.trunk.step, state.head) == (Step.FINAL_REVIEW, "e1")
@@ -209,11 +209,20 @@ def test_a_cosmetic_edit_is_made_once_in_a_run() -> None:
 # --- re-asks ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("signal", ["MALFORMED", "VIOLATION", "TIMED_OUT"])
-def test_a_slot_is_asked_once_more_and_told_why(signal: str) -> None:
-    state = walk(begin(), "OK CLAIMED", f"{signal}@orchestrator")
-    assert (state.trunk.step, state.trunk.reasks) == (Step.PLAN, {Role.ORCHESTRATOR: Signal(signal)})
-    ended = walk(state, f"{signal}@orchestrator")
+@pytest.mark.parametrize(
+    ("words", "role"),
+    [
+        ("MALFORMED", Role.ORCHESTRATOR),
+        ("VIOLATION", Role.ORCHESTRATOR),
+        ("TIMED_OUT", Role.ORCHESTRATOR),
+        ("DRAFTED VIOLATION", Role.CHECK),
+    ],
+)
+def test_a_slot_is_asked_once_more_and_told_why(words: str, role: Role) -> None:
+    signal = words.rsplit(maxsplit=1)[-1]
+    state = walk(begin(), "OK CLAIMED", f"{words}@{role.value}")
+    assert (state.trunk.step in {Step.PLAN, Step.REVIEW_PLAN}, state.trunk.reasks) == (True, {role: Signal(signal)})
+    ended = walk(state, f"{signal}@{role.value}")
     assert (ended.outcome, ended.reason) == (Outcome.PARKED, Reason.AGENT_UNUSABLE)
 
 
@@ -230,17 +239,8 @@ def test_simplify_is_left_out_and_the_review_goes_on() -> None:
         frozenset({Role.SIMPLIFY}),
     )
     assert walk(state, "ACCEPTABLE").trunk.left_out == frozenset()
-
-
-def test_a_slot_that_was_left_out_says_nothing_more() -> None:
-    state = walk(begin(), "OK CLAIMED DRAFTED MALFORMED@simplify TIMED_OUT@simplify")
     with pytest.raises(ValueError, match="still asked"):
         advance(state, event("MALFORMED@simplify"))
-
-
-def test_check_that_is_unusable_parks_the_run() -> None:
-    state = walk(begin(), "OK CLAIMED DRAFTED VIOLATION@check VIOLATION@check")
-    assert (state.outcome, state.reason) == (Outcome.PARKED, Reason.AGENT_UNUSABLE)
 
 
 @pytest.mark.parametrize(
@@ -268,30 +268,23 @@ def test_a_failed_dispatch_names_a_slot_of_its_step(words: str) -> None:
 # --- dispatches ------------------------------------------------------------------------------------------------------
 
 
-def test_the_dispatch_limit_grows_with_the_tasks_of_the_present_split() -> None:
-    state = walk(begin(), TO_SPLIT)
-    assert limit_of(state, Loop.DISPATCHES) == 30
-    state = walk(state, "DRAFTED:1,2,3")
-    assert limit_of(state, Loop.DISPATCHES) == 60
-    assert limit_of(walk(state, "NEEDS_WORK DRAFTED:4,5"), Loop.DISPATCHES) == 50
-
-
-def test_done_tasks_and_fix_tasks_belong_to_the_present_split() -> None:
-    state = walk(at_first_task("1", "2"), "RED=r1 GREEN=c1")
-    reworked = walk(state, "BLOCKED SPEC DRAFTED:3,4,5")
-    assert limit_of(reworked, Loop.DISPATCHES) == 30 + 10 * 4
-    fixing = walk(state, "RED=r2 GREEN=c2 FIX DRAFTED:fix-1")
-    assert limit_of(fixing, Loop.DISPATCHES) == 30 + 10 * 3
-
-
-def test_a_plan_that_is_reworked_keeps_the_old_limit_until_there_is_a_new_split() -> None:
-    state = walk(at_first_task("1", "2", "3"), "BLOCKED PLAN")
-    assert limit_of(state, Loop.DISPATCHES) == 60
-    assert limit_of(walk(state, "DRAFTED ACCEPTABLE DRAFTED:4"), Loop.DISPATCHES) == 40
-
-
-def test_a_configured_dispatch_limit_replaces_the_thirty() -> None:
-    assert limit_of(walk(begin({Loop.DISPATCHES: 5}), TO_SPLIT, "DRAFTED:1,2"), Loop.DISPATCHES) == 25
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [
+        (TO_SPLIT, 30),
+        (f"{TO_SPLIT} DRAFTED:1,2,3", 60),
+        (f"{TO_SPLIT} DRAFTED:1,2,3 NEEDS_WORK DRAFTED:4,5", 50),
+        # done tasks and fix tasks belong to the present split
+        (f"{BOTH} RED=r1 GREEN=c1 BLOCKED SPEC DRAFTED:3,4,5", 30 + 10 * 4),
+        (f"{BOTH} RED=r1 GREEN=c1 RED=r2 GREEN=c2 FIX DRAFTED:fix-1", 30 + 10 * 3),
+        # a plan that is reworked keeps the old limit until there is a new split
+        (f"{TO_SPLIT} DRAFTED:1,2,3 ACCEPTABLE BLOCKED PLAN", 60),
+        (f"{TO_SPLIT} DRAFTED:1,2,3 ACCEPTABLE BLOCKED PLAN DRAFTED ACCEPTABLE DRAFTED:4", 40),
+    ],
+)
+def test_the_dispatch_limit_grows_with_the_tasks_of_the_present_split(words: str, limit: int) -> None:
+    assert limit_of(walk(begin(), words), Loop.DISPATCHES) == limit
+    assert limit_of(walk(begin({Loop.DISPATCHES: 5}), words), Loop.DISPATCHES) == limit - 25
 
 
 def test_a_used_up_budget_parks_the_run() -> None:

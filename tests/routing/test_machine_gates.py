@@ -46,6 +46,11 @@ def test_a_gate_stands_on_every_edge_of_its_kind(gate: str, words: str, limits: 
         Reason.APPROVAL,
     )
     assert [effect.kind for effect in decisions[-1].effects][-2:] == ["gate_opened", "run_parked"]
+    assert state.trunk.pending == (NextTask() if gate == "split" else Goto(behind))
+    answers = ["APPROVED", "REJECTED_TO_PLAN", "REJECTED_TO_SPLIT", "REJECTED_TO_FIX"][: 2 + ALL.index(gate)]
+    assert signals_of(state) == set(map(Signal, answers)), "only answers that lead somewhere"
+    with pytest.raises(UnroutedSignalError, match="gate cannot report RED now"):
+        advance(state, event("RED"))
     state = walk(state, "APPROVED")
     assert (state.trunk.step, state.trunk.gate, state.trunk.pending, state.outcome) == (behind, None, None, None)
     assert walk(begin(limits), words).trunk.step is behind
@@ -69,14 +74,15 @@ def test_tasks_that_a_person_edited_at_the_split_gate_count() -> None:
     assert state.tasks["1"].spec == edited[0]
 
 
-def test_a_gate_that_was_passed_stands_there_again_after_a_rework() -> None:
-    state = walk(begin(gates=["plan"]), "OK CLAIMED DRAFTED ACCEPTABLE APPROVED DRAFTED:1 BLOCK DRAFTED ACCEPTABLE")
-    assert (state.trunk.step, state.trunk.gate) == (Step.GATE, "plan")
-
-
-def test_fix_tasks_pass_no_split_gate() -> None:
-    state = walk(begin(gates=["split"]), f"{TO_REVIEW_SPLIT} ACCEPTABLE APPROVED RED=r GREEN=c FIX DRAFTED:fix-1")
-    assert state.trunk.step is Step.WRITE_TESTS
+@pytest.mark.parametrize(
+    ("gate", "words", "step"),
+    [
+        ("plan", "OK CLAIMED DRAFTED ACCEPTABLE APPROVED DRAFTED:1 BLOCK DRAFTED ACCEPTABLE", Step.GATE),
+        ("split", f"{TO_REVIEW_SPLIT} ACCEPTABLE APPROVED RED=r GREEN=c FIX DRAFTED:fix-1", Step.WRITE_TESTS),
+    ],
+)
+def test_a_gate_stands_there_again_after_a_rework_and_not_before_fix_tasks(gate: str, words: str, step: Step) -> None:
+    assert walk(begin(gates=[gate]), words).trunk.step is step
 
 
 def test_blockers_park_before_publication_if_the_configuration_says_so() -> None:
@@ -85,21 +91,6 @@ def test_blockers_park_before_publication_if_the_configuration_says_so() -> None
     assert (state.trunk.step, state.trunk.gate, state.outcome) == (Step.GATE, "commit", Outcome.PARKED)
     assert walk(state, "APPROVED PUBLISHED").outcome is Outcome.COMPLETED_WITH_BLOCKERS
     assert walk(begin(park=True), f"{TO_FINAL} ACCEPTABLE").trunk.step is Step.PUBLISH
-
-
-@pytest.mark.parametrize(
-    ("gate", "words", "answers"),
-    [
-        ("plan", "OK CLAIMED DRAFTED ACCEPTABLE", "APPROVED REJECTED_TO_PLAN"),
-        ("split", f"{TO_REVIEW_SPLIT} ACCEPTABLE", "APPROVED REJECTED_TO_PLAN REJECTED_TO_SPLIT"),
-        ("commit", f"{TO_FINAL} ACCEPTABLE", "APPROVED REJECTED_TO_PLAN REJECTED_TO_SPLIT REJECTED_TO_FIX"),
-    ],
-)
-def test_a_gate_takes_only_answers_that_lead_somewhere(gate: str, words: str, answers: str) -> None:
-    state = walk(begin(gates=[gate]), words)
-    assert signals_of(state) == {Signal(word) for word in answers.split()}
-    with pytest.raises(UnroutedSignalError, match="gate cannot report RED now"):
-        advance(state, event("RED"))
 
 
 def test_a_rejected_plan_is_drafted_again_in_a_new_revision() -> None:
@@ -123,11 +114,6 @@ def test_a_rejected_result_can_become_a_plan_a_split_or_fix_tasks() -> None:
     fix = walk(state, "REJECTED_TO_FIX")
     assert (fix.trunk.step, fix.head, fix.fixing) == (Step.SPLIT, "c", True)
     assert walk(fix, "DRAFTED:fix-1").trunk.step is Step.WRITE_TESTS
-
-
-def test_what_waits_behind_a_gate_is_known() -> None:
-    assert walk(begin(gates=["plan"]), "OK CLAIMED DRAFTED ACCEPTABLE").trunk.pending == Goto(Step.SPLIT)
-    assert walk(begin(gates=["split"]), f"{TO_REVIEW_SPLIT} ACCEPTABLE").trunk.pending == NextTask()
 
 
 # --- resuming --------------------------------------------------------------------------------------------------------
@@ -165,24 +151,18 @@ def test_an_environment_that_was_diagnosed_is_judged_again() -> None:
     assert (again.trunk.step, again.trunk.ask, again.trunk.origin) == (Step.DIAGNOSE, Question.DIAGNOSE, Step.IMPLEMENT)
 
 
-def test_a_gate_stays_shut_when_the_run_is_resumed() -> None:
-    state = walk(begin(gates=["plan"]), "OK CLAIMED DRAFTED ACCEPTABLE")
-    assert MACHINE.resume(state) == state
-
-
-@pytest.mark.parametrize("words", ["RED=r GREEN=c ACCEPTABLE PUBLISHED", "ESCAPE HANDLED"])
-def test_a_run_that_ended_is_not_resumed(words: str) -> None:
-    state = parked(words)
-    assert MACHINE.resume(state) == state
-
-
-def test_a_run_that_was_abandoned_is_not_resumed() -> None:
-    state = replace(parked("CANCELLED"), reason=Reason.ABANDONED)
-    assert MACHINE.resume(state) == state
-
-
-def test_a_run_that_was_only_interrupted_needs_no_resuming() -> None:
-    state = parked("RED=r")
+@pytest.mark.parametrize(
+    "state",
+    [
+        walk(begin(gates=["plan"]), "OK CLAIMED DRAFTED ACCEPTABLE"),
+        parked("RED=r GREEN=c ACCEPTABLE PUBLISHED"),
+        parked("ESCAPE HANDLED"),
+        replace(parked("CANCELLED"), reason=Reason.ABANDONED),
+        parked("RED=r"),
+    ],
+    ids=["at a gate", "completed", "failed", "abandoned", "only interrupted"],
+)
+def test_what_is_not_resumed(state: RunState) -> None:
     assert MACHINE.resume(state) == state
 
 
@@ -198,12 +178,6 @@ def test_a_higher_limit_lets_a_parked_run_go_on() -> None:
 
 
 # --- ends, and what is not heard -------------------------------------------------------------------------------------
-
-
-def test_the_first_steps_of_a_run() -> None:
-    state = MACHINE.initial()
-    assert (state.trunk.step, state.head, state.outcome) == (Step.SANITY, "start", None)
-    assert walk(state, "OK CLAIMED DRAFTED ACCEPTABLE").trunk.step is Step.SPLIT
 
 
 def test_a_precondition_says_which() -> None:

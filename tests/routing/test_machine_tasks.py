@@ -10,6 +10,9 @@ from pipeline.routing.machine import advance
 from pipeline.routing.state import Event, NewTask, RunState
 from pipeline.routing.vocabulary import Loop, Question, Signal, Step
 
+ONE = "ACCEPTABLE DRAFTED:1 ACCEPTABLE"
+OPEN_SPLIT = "ACCEPTABLE DRAFTED:1 CONVERGED!split-2-01"
+
 
 def order(state: RunState) -> list[str]:
     return [*([state.current] if state.current else []), *state.queue]
@@ -19,15 +22,15 @@ def drafted(*specs: NewTask) -> Event:
     return Event(signal=Signal.DRAFTED, tasks=specs)
 
 
-def test_tasks_come_in_the_order_of_the_split() -> None:
-    assert order(at_first_task("1", "2", "3")) == ["1", "2", "3"]
-
-
-def test_a_task_waits_for_what_it_depends_on() -> None:
-    state = at_first_task(
-        NewTask(id="1", depends_on=("3",)), NewTask(id="2"), NewTask(id="3", depends_on=("2",)), NewTask(id="4")
-    )
-    assert order(state) == ["2", "3", "1", "4"]
+@pytest.mark.parametrize(
+    ("depends_on", "expected"),
+    [({}, "1 2 3 4"), ({"1": ("3",), "3": ("2",)}, "2 3 1 4")],
+)
+def test_tasks_come_in_the_order_of_the_split_and_wait_for_what_they_depend_on(
+    depends_on: dict[str, tuple[str, ...]], expected: str
+) -> None:
+    specs = (NewTask(id=name, depends_on=depends_on.get(name, ())) for name in "1234")
+    assert order(at_first_task(*specs)) == expected.split()
 
 
 def test_done_tasks_are_listed_in_the_order_in_which_they_were_accepted() -> None:
@@ -213,32 +216,21 @@ def test_blockers_of_plan_split_and_result_are_on_record_together() -> None:
     assert (ended.outcome, ended.reason) == (Outcome.COMPLETED_WITH_BLOCKERS, Reason.BLOCKERS)
 
 
-def test_a_review_that_names_who_found_it_counts_as_any_other() -> None:
-    state = walk(begin(), "OK CLAIMED DRAFTED CONVERGED@check!plan-2-01")
-    assert state.open_blockers == ("plan-2-01",)
-
-
-def test_a_broken_environment_does_not_clear_the_record() -> None:
-    state = walk(at_first_task(), "RED=r GREEN=c FIX!final-1-01 DRAFTED:fix-1 RED=r1 GREEN=c1 ENV_BROKEN")
-    assert state.open_blockers == ("final-1-01",)
-
-
-def test_what_the_split_review_left_open_stays_on_record_through_fix_tasks() -> None:
-    words = (
-        "OK CLAIMED DRAFTED ACCEPTABLE DRAFTED:1 CONVERGED!split-2-01 RED=r GREEN=c FIX DRAFTED:fix-1 RED=r1 GREEN=c1"
-    )
-    state = walk(begin(), words, "ACCEPTABLE")
-    assert state.open_blockers == ("split-2-01",)
-
-
-def test_a_new_split_clears_what_was_said_about_the_old_one() -> None:
-    words = "OK CLAIMED DRAFTED CONVERGED!plan-2-01 DRAFTED:1 CONVERGED!split-2-01 BLOCKED SPEC"
-    assert walk(begin(), words).open_blockers == ("plan-2-01",)
-
-
-def test_a_new_plan_clears_everything() -> None:
-    words = "OK CLAIMED DRAFTED CONVERGED!plan-2-01 DRAFTED:1 CONVERGED!split-2-01 BLOCKED PLAN"
-    assert walk(begin(), words).open_blockers == ()
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("CONVERGED@check!plan-2-01", "plan-2-01"),
+        # a broken environment does not clear the record
+        (f"{ONE} RED=r GREEN=c FIX!final-1-01 DRAFTED:fix-1 RED=r1 GREEN=c1 ENV_BROKEN", "final-1-01"),
+        # what the split review left open stays through fix tasks
+        (f"{OPEN_SPLIT} RED=r GREEN=c FIX DRAFTED:fix-1 RED=r1 GREEN=c1 ACCEPTABLE", "split-2-01"),
+        # a new split clears what was said about the old one, a new plan everything
+        ("CONVERGED!plan-2-01 DRAFTED:1 CONVERGED!split-2-01 BLOCKED SPEC", "plan-2-01"),
+        ("CONVERGED!plan-2-01 DRAFTED:1 CONVERGED!split-2-01 BLOCKED PLAN", ""),
+    ],
+)
+def test_what_stays_on_record(words: str, left: str) -> None:
+    assert walk(begin(), "OK CLAIMED DRAFTED", words).open_blockers == tuple(left.split())
 
 
 def test_a_decision_names_its_task() -> None:
