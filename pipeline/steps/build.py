@@ -84,9 +84,7 @@ async def run(ctx: Context) -> Event:
         answer = await ask(ctx, await _request(ctx, task, start))
         if isinstance(answer, Event):
             return answer
-        report = answer.report
-        if not isinstance(report, Built | Unbuilt | BuiltUntested):
-            raise TypeError(f"kind build was answered by {type(report).__name__}")
+        report = answer.form(Built, Unbuilt, BuiltUntested)
         tree = await _tidied(ctx, start, answer.result.tree or start)
         return await _measured(ctx, task, report, answer, await _compiled(ctx, parted(ctx, start, tree)))
     except UnmeasurableError as error:
@@ -101,7 +99,7 @@ async def _request(ctx: Context, task: Task, start: str) -> Request:
     artifacts: dict[str, list[Path]] = {
         "issue": [ctx.path("issue.md")],
         "task": [ctx.path(task_file(task.id))],
-        "baseline": [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))],
+        **ctx.artifact("baseline", "evidence/baseline.md", baseline_md(ctx)),
     }
     came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via is not None else []
     if came_back:

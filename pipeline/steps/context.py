@@ -166,6 +166,10 @@ class DriverContext:
         self.run.write_artifact(name, content)
         return name
 
+    def artifact(self, of: str, name: str, content: str | bytes) -> dict[str, list[Path]]:
+        """Return an artifact of a request with this content, written down; nothing where that is empty."""
+        return {of: [self.path(self.write(name, content))]} if content else {}
+
     def write_json(self, name: str, value: object) -> str:
         """Write an artifact as JSON; return its name."""
         return self.write(name, to_json(value))

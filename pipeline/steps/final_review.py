@@ -26,20 +26,19 @@ from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps import own_steps
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
-from pipeline.steps.asking.judgements import already_name
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of
 from pipeline.steps.asking.reviews import (
     Review,
     ask_reviewers,
-    check_of,
     last_review,
+    reports_of,
     review_artifacts,
-    simplify_of,
     summarise,
 )
 from pipeline.steps.asking.words import evidence_md, suspicions_md, work_notes_md
 from pipeline.steps.evidence.green import probe_artifacts
 from pipeline.steps.evidence.records import baseline_of, quarantine_of_run, read_evidence
+from pipeline.steps.judgements import already_name
 from pipeline.steps.publication.follow_ups import not_testable_manifest
 
 if TYPE_CHECKING:
@@ -71,11 +70,10 @@ async def run(ctx: Context) -> Event:
     answers = await ask_reviewers(review, "review-result", head, _artifacts(ctx, review), accept, wanted)
     if isinstance(answers, Event):
         return answers
-    check = check_of(answers)
+    check, simplify = reports_of(answers)
     if measured:
         verdict = check.verdict if check.verdict is not Verdict.ACCEPTABLE else Verdict.NEEDS_WORK
         check = check.model_copy(update={"verdict": verdict, "findings": (*measured, *check.findings)})
-    simplify = simplify_of(answers)
     check, unmet = with_unmet(await proved(ctx, check, work), wanted)
     reviewed = reduce.final_review(
         review.ledger,
@@ -126,29 +124,22 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     shown = [ctx.path(ctx.write(f"evidence/task-{e.task}.md", evidence_md(e, ctx.task(e.task)))) for e in found]
     already = [ctx.path(already_name(task.id)) for task in done]
     artifacts["evidence"] = [*shown, *(path for path in already if path.exists())]
-    patch = ctx.write(f"reviews/final-{review.ordinal}.patch", ctx.repository.patch(ctx.state.start, ctx.state.head))
-    artifacts["diff"] = [ctx.path(patch)]
+    number, patch = review.ordinal, ctx.repository.patch(ctx.state.start, ctx.state.head)
+    artifacts["diff"] = [ctx.path(ctx.write(f"reviews/final-{number}.patch", patch))]
     previous = last_review(ctx, Step.FINAL_REVIEW)
     if previous is not None and review.number > 1:
         artifacts |= review.changed(review.changes_name, ctx.repository.patch(previous.tree, ctx.state.head))
     probes = probe_artifacts(ctx, [task.id for task in done])
     if probes:
         artifacts["probes"] = [ctx.path(name) for name in probes]
-    quarantined = quarantine_md(quarantine_of_run(ctx))
-    if quarantined:
-        artifacts["quarantine"] = [ctx.path(ctx.write(f"reviews/quarantine-{review.ordinal}.md", quarantined))]
-    told = suspicions_md(ctx)
-    if told:
-        artifacts["suspicions"] = [ctx.path(ctx.write(f"reviews/suspicions-{review.ordinal}.md", told))]
-    notes = work_notes_md(ctx)
-    said = [ctx.write(f"reviews/work-notes-{review.ordinal}.md", notes)] if notes else []
-    if said or own:
-        artifacts["work_notes"] = list(map(ctx.path, (*said, *map(own_steps.answer_name, own))))
+    artifacts |= ctx.artifact("quarantine", f"reviews/quarantine-{number}.md", quarantine_md(quarantine_of_run(ctx)))
+    artifacts |= ctx.artifact("suspicions", f"reviews/suspicions-{number}.md", suspicions_md(ctx))
+    artifacts |= ctx.artifact("work_notes", f"reviews/work-notes-{number}.md", work_notes_md(ctx))
+    if own:
+        artifacts.setdefault("work_notes", []).extend(map(ctx.path, map(own_steps.answer_name, own)))
     manifest = not_testable_manifest(ctx)
-    if manifest:
-        name = ctx.write(f"reviews/not-testable-{review.ordinal}.json", to_json(manifest))
-        artifacts["not_testable"] = [ctx.path(name)]
-    return artifacts
+    words = to_json(manifest) if manifest else ""
+    return artifacts | ctx.artifact("not_testable", f"reviews/not-testable-{number}.json", words)
 
 
 def apply_edit(ctx: Context, tree: str, edit: Edit) -> str | None:

@@ -48,9 +48,7 @@ async def run(ctx: Context) -> Event:
         answer = await ask(ctx, replace(_request(ctx, task, base, ready), tools=tools))
         if isinstance(answer, Event):
             return answer
-        report = answer.report
-        if not isinstance(report, Complete | Incomplete | CannotProceed):
-            raise TypeError(f"kind implement was answered by {type(report).__name__}")
+        report = answer.form(Complete, Incomplete, CannotProceed)
         tree = answer.result.tree or base
         allowed = [grant.path for grant in production_grants(task)]
         tree = await project_checks.fixed(ctx, ctx.state.task.red or base, tree, allowed, baseline_of(ctx).layout)
@@ -98,24 +96,23 @@ def _request(ctx: Context, task: Task, base: str, ready: Measured | None) -> Req
     evidence = read_evidence(ctx, task.id)
     if evidence is not None and evidence.ledger is not None and state.testable:
         words = red_md(evidence.ledger, evidence.command, notes_of_tests(ctx, task.id))
-        artifacts["red"] = [ctx.path(ctx.write(f"evidence/red-{task.id}.md", words))]
+        artifacts |= ctx.artifact("red", f"evidence/red-{task.id}.md", words)
     impacted = impacted_tests(ctx, task, base)
     if impacted:
         functions = functions_of({**baseline_of(ctx).records, **kept_tests(ctx)})
         words = bullets(counted_cases(impacted, functions, HANDED)) + "\n"
-        artifacts["impacted_tests"] = [ctx.path(ctx.write(f"evidence/impacted-{task.id}.md", words))]
+        artifacts |= ctx.artifact("impacted_tests", f"evidence/impacted-{task.id}.md", words)
     came_back = ctx.handed_words() if ctx.lane.via else []
     if ready is not None:  # the workspace was measured as it is: what was measured of it before is out of date
-        name = ctx.write(f"evidence/before-{ctx.lane.visit:03}.md", not_green_md(task, Signal.NOT_GREEN, ready))
-        artifacts["measured"] = [ctx.path(name)]
+        words = not_green_md(task, Signal.NOT_GREEN, ready)
+        artifacts |= ctx.artifact("measured", f"evidence/before-{ctx.lane.visit:03}.md", words)
         came_back = [name for name in came_back if name.startswith("judgements/")]
     diagnosis = [ctx.path(name) for name in came_back]
     if diagnosis:
         artifacts["diagnosis"] = diagnosis
     if state.candidate is not None and changed_paths(ctx, state.red or base, state.candidate):
         patch = ctx.repository.patch(state.red or base, state.candidate)
-        name = ctx.write(f"judgements/{ctx.lane.visit:03}-candidate.patch", patch)
-        artifacts["candidate_patch"] = [ctx.path(name)]
+        artifacts |= ctx.artifact("candidate_patch", f"judgements/{ctx.lane.visit:03}-candidate.patch", patch)
     grants = production_grants(task)
     extra = "" if "red" in artifacts else _NO_TESTS
     scope = test_scope(ctx, task)

@@ -39,7 +39,6 @@ _AGAIN: Final = (
     "\n\nYou have done this before: what you wrote then lies in the workspace, and others have worked on it since. "
     "Change only what has to be otherwise now."
 )
-_SHOWN: Final = 3
 
 
 async def run(ctx: Context, name: str) -> Event:
@@ -144,8 +143,7 @@ async def _written(ctx: Context, step: Step, answer: Answer) -> Event:
         held = await hold(ctx, tree)
         if held.lost:
             measured = ctx.write(_measured_name(ctx, step), held_md(held))
-            more = f"; and {len(held.lost) - _SHOWN} more" if len(held.lost) > _SHOWN else ""
-            note = f"{step.id}: {'; '.join(held.lost[:_SHOWN])}{more}"
+            note = f"{step.id}: {held.in_short}"
             return Event(signal=Signal.NOT_WRITTEN, note=note, evidence=(measured, *names))
     note = f"{step.id}: {', '.join(changed) or 'nothing had to be changed'}"
     return Event(signal=Signal.WRITTEN, tree=tree, note=note, evidence=names)

@@ -21,7 +21,7 @@ from pipeline.runs.drafts import PLAN, redraft, task_file
 from pipeline.runs.info import PREVIOUS_PATCH
 from pipeline.runs.plans import BOTH
 from pipeline.steps.asking import questions
-from pipeline.steps.asking.dispatches import Answer, ask
+from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.drafts import (
     accepted,
     as_given,
@@ -39,9 +39,8 @@ from pipeline.steps.asking.drafts import (
 from pipeline.steps.asking.reviews import (
     Review,
     ask_reviewers,
-    check_of,
+    reports_of,
     review_artifacts,
-    simplify_of,
     summarise,
     task_artifacts,
     unfounded,
@@ -74,18 +73,16 @@ plan. Leave `task` out where there is more than one.
 
 async def run(ctx: Context) -> Event:
     """Return DRAFTED with plan.md written, HYGIENE with the list of problems, or a failed dispatch."""
-    baseline = ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))
+    baseline = ctx.artifact("baseline", "evidence/baseline.md", baseline_md(ctx))
     given = as_given(ctx)
     if given is not None:
         return _drafted(ctx, given, 1)
-    artifacts = draft_artifacts(ctx)
-    artifacts["baseline"] = [baseline]
+    artifacts = draft_artifacts(ctx) | baseline
     if ctx.lane.via is not None and ctx.path(PLAN).exists():
         artifacts["previous_plan"] = [ctx.path(PLAN)]
     if ctx.lane.via in {Loop.PLAN_REWORK, Loop.HUMAN} and ctx.state.previous_work:
         patch = ctx.repository.patch(ctx.state.start, ctx.state.previous_work)
-        name = ctx.write(f"previous-{ctx.state.plan_revision}.patch", patch)
-        artifacts["previous_patch"] = [ctx.path(name)]
+        artifacts |= ctx.artifact("previous_patch", f"previous-{ctx.state.plan_revision}.patch", patch)
     elif PREVIOUS_PATCH in ctx.run.artifacts:
         artifacts["previous_patch"] = [ctx.path(PREVIOUS_PATCH)]
     may_ask = questions.told(ctx, Role.ORCHESTRATOR)
@@ -105,7 +102,7 @@ async def run(ctx: Context) -> Event:
     if questions.is_question(answer.report):
         return questions.asked(ctx, Role.ORCHESTRATOR, answer)
     attempt = ctx.run.records[int(answer.result.dispatch[:3])].attempt
-    return _drafted(ctx, _plan(answer.report), attempt, answer)
+    return _drafted(ctx, answer.form(PlanReport, PlanAndTasks), attempt, answer)
 
 
 def _about_tasks(ctx: Context) -> str:
@@ -149,14 +146,8 @@ def linted(
     return text, [*found, *(problem for _, problem in places if problem.message not in told), *of_tasks]
 
 
-def _plan(report: Report) -> PlanReport | PlanAndTasks:
-    if not isinstance(report, PlanReport | PlanAndTasks):
-        raise TypeError(f"kind plan was answered by {type(report).__name__}")
-    return report
-
-
 def _refused(ctx: Context, report: Report) -> Malformed | None:
-    tasks = tasks_of_plan(ctx, _plan(report))
+    tasks = tasks_of_plan(ctx, as_form(report, PlanReport, PlanAndTasks))
     if not isinstance(tasks, Malformed):
         return None
     return tasks if isinstance(report, PlanAndTasks) else Malformed(tasks.sentence, "/task/depends_on")
@@ -176,7 +167,7 @@ async def review(ctx: Context) -> Event:
     answers = await ask_reviewers(review, "review-plan", ctx.state.start, artifacts, accept)
     if isinstance(answers, Event):
         return answers
-    check, simplify = check_of(answers), simplify_of(answers)
+    check, simplify = reports_of(answers)
     reviewed = reduce.review_plan(review.ledger, review.number, check, simplify)
     names = review.record(reviewed, check, simplify, ctx.state.start)
     return Event(

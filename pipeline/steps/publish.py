@@ -9,7 +9,7 @@ leaves our change staged on the old branch, never the reverse.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import SigningError
@@ -40,8 +40,6 @@ from pipeline.steps.publication.summary import write_summary
 if TYPE_CHECKING:
     from pipeline.steps.context import Context
     from pipeline.steps.publication.publisher import Base
-
-_SHOWN: Final = 3
 
 
 async def run(ctx: Context) -> Event:
@@ -148,6 +146,4 @@ async def _regression(ctx: Context) -> Event | None:
     if not held.lost:
         return None
     name = ctx.write("evidence/published.md", held_md(held))
-    more = f"; and {len(held.lost) - _SHOWN} more" if len(held.lost) > _SHOWN else ""
-    note = f"not published: {'; '.join(held.lost[:_SHOWN])}{more}"
-    return Event(signal=Signal.REGRESSION, note=note, evidence=(name,))
+    return Event(signal=Signal.REGRESSION, note=f"not published: {held.in_short}", evidence=(name,))

@@ -19,6 +19,7 @@ from pipeline.reports.payloads import form_of, read_payload, with_checked_quotes
 from pipeline.reports.untrusted_text import block, one_line
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.vocabulary import Role
+from pipeline.runs.files import to_json
 from pipeline.scheduling.patterns import fault, parsed
 from pipeline.steps.asking.dispatches import Asking, as_step_says, evidence_of, report_of, results_of
 from pipeline.steps.recipe_tests import payload_proved, scope_of, tools_of
@@ -101,8 +102,8 @@ async def _request(ctx: RecipeContext) -> Request:
         area = tuple(parsed(text) for text in area_texts(step, ctx.run.inputs, ctx.item()))
         writer = {"area": area, "tests": await scope_of(ctx), "tools": await tools_of(ctx)}
     elif step.payload is not None:
-        name = ctx.write_json(f"steps/{ctx.lane_name}/payload_schema.json", form_of(step.payload))
-        artifacts["payload_schema"] = [ctx.path(name)]
+        name, form = f"steps/{ctx.lane_name}/payload_schema.json", to_json(form_of(step.payload))
+        artifacts |= ctx.artifact("payload_schema", name, form)
     is_last = ctx.run.machine.is_last(ctx.run.state, ctx.lane_name)
     return Request(
         Role(step.agent or ""),
@@ -189,9 +190,7 @@ def handed(ctx: RecipeContext) -> dict[str, list[Path]]:
     """Return what each role is handed that a step asks: the request, the values in it, what came before."""
     said, inputs = ctx.told(ctx.step.prompt or "")
     return {
-        "request": [
-            ctx.path(ctx.write(f"steps/{ctx.lane_name}/request.md", f"{said.rstrip()}{seams_told(ctx.step)}\n"))
-        ],
+        **ctx.artifact("request", f"steps/{ctx.lane_name}/request.md", f"{said.rstrip()}{seams_told(ctx.step)}\n"),
         "inputs": inputs,
         "feedback": ctx.feedback(),
         "outcomes": [path for id_ in ctx.run.machine.ancestors(ctx.step.id) for path in ctx.left_by(id_)],

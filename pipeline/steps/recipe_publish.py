@@ -135,7 +135,6 @@ def _stopped(ctx: RecipeContext) -> StepEvent:
     return StepEvent(signal=StepSignal.CANCELLED, note=f"{ctx.lane_name} is published when the run goes on")
 
 
-_SHOWN: Final = 3
 _MEASURED: Final = "suite.md"
 
 
@@ -190,9 +189,7 @@ async def _broken(ctx: RecipeContext, tree: str, under: str) -> StepEvent | None
     name = ctx.write(_name(ctx, _MEASURED), held_md(held))
     if not held.lost:
         return None
-    more = f"; and {len(held.lost) - _SHOWN} more" if len(held.lost) > _SHOWN else ""
-    note = f"not published: {'; '.join(held.lost[:_SHOWN])}{more}"
-    return StepEvent(signal=StepSignal.NOT_MET, note=note, evidence=(name,))
+    return StepEvent(signal=StepSignal.NOT_MET, note=f"not published: {held.in_short}", evidence=(name,))
 
 
 def planned(ctx: RecipeContext) -> tuple[Planned, ...]:

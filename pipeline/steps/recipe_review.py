@@ -14,7 +14,7 @@ from pipeline.reports.parse import parse_report
 from pipeline.reports.reduce import Reviewed
 from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.routing.vocabulary import Role, Signal
-from pipeline.steps.asking.dispatches import evidence_of
+from pipeline.steps.asking.dispatches import as_form, evidence_of
 from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.asking.reviews import AnyReview, summarise
@@ -96,8 +96,7 @@ class _Review(AnyReview):
     def event(self, report: Report, check: DispatchResult, simplify: DispatchResult | None) -> StepEvent:
         """Write what the reviews mean down, and return it; *report* is what *check* said, with its proofs measured."""
         advice = _report(Role.SIMPLIFY, simplify) if simplify is not None else None
-        if not isinstance(report, CheckReview):
-            raise TypeError(f"@check answered a review with {type(report).__name__}")
+        report = as_form(report, CheckReview)
         ledger, outcome = apply_review(self.ledger, self.number, report, again=self.again)
         advice = advice if isinstance(advice, SimplifyReview) else None
         reviewed = Reviewed(apply_advice(ledger, advice) if advice is not None else ledger, outcome)

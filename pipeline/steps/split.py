@@ -12,13 +12,14 @@ from pipeline.reports import reduce
 from pipeline.reports.decode import Malformed
 from pipeline.reports.drafts import SplitReport
 from pipeline.reports.problems import drafted
+from pipeline.reports.reviews import CheckReview
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.state_changes import SETTLED
 from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking import questions
-from pipeline.steps.asking.dispatches import ask
+from pipeline.steps.asking.dispatches import as_form, ask
 from pipeline.steps.asking.drafts import (
     CUT,
     REFUSED,
@@ -40,7 +41,6 @@ from pipeline.steps.asking.proofs import said_by_person, tasks_of_proofs
 from pipeline.steps.asking.reviews import (
     Review,
     both,
-    check_of,
     outside_plan,
     remarks,
     review_artifacts,
@@ -104,7 +104,7 @@ async def run(ctx: Context) -> Event:
         return answer
     if questions.is_question(answer.report):
         return questions.asked(ctx, Role.ORCHESTRATOR, answer)
-    tasks = accepted(tasks_of(ctx, _split(answer.report), after=count))
+    tasks = accepted(tasks_of(ctx, answer.form(SplitReport), after=count))
     problems = lint_tasks(ctx, tasks)
     if drafted(problems) is Signal.HYGIENE:
         folder = f"{REFUSED}{answer.result.dispatch[:3]}"
@@ -140,14 +140,8 @@ def _taken(
     return Event(signal=signal, tasks=new, note=f"{count}, {how}", evidence=tuple(names))
 
 
-def _split(report: Report) -> SplitReport:
-    if not isinstance(report, SplitReport):
-        raise TypeError(f"kind split was answered by {type(report).__name__}")
-    return report
-
-
 def _refused(ctx: Context, report: Report, after: int) -> Malformed | None:
-    tasks = tasks_of(ctx, _split(report), after=after)
+    tasks = tasks_of(ctx, as_form(report, SplitReport), after=after)
     return tasks if isinstance(tasks, Malformed) else None
 
 
@@ -177,7 +171,7 @@ async def review(ctx: Context) -> Event:
     answer = await ask(ctx, asked)
     if isinstance(answer, Event):
         return answer
-    check = check_of([answer])
+    check = answer.form(CheckReview)
     reviewed = reduce.review_split(review.ledger, review.number, check)
     written = review.record(reviewed, check, None, ctx.state.head)
     left = reviewed.outcome.on_record

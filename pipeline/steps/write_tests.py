@@ -56,9 +56,9 @@ async def run(ctx: Context) -> Event:
     artifacts = {
         "task": [ctx.path(f"task-{task.id}.md")],
         "plan": [ctx.path("plan.md")],
-        "baseline": [ctx.path(ctx.write("evidence/baseline.md", baseline_md(ctx)))],
+        **ctx.artifact("baseline", "evidence/baseline.md", baseline_md(ctx)),
+        **handed_on(ctx),
     }
-    artifacts |= handed_on(ctx)
     came_back = [ctx.path(name) for name in ctx.handed_words()] if ctx.lane.via else []
     if came_back:
         artifacts["findings"] = came_back

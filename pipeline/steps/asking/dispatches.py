@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 
 EventT = TypeVar("EventT")
+ReportT = TypeVar("ReportT")
 ContextT = TypeVar("ContextT", bound="DriverContext")
 
 
@@ -66,6 +67,21 @@ class Answer:
     def evidence(self) -> str:
         """Return the path of result.json, relative to the run."""
         return evidence_of(self.result)
+
+    def form(self, *forms: type[ReportT]) -> ReportT:
+        """Return the report in the form that what was asked gives it; see `as_form`."""
+        return as_form(self.report, *forms)
+
+
+def as_form(report: Report, *forms: type[ReportT]) -> ReportT:
+    """Return a report in the form that what was asked gives it.
+
+    Raises:
+        TypeError: it has another one, which is a bug of ours.
+    """
+    if not isinstance(report, forms):
+        raise TypeError(f"{' or '.join(one.__name__ for one in forms)} was asked for, not {type(report).__name__}")
+    return report
 
 
 @dataclass(frozen=True)

@@ -93,12 +93,11 @@ class AnyReview:
         settled = [finding for finding in self.ledger.open if is_settled(self.again, finding.id)]
         if not (self.open or self.ledger.refuted or settled):
             return {}
-        self.ctx.write(name, findings_md(self.open, self.ledger.refuted, settled))
-        return {"open_findings": [self.ctx.path(name)]}
+        return self.ctx.artifact("open_findings", name, findings_md(self.open, self.ledger.refuted, settled))
 
     def changed(self, name: str, patch: str | bytes) -> dict[str, list[Path]]:
         """Return *patch* as the artifact with what changed since the last review."""
-        return {"changes": [self.ctx.path(self.ctx.write(name, patch or _SAME))]}
+        return self.ctx.artifact("changes", name, patch or _SAME)
 
     def known(
         self, role: Role, kind: str, artifacts: Mapping[str, Iterable[Path]], covered: Collection[str]
@@ -273,7 +272,7 @@ def remarks(ctx: Context, *steps: Step) -> dict[str, list[Path]]:
     if not still:
         return {}
     name = f"reviews/remarks-{'-'.join(step.value.removeprefix('review-') for step in steps)}.md"
-    return {"remarks": [ctx.path(ctx.write(name, findings_md(still)))]}
+    return ctx.artifact("remarks", name, findings_md(still))
 
 
 def last_review(ctx: Context, step: Step) -> ReviewRecord | None:
@@ -327,18 +326,10 @@ def both(first: Refusal, second: Refusal | None) -> Refusal:
     return first if second is None else lambda report: first(report) or second(report)
 
 
-def check_of(answers: list[Answer]) -> CheckReview:
-    """Return @check's review."""
-    report: Report = answers[0].report
-    if not isinstance(report, CheckReview):
-        raise TypeError(f"@check answered a review with {type(report).__name__}")
-    return report
-
-
-def simplify_of(answers: list[Answer]) -> SimplifyReview | None:
-    """Return @simplify's review, None where it was not asked."""
-    report = answers[1].report if len(answers) > 1 else None
-    return report if isinstance(report, SimplifyReview) else None
+def reports_of(answers: list[Answer]) -> tuple[CheckReview, SimplifyReview | None]:
+    """Return @check's review, and that of @simplify, None where it was not asked."""
+    check, *others = answers
+    return check.form(CheckReview), others[0].form(SimplifyReview) if others else None
 
 
 def summarise(reviewed: Reviewed) -> str:
@@ -351,12 +342,10 @@ def summarise(reviewed: Reviewed) -> str:
 
 def task_artifacts(ctx: Context, review: Review, tasks: Mapping[str, Task]) -> dict[str, list[Path]]:
     """Return the task files, and which files only they name, or only the plan."""
-    artifacts = {"tasks": [ctx.path(f"task-{name}.md") for name in tasks]}
     differences = _differences(ctx, tasks)
-    if differences:
-        name = ctx.write(f"reviews/{review.stage}-{review.ordinal}-differences.md", bullets(differences) + "\n")
-        artifacts["differences"] = [ctx.path(name)]
-    return artifacts
+    words = f"{bullets(differences)}\n" if differences else ""
+    name = f"reviews/{review.stage}-{review.ordinal}-differences.md"
+    return {"tasks": [ctx.path(f"task-{name}.md") for name in tasks]} | ctx.artifact("differences", name, words)
 
 
 def review_of_tasks(ctx: Context) -> Step:

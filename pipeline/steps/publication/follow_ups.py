@@ -23,7 +23,7 @@ from pipeline.routing.lookup import limit_of
 from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
-from pipeline.steps.asking.dispatches import Answer, ask
+from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.evidence.records import read_evidence
 from todo import NO_EDITS, Edits, NewIssue, Status, Tracker
@@ -32,7 +32,6 @@ from todo.issue import normalised_title
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.reports.fields import Report
     from pipeline.reports.reviews import FollowUp
     from pipeline.steps.context import Context
     from todo import Issue
@@ -200,7 +199,7 @@ async def word(ctx: Context) -> Worded | Event:
         note = f"@pm did not answer ({answer.signal.value}): filed by rule"
         worded = Worded(items=wanted, notes=(note,), evidence=answer.evidence)
     else:
-        report = _follow_ups(answer.report)
+        report = answer.form(FollowUps)
         said = _reworded(wanted, report)
         more = tuple(item for item in items(ctx) if item not in wanted)  # what @pm saw on the way
         worded = Worded(items=(*said, *more), notes=_notes(wanted, report), evidence=(answer.evidence,))
@@ -234,7 +233,7 @@ async def _ask(ctx: Context, wanted: tuple[Item, ...]) -> Answer | Event:
         "follow-ups",
         ctx.state.head,
         artifacts={"items": [ctx.path(_ITEMS)], "existing_issues": [ctx.path(_EXISTING)]},
-        accept=lambda report: refusal(_follow_ups(report), wanted, existing),
+        accept=lambda report: refusal(as_form(report, FollowUps), wanted, existing),
     )
     answer = await ask(ctx, request)
     for granted in range(1, (limit_of(ctx.state, Loop.REASK) or 0) + 1):
@@ -258,12 +257,6 @@ def _shown_issue(issue: Issue, folder: str) -> dict[str, object]:
         "labels": list(issue.labels),
         "file": f"{folder}/{issue.id}.md",
     }
-
-
-def _follow_ups(report: Report) -> FollowUps:
-    if not isinstance(report, FollowUps):
-        raise TypeError(f"kind follow-ups was answered by {type(report).__name__}")
-    return report
 
 
 def refusal(report: FollowUps, wanted: tuple[Item, ...], existing: list[Issue]) -> Malformed | None:

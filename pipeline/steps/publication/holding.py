@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pipeline.evidence.compare import expectations, judge_green, kept_under_new_names, passed, still_passing
 from pipeline.evidence.quarantine import standing
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pipeline.steps.context import Context
 
 
+_SHOWN: Final = 3
+
+
 @dataclass(frozen=True)
 class Held:
     """What does not hold of a tree, one sentence each, path or id first; `passing` tests passed before and pass now."""
@@ -29,6 +32,12 @@ class Held:
     lost: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()
     passing: int = 0
+
+    @property
+    def in_short(self) -> str:
+        """Return the first few of what does not hold."""
+        more = f"; and {len(self.lost) - _SHOWN} more" if len(self.lost) > _SHOWN else ""
+        return f"{'; '.join(self.lost[:_SHOWN])}{more}"
 
 
 async def hold(ctx: Context, tree: str, base: str | None = None) -> Held:
