@@ -268,7 +268,7 @@ class _Checker:
             problems += more
         else:
             recipe, places = file, tuple(Place(f"/steps/{number}") for number in range(len(file.steps)))
-        problems += _beside(problems, _moved(problems_of(recipe), places))
+        problems += _beside(problems, [_at_place(problem, places) for problem in problems_of(recipe)])
         return (None if problems else recipe), found.placed(tuple(problems))
 
     def _named(self, name: str, at: str, stack: tuple[str, ...]) -> tuple[Recipe | None, Sequence[Problem]]:
@@ -301,11 +301,6 @@ def _beside(known: Iterable[Problem], more: Iterable[Problem]) -> list[Problem]:
     """Return those that are not about something of which a part is known to be wrong."""
     pointers = [f"{problem.pointer}/" for problem in known]
     return [one for one in more if not any(at.startswith(f"{one.pointer}/") for at in pointers)]
-
-
-def _moved(problems: Iterable[Problem], places: Sequence[Place]) -> list[Problem]:
-    """Return problems of steps as problems of what stands for them in the file."""
-    return [_at_place(problem, places) for problem in problems]
 
 
 def _at_place(problem: Problem, places: Sequence[Place]) -> Problem:

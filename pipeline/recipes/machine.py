@@ -392,7 +392,8 @@ def started(machine: RecipeMachine, state: StepsState) -> tuple[StepsState, list
     All steps are looked at after each event, of which there may be a thousand: what cannot begin costs next to nothing.
     """
     effects: list[tuple[str, dict[str, str]]] = []
-    room = machine.recipe.max_concurrency - _at_work(state)
+    at_work = sum(lane.gate is None for name, lane in state.lanes.items() if name != TRUNK)
+    room = machine.recipe.max_concurrency - at_work
     for id_ in machine.order:  # in this order each step stands behind what it waits for
         step = machine.steps[id_]
         if step.for_each is None and (id_ in state.settled or id_ in state.lanes):
@@ -451,10 +452,6 @@ def held_by(machine: RecipeMachine, state: StepsState, step: Step) -> tuple[str,
     if not found and step.for_each is not None and step.id not in state.counts:
         found = names  # the list is not there
     return tuple(dict.fromkeys((*found, *broken_before(machine, state, step))))
-
-
-def _at_work(state: StepsState) -> int:
-    return sum(lane.gate is None for name, lane in state.lanes.items() if name != TRUNK)
 
 
 def unsettled(machine: RecipeMachine, state: StepsState, *steps: str) -> tuple[StepsState, tuple[str, ...]]:

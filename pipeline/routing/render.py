@@ -35,10 +35,10 @@ def table_markdown() -> str:
     cells = [
         (
             _phase(row),
-            _step(row),
+            row.step.name if row.step else "any",
             row.source,
             f"`{row.signal}`: {row.says}",
-            _given(row),
+            row.given.value if row.given else "",
             routed_words(row.action, row.step),
         )
         for row in MATRIX
@@ -143,14 +143,6 @@ def _fenced(diagram: str) -> str:
 
 def _phase(row: Row) -> str:
     return row.step.phase if row.step else "any"
-
-
-def _step(row: Row) -> str:
-    return row.step.name if row.step else "any"
-
-
-def _given(row: Row) -> str:
-    return row.given.value if row.given else ""
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -154,10 +154,6 @@ class MatrixLane(engine.Lane):
     """The task that is worked on in it beside others; None of the trunk."""
 
 
-def _no_tasks() -> Mapping[str, TaskState]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, kw_only=True)
 class RunState(engine.LoopState[MatrixLane]):
     """The whole state of an issue's run: what the loop knows of it, and trees, tasks, revisions.
@@ -174,7 +170,7 @@ class RunState(engine.LoopState[MatrixLane]):
     forked: tuple[str, int] = ("", 0)
     phases: Phases = EVERYBODY
     head: str = ""
-    tasks: Mapping[str, TaskState] = field(default_factory=_no_tasks)
+    tasks: Mapping[str, TaskState] = field(default_factory=lambda: MappingProxyType({}))
     queue: tuple[str, ...] = ()
     current: str | None = None
     accepted: tuple[str, ...] = ()

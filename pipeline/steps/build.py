@@ -85,7 +85,8 @@ async def run(ctx: Context) -> Event:
         if isinstance(answer, Event):
             return answer
         report = answer.form(Built, Unbuilt, BuiltUntested)
-        tree = await _tidied(ctx, start, answer.result.tree or start)
+        tree, layout = answer.result.tree or start, baseline_of(ctx).layout
+        tree = await project_checks.fixed(ctx, start, tree, changed_paths(ctx, start, tree), layout)
         return await _measured(ctx, task, report, answer, await _compiled(ctx, parted(ctx, start, tree)))
     except UnmeasurableError as error:
         return error.event
@@ -133,11 +134,6 @@ async def _wrong_ids(ctx: Context, start: str, report: Report, tree: str) -> Mal
     except UnmeasurableError:  # the step finds it, too, and says so
         return None
     return await wrong_ids(_supposing(ctx, sides), report.on_tests, sides.tests)
-
-
-async def _tidied(ctx: Context, start: str, tree: str) -> str:
-    """Return the candidate after the configured formatters."""
-    return await project_checks.fixed(ctx, start, tree, changed_paths(ctx, start, tree), baseline_of(ctx).layout)
 
 
 def parted(ctx: Context, start: str, tree: str) -> Parted:
@@ -308,11 +304,7 @@ def _note(signal: Signal, report: BuildReport, measured: Measured) -> str:
         case Signal.STRUCTURAL_ONLY:
             return f"pass on stubs too: {', '.join(measured.structural[:3])}"
         case Signal.INCOMPLETE:
-            return _claim(report)
+            return report.blocking_issue if isinstance(report, Unbuilt) else report.summary
         case _:
             in_the_way = measured.in_the_way or measured.verdict.stale_xfail
             return f"not GREEN: {named(in_the_way[:3], measured.observation)}"
-
-
-def _claim(report: BuildReport) -> str:
-    return report.blocking_issue if isinstance(report, Unbuilt) else report.summary

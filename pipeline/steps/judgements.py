@@ -204,18 +204,14 @@ async def diagnose(ctx: Context) -> Event:
     name = judgement_md(ctx, "diagnosis", block(f"{report.diagnosis}: {report.notes}"))
     if signal is Signal.ENVIRONMENT:
         # the run parks for a person to mend it: what was seen in that environment says nothing of the bytes
-        for tree in filter(None, (ctx.lane.in_question, _red_tree(ctx))):
+        evidence = read_evidence(ctx, ctx.state.task.id)
+        for tree in filter(None, (ctx.lane.in_question, evidence.red_tree if evidence is not None else None)):
             kept_runs.forget(ctx.checkout.root, tree)
     if signal is Signal.ALREADY_DONE:
         _keep_for_review(ctx, report.notes)
     carried = tuple(ctx.handed_words())
     note = f"{report.diagnosis}" + (f": {report.notes}" if report.notes else "")
     return Event(signal=signal, note=note, evidence=(name, *carried))
-
-
-def _red_tree(ctx: Context) -> str:
-    evidence = read_evidence(ctx, ctx.state.task.id)
-    return evidence.red_tree if evidence is not None else ""
 
 
 def _notices(ctx: Context) -> bool:

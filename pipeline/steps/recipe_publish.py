@@ -105,7 +105,8 @@ async def put_on_branch(
 def _intended(ctx: RecipeContext, base: Base, wanted: Wanted) -> StepEvent | None:
     """Make the commit, to be published next; return why it cannot be."""
     repository, start = ctx.repository, ctx.run.info.start_commit
-    message = message_of(wanted.title, f"{wanted.body}\n\n{_by(ctx)}".strip(), _trailers(ctx))
+    by = f"Step {ctx.step.id} of the recipe {ctx.run.recipe.name}, {ctx.run.info.run_id}."
+    message = message_of(wanted.title, f"{wanted.body}\n\n{by}".strip(), _trailers(ctx))
     try:
         who, key = signature(ctx), repository.signing_key()
         ticket = ctx.run.info.issue or ctx.run.info.run_id
@@ -117,10 +118,6 @@ def _intended(ctx: RecipeContext, base: Base, wanted: Wanted) -> StepEvent | Non
         return _stopped(ctx)
     intend(ctx, (commit,), wanted.filed, None if base.commit == start else base.commit)
     return None
-
-
-def _by(ctx: RecipeContext) -> str:
-    return f"Step {ctx.step.id} of the recipe {ctx.run.recipe.name}, {ctx.run.info.run_id}."
 
 
 def _trailers(ctx: RecipeContext) -> list[tuple[str, str]]:
@@ -279,7 +276,10 @@ async def _filed_on(ctx: RecipeContext, items: Sequence[Item], base: Base) -> Ma
 
 def _filed(ctx: RecipeContext, items: Sequence[Item], done: PublishIntended | None) -> StepEvent:
     """Leave what was filed, and what was not, for people and for the steps behind; return PUBLISHED."""
-    filed = [] if done is None else [(id_, _title_in(ctx, done.commits[-1], id_)) for id_ in done.follow_ups]
+    filed: list[tuple[str, str]] = []
+    if done is not None:
+        issues = tracker.in_tree(ctx.repository, ctx.repository.tree_of(done.commits[-1]))
+        filed = [(id_, issues.read(id_).title) for id_ in done.follow_ups]
     taken = {normalised_title(title) for _, title in filed}
     known = [item.title for item in items if normalised_title(title_of(item.title)) not in taken]
     note = f"{counted(len(filed), 'issue')} filed on {ctx.run.info.branch}"
@@ -297,10 +297,6 @@ def _filed(ctx: RecipeContext, items: Sequence[Item], done: PublishIntended | No
     }
     payload = ctx.write_json(f"steps/{name}/{name}.json", document)
     return StepEvent(signal=StepSignal.PUBLISHED, note=note, evidence=(payload,))
-
-
-def _title_in(ctx: RecipeContext, commit: str, issue: str) -> str:
-    return tracker.in_tree(ctx.repository, ctx.repository.tree_of(commit)).read(issue).title
 
 
 def _items(ctx: RecipeContext) -> tuple[list[Item], list[str]]:

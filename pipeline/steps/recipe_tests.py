@@ -288,7 +288,11 @@ async def _accepted(ctx: RecipeContext) -> StepEvent:
     lines = [
         *(f"has to pass: `{one_line(entry)}` {_outcome_of(found, entry)}" for entry in wanted),
         *(f"passed before: `{one_line(entry)}` {_outcome_of(found, entry)}" for entry in broken if entry not in wanted),
-        *((f"the tests came to no end: {found.state.value.replace('_', ' ')}",) if not _is_whole(found) else ()),
+        *(
+            (f"the tests came to no end: {found.state.value.replace('_', ' ')}",)
+            if found.state is not RunState.COMPLETE
+            else ()
+        ),
     ]
     words = sections(
         (
@@ -344,10 +348,6 @@ def _wanted(ctx: RecipeContext, found: Observation) -> tuple[str, ...]:
 
 def _outcome_of(found: Observation, entry: str) -> str:
     return "cannot be collected" if entry in found.unread else seen(found.records.get(entry))
-
-
-def _is_whole(found: Observation) -> bool:
-    return found.state is RunState.COMPLETE
 
 
 _TIMEOUT_S: Final = 900

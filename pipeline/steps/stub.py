@@ -124,7 +124,7 @@ async def check(ctx: Context, task: Task, start: str, tree: str) -> Checked:
     errors = await new_errors(ctx, start, tree)
     others = tuple(error for error in errors if not _is_of_tests(error, theirs, ctx))
     if others:
-        return Checked(errors=tuple(map(_said, others)))
+        return Checked(errors=tuple(block(f"{one.path}: {one.fault.raised.message}") for one in others))
     after = await measure(ctx, tree, what="the whole suite over the stubs, must pass as before")
     verdict = judge_green(None, after, kept, seen_failing=kept_runs.seen_failing(ctx.checkout.root, tree))
     suspects = await confirm(ctx, verdict.regressions, tree, start, after, start=ctx.state.start)
@@ -152,10 +152,6 @@ async def new_errors(ctx: MeasurementContext, start: str, tree: str) -> tuple[Co
     found = (await measure_types(ctx, tree)).collection_errors
     known = (await measure_types(ctx, start)).unread if found else frozenset[str]()
     return tuple(error for error in found if error.path not in known)
-
-
-def _said(error: CollectionError) -> str:
-    return block(f"{error.path}: {error.fault.raised.message}")
 
 
 def _is_of_tests(error: CollectionError, paths: frozenset[str], ctx: Context) -> bool:

@@ -454,13 +454,9 @@ async def rest(ctx: DriverContext, pause: Rest) -> None:
     end = datetime.now(UTC) + timedelta(seconds=pause.seconds)
     try:
         with ctx.progress.doing(what):
-            while ctx.stopping == "no" and (left_s := _left_s(end)) > 0:  # noqa: ASYNC110  (a clock is no event)
+            while ctx.stopping == "no" and (left_s := (end - datetime.now(UTC)).total_seconds()) > 0:  # noqa: ASYNC110  (a clock is no event)
                 await anyio.sleep(min(left_s, _LOOKS_S))
         if ctx.stopping != "no":
             raise StoppedError
     finally:
         ctx.run.resting.discard(pause.dispatch)
-
-
-def _left_s(end: datetime) -> float:
-    return (end - datetime.now(UTC)).total_seconds()

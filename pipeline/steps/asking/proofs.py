@@ -155,7 +155,7 @@ def task_of(ctx: Context, finding: Finding, id_: str) -> Task | None:
         description="\n\n".join(f"{name}: {part.strip()}" for name, part in parts.items() if part.strip()),
     )
     (task,) = accepted(tasks_from_split(SplitReport(tasks=(drafted,)), [id_]))
-    refused = any(problem.severity == "error" for _, problem in lint_each(ctx, (task,), _text))
+    refused = any(problem.severity == "error" for _, problem in lint_each(ctx, (task,), lambda one: one.body))
     return None if refused or not code else task
 
 
@@ -163,10 +163,6 @@ def _title_of(finding: Finding) -> str:
     """Return what is to be done, which becomes the subject of the commit; the fault where that is not said in short."""
     wanted = one_line(finding.suggestion.strip().partition("\n")[0]).rstrip(".")
     return wanted if 0 < len(wanted) <= _TITLE else one_line(finding.headline)[:_TITLE].strip()
-
-
-def _text(task: Task) -> str:
-    return task.body
 
 
 async def said_by_person(ctx: Context) -> Finding | None:

@@ -36,7 +36,7 @@ def stubs_left(ctx: Context, tree: str) -> tuple[str, ...]:
     found: list[str] = []
     for path, text in after.items():
         places, was, had = (
-            [_line_at(one, at) for at in _stubs(ctx, path, one)]
+            [one.count("\n", 0, at) + 1 for at in _stubs(ctx, path, one)]
             for one in (text, before.get(path, ""), stubbed.get(path, ""))
         )
         extra = min(len(had), len(places)) - len(was)
@@ -47,10 +47,6 @@ def stubs_left(ctx: Context, tree: str) -> tuple[str, ...]:
 def _stubs(ctx: Context, path: str, text: str) -> list[int]:
     """Return where stubs begin, in characters; a file that no toolchain owns has none."""
     return [match.start() for one in for_files(ctx.toolchain, [path]) for match in one.stub_like.finditer(text)]
-
-
-def _line_at(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
 
 
 def symbols_of(task: Task) -> tuple[Symbol, ...]:

@@ -201,9 +201,8 @@ def task_message(ctx: Context, task: TaskState, paths: Sequence[str], base: str)
     *base* is what the run's commits are put on: what RED of a fix of tests alone is measured over.
     """
     spec = ctx.task(task.id)
-    kind = commit_type(
-        paths, baseline_of(ctx).layout, spec.evidence, is_fix=task.fix or _is_bug(ctx), sources=ctx.toolchain.sources
-    )
+    is_fix = task.fix or "bug" in tracker.in_tree(ctx.repository, ctx.run.info.start_tree).read(ctx.issue).labels
+    kind = commit_type(paths, baseline_of(ctx).layout, spec.evidence, is_fix=is_fix, sources=ctx.toolchain.sources)
     evidence = read_evidence(ctx, task.id)
     lines = [*trailers(ctx), ("Task", task.id)]
     if evidence is not None:
@@ -250,10 +249,6 @@ def _scaffold_message(ctx: Context, task: TaskState) -> str:
         what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
     body = "\n".join(f"- {name}" for name in names) if len(names) > 1 else ""
     return message_of(f"feat: scaffold {what}{with_}", body, [*trailers(ctx), ("Scaffolds", task.id)])
-
-
-def _is_bug(ctx: Context) -> bool:
-    return "bug" in tracker.in_tree(ctx.repository, ctx.run.info.start_tree).read(ctx.issue).labels
 
 
 def _names(spec: Task) -> set[str]:

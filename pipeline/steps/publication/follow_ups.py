@@ -200,7 +200,8 @@ async def word(ctx: Context) -> Worded | Event:
         worded = Worded(items=wanted, notes=(note,), evidence=answer.evidence)
     else:
         report = answer.form(FollowUps)
-        said = _reworded(wanted, report)
+        # what the answer leaves out keeps the words of the rule
+        said = tuple(item if entry is None else _in_words(item, entry) for item, entry in _by_item(wanted, report))
         more = tuple(item for item in items(ctx) if item not in wanted)  # what @pm saw on the way
         worded = Worded(items=(*said, *more), notes=_notes(wanted, report), evidence=(answer.evidence,))
     ctx.write_json(_WORDED, worded.model_dump(mode="json"))
@@ -314,11 +315,6 @@ def _number(entry: FollowUp, count: int) -> int | None:
 def _by_item(wanted: tuple[Item, ...], report: FollowUps) -> Iterator[tuple[Item, FollowUp | None]]:
     said = {_number(entry, len(wanted)): entry for entry in report.issues}
     return ((item, said.get(number)) for number, item in enumerate(wanted, 1))
-
-
-def _reworded(wanted: tuple[Item, ...], report: FollowUps) -> tuple[Item, ...]:
-    """Return the items in the words of an accepted answer; what it leaves out keeps the rule's."""
-    return tuple(item if entry is None else _in_words(item, entry) for item, entry in _by_item(wanted, report))
 
 
 def _in_words(item: Item, entry: FollowUp) -> Item:

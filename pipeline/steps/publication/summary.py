@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.evidence.red_tests import RedTests
-    from pipeline.git.values import FileStat
     from pipeline.steps.context import Context
 
 
@@ -47,8 +46,11 @@ def write_summary(
         f"# {info.run_id}: {one_line(title)}\n\nIssue {ctx.issue}, branch `{info.branch}`, begun {info.started_at}.\n"
     )
     failed = state.failure if not commits else None
+    decided = ctx.run.journal.of(DecisionMade)
+    last_note = one_line(decided[-1].data.note) if decided else ""
+    advice = [line for one in all_last_reviews(ctx).values() for line in one.ledger.advice(state.open_blockers)]
     text = head + sections(
-        ("What Failed", f"{failed.value}: {_last_note(ctx)}" if failed else ""),
+        ("What Failed", f"{failed.value}: {last_note}" if failed else ""),
         ("Commits", bullets(_commit_lines(ctx, commits))),
         (TO_BE_MADE, bullets(planned)),
         (TO_BE_FILED, bullets(to_file)),
@@ -65,7 +67,7 @@ def write_summary(
         ("Proofs", bullets(_proofs(ctx))),
         ("Blockers on Record", bullets(_blockers(ctx))),
         ("Filed Follow-ups", bullets(follow_ups)),
-        ("Advisory Notes (not filed)", bullets(_advisory(ctx))),
+        ("Advisory Notes (not filed)", bullets(advice)),
         ("Decisions", bullets(_decisions(ctx))),
         ("Rejected Writes", bullets(_rejected(ctx))),
         ("Left Out", bullets(_left_out(ctx))),
@@ -89,11 +91,10 @@ def _task_lines(ctx: Context) -> list[str]:
 
 def _file_lines(ctx: Context) -> list[str]:
     files = ctx.repository.numstat(ctx.state.start, ctx.state.head)
-    return [f"`{file.path}`, {_lines(file)}" for file in files]
-
-
-def _lines(file: FileStat) -> str:
-    return "binary" if file.added is None else f"{file.added} line(s) added, {file.deleted} deleted"
+    return [
+        f"`{one.path}`, " + ("binary" if one.added is None else f"{one.added} line(s) added, {one.deleted} deleted")
+        for one in files
+    ]
 
 
 def _quarantined(ctx: Context) -> tuple[str, ...]:
@@ -178,11 +179,6 @@ def _proofs(ctx: Context) -> list[str]:
     ]
 
 
-def _advisory(ctx: Context) -> list[str]:
-    on_record = ctx.state.open_blockers
-    return [line for record in all_last_reviews(ctx).values() for line in record.ledger.advice(on_record)]
-
-
 def _decisions(ctx: Context) -> list[str]:
     lines: list[str] = []
     for line in ctx.run.journal.of(DecisionMade):
@@ -211,8 +207,3 @@ def _usage(ctx: Context) -> list[str]:
     parts = [f"@{role}: {taken}" for role, taken in by_role(ctx.run).items()]
     parts += [f"phase {phase}: {taken}" for phase, taken in by_phase(ctx.run).items()]
     return [str(spent(ctx.run)), *through, *parts]
-
-
-def _last_note(ctx: Context) -> str:
-    lines = ctx.run.journal.of(DecisionMade)
-    return one_line(lines[-1].data.note) if lines else ""
