@@ -107,63 +107,55 @@ def test_a_malformed_file_is_refused_with_its_place(text: str, message: str, poi
 # --- walking ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_from_issue_to_commits() -> None:
-    walked = walk(*ONE_TASK, "RED", "GREEN", "ACCEPTABLE", "PUBLISHED")
-    assert (walked.state.outcome, walked.state.reason) == (Outcome.COMPLETED, Reason.DONE)
-    assert walked.waits_for == ()
-
-
 def test_trees_that_are_left_out_get_names() -> None:
     state = walk(*ONE_TASK, "RED", {"signal": "NOT_GREEN", "tree": "mine"}).state
     assert (state.task.red, state.task.candidate) == ("tree-7", "mine")
 
 
-def test_the_role_must_be_named_where_two_are_asked() -> None:
-    error = refused("OK", "CLAIMED", "DRAFTED", "MALFORMED")
-    assert str(error) == "Entry 4: MALFORMED must name a slot of review-plan that is still asked: check, simplify."
+CIRCLE = {"signal": "DRAFTED", "tasks": [{"id": "1", "depends_on": ["2"]}, {"id": "2", "depends_on": ["1"]}]}
 
 
-def test_a_role_that_the_step_does_not_ask_is_refused() -> None:
-    error = refused("OK", "CLAIMED", {"signal": "DRAFTED", "role": "make"})
-    assert str(error) == "Entry 3: PLAN (3) does not ask make, only: orchestrator."
-    assert (error.pointer, error.accepted) == ("/2/role", ("orchestrator",))
+@pytest.mark.parametrize(
+    ("entries", "pointer", "message"),
+    [
+        (
+            ["OK", "CLAIMED", "DRAFTED", "MALFORMED"],
+            "/3",
+            "Entry 4: MALFORMED must name a slot of review-plan that is still asked: check, simplify.",
+        ),
+        (
+            ["OK", "CLAIMED", {"signal": "DRAFTED", "role": "make"}],
+            "/2/role",
+            "Entry 3: PLAN (3) does not ask make, only: orchestrator.",
+        ),
+        (
+            ["OK", "CLAIMED", "DRAFTED", "ACEPTABLE"],
+            "/3/signal",
+            "Entry 4: REVIEW_PLAN (4) cannot take ACEPTABLE, only: ACCEPTABLE, CONVERGED, NEEDS_WORK",
+        ),
+        ([*ONE_TASK[:4], "DRAFTED"], "/4/tasks", 'Entry 5: the split needs its tasks, for example tasks: [{id: "1"}].'),
+        ([*ONE_TASK[:4], CIRCLE], "/4", "Entry 5: tasks wait for each other"),
+        (["PRECONDITION"], "/0", "Entry 1: PRECONDITION in sanity must say its reason."),
+        (["OK", "NOT_FOUND", "CLAIMED"], "/2/signal", "Entry 3: CLAIMED comes after the run has ended as rejected; it"),
+        ([*ONE_TASK, "ENV_BROKEN", "RED"], "/7/signal", "the run is parked and cannot take RED, only: RESUMED"),
+    ],
+)
+def test_an_entry_that_cannot_be_taken_is_refused_with_its_place(
+    entries: list[Any], pointer: str, message: str
+) -> None:
+    error = refused(*entries)
+    assert (error.pointer, message in str(error)) == (pointer, True), error
 
 
-def test_a_signal_that_the_step_cannot_report_is_refused_with_those_that_it_can() -> None:
+def test_what_is_misspelt_is_told_with_what_is_near() -> None:
     error = refused("OK", "CLAIMED", "DRAFTED", "ACEPTABLE")
-    assert str(error).startswith(
-        "Entry 4: REVIEW_PLAN (4) cannot take ACEPTABLE, only: ACCEPTABLE, CONVERGED, NEEDS_WORK"
-    )
     assert str(error).endswith("Did you mean ACCEPTABLE?")
-    assert error.pointer == "/3/signal"
     assert error.accepted[:2] == ("ACCEPTABLE", "CONVERGED")
-
-
-def test_a_split_without_tasks_is_refused() -> None:
-    error = refused("OK", "CLAIMED", "DRAFTED", "ACCEPTABLE", "DRAFTED")
-    assert str(error) == 'Entry 5: the split needs its tasks, for example tasks: [{id: "1"}].'
-    assert error.pointer == "/4/tasks"
-
-
-def test_tasks_that_wait_for_each_other_are_refused() -> None:
-    tasks = [{"id": "1", "depends_on": ["2"]}, {"id": "2", "depends_on": ["1"]}]
-    assert "Entry 5: tasks wait for each other" in str(refused(*ONE_TASK[:4], {"signal": "DRAFTED", "tasks": tasks}))
-
-
-def test_a_precondition_says_which() -> None:
-    assert str(refused("PRECONDITION")) == "Entry 1: PRECONDITION in sanity must say its reason."
-    assert walk({"signal": "PRECONDITION", "reason": "dirty_tree"}).state.reason is Reason.DIRTY_TREE
-
-
-def test_nothing_is_taken_after_the_end() -> None:
-    error = refused("OK", "NOT_FOUND", "CLAIMED")
-    assert str(error) == "Entry 3: CLAIMED comes after the run has ended as rejected; it takes no more entries."
 
 
 def test_a_parked_run_goes_on_only_when_it_is_resumed() -> None:
     parked: Sequence[Any] = [*ONE_TASK, "ENV_BROKEN"]
     assert walk(*parked).waits_for == ("RESUMED",)
-    assert "the run is parked and cannot take RED, only: RESUMED" in str(refused(*parked, "RED"))
     state = walk(*parked, "RESUMED", "RED").state
     assert (state.trunk.step, state.resumes) == (Step.IMPLEMENT, 1)
 
@@ -194,7 +186,9 @@ def test_dispatches_are_counted_as_slots_that_are_asked() -> None:
     left_out = {"signal": "MALFORMED", "role": "simplify"}
     assert walk("OK", "CLAIMED", "DRAFTED", left_out).state.dispatches == 4
     assert walk("OK", "CLAIMED", "DRAFTED", left_out, left_out).state.dispatches == 4
-    assert walk(*ONE_TASK, "RED", "GREEN", "ACCEPTABLE", "PUBLISHED").state.dispatches == 9
+    done = walk(*ONE_TASK, "RED", "GREEN", "ACCEPTABLE", "PUBLISHED")
+    assert (done.state.outcome, done.state.reason, done.waits_for) == (Outcome.COMPLETED, Reason.DONE, ())
+    assert done.state.dispatches == 9
 
 
 # --- what it says ----------------------------------------------------------------------------------------------------

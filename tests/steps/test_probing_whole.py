@@ -12,7 +12,6 @@ from kit import make_project
 from steps.probed import PYPROJECT, seen, tree_of, without_run
 
 from pipeline.boxes.box import open_box
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.tables import Probes
 from pipeline.evidence.red import judge_red
 from pipeline.evidence.red_classes import Context
@@ -20,7 +19,7 @@ from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.probes import Candidate, probes_of, repeat
+from pipeline.measure.probes import Candidate, probes_of
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.measure.words import probes_md
 from pipeline.reports.tasks import Task
@@ -116,14 +115,6 @@ def test_honest_work_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.broad
-def test_without_a_box_no_fault_is_tried(tmp_path: Path) -> None:
-    project = history(tmp_path, {"tests/test_shop.py": TEST}, {"shop.py": NEW})
-    found = probed(project, Probes(repeat=1, revert=False), box=NoBox())
-    assert found.mutation is not None
-    assert (found.mutation.tried, found.mutation.trouble.partition(",")[0]) == (0, "there is no box here")
-
-
-@pytest.mark.broad
 def test_what_only_came_with_the_tests_own_helper_is_not_red(tmp_path: Path) -> None:
     helped = "from tests.prices import price\n\n\ndef test_price():\n    assert price(20) == 19\n"
     tests = {
@@ -207,39 +198,6 @@ def test_what_was_measured_of_a_task_is_not_measured_again(tmp_path: Path) -> No
 
 
 @pytest.mark.broad
-def test_what_others_measure_meanwhile_is_not_the_tests_time(tmp_path: Path) -> None:
-    """Faults are given a few times as long as the tests take: tasks side by side wait for each other's measurements."""
-    project = history(tmp_path, {"tests/test_shop.py": TEST}, {"shop.py": NEW})
-    with without_run(project) as lab:
-        tree, green = tree_of(lab, "HEAD"), seen(lab)
-        waits = anyio.Event()
-        lab.say = lambda _: waits.set()
-        held: list[float] = []
-        took: list[float] = []
-
-        async def others() -> None:
-            async with lab.copies.one_at_a_time:
-                began = anyio.current_time()
-                await waits.wait()
-                for _ in range(3):
-                    await measure(lab, tree, Selection(ids=frozenset({TEST_ID})), limit_s=60)
-                held.append(anyio.current_time() - began)
-
-        async def both() -> None:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(others)
-                await anyio.lowlevel.checkpoint()  # they come first
-                began = anyio.current_time()
-                _, alone = await repeat(lab, tree, {TEST_ID}, 2, first=green)
-                took.append(anyio.current_time() - began)
-                took.append(alone.seconds if alone is not None else -1)
-
-        anyio.run(both)
-    whole, seconds = took
-    assert 0 < seconds <= whole - held[0] / 2
-
-
-@pytest.mark.broad
 def test_a_test_that_needs_another_one_before_it(tmp_path: Path) -> None:
     needy = TEST.replace(
         "def test_price():\n", "def test_price():\n    import shop\n    assert hasattr(shop, 'ready')\n"
@@ -305,14 +263,6 @@ def test_an_old_test_that_was_unsteady_before_is_told_and_not_held_against_the_c
     assert (found.old.unstable, found.old.doubtful) == ({}, (TURNS_ID,))
     assert found.revert is not None
     assert f"`{TURNS_ID}` fails sometimes over the code before as well" in probes_md("1", found)
-
-
-@pytest.mark.broad
-def test_old_tests_that_hold_still_are_counted(tmp_path: Path) -> None:
-    found = probed(with_turns(tmp_path, STEADY, STEADY), Probes(mutants=0), old=(TURNS_ID, CALM_ID))
-    assert found.old is not None
-    assert (found.old.asked, found.old.unstable, found.old.doubtful) == (2, {}, ())
-    assert "2 old test(s) that touch the files of the task pass again" in probes_md("1", found)
 
 
 def test_a_task_without_tests_has_nothing_to_try(tmp_path: Path) -> None:

@@ -30,14 +30,6 @@ def test_nothing_of_the_code_becomes_a_heading_or_ends_a_fence() -> None:
     assert "<!--" not in "\n".join(line.text for line in document.prose)
 
 
-def test_how_many_tests_were_run_over_what_nobody_noticed_is_said() -> None:
-    survivor = Survivor(path="a.py", line=3, what="`<` becomes `>`", source="a < b")
-    found = MutationEvidence(survivors=(survivor,), asked=12)
-    text = probes_md("1", ProbeEvidence(mutation=found))
-    assert "With each of these changes all of the 12 test(s) that were run pass" in text
-    assert "all tests" not in text
-
-
 def test_good_news_are_told_too() -> None:
     probes = ProbeEvidence(
         repeated=RepeatEvidence(runs=2),
@@ -51,11 +43,3 @@ def test_good_news_are_told_too() -> None:
     assert in_short(probes) == "4 of 4 small faults noticed, 28 more are possible, 2 not tried (3 s)"
     assert in_short(ProbeEvidence()) == ""
     assert probes_md("7", ProbeEvidence()) == "# Probes of the tests of task 7\n"
-
-
-def test_why_nothing_was_tried_is_said() -> None:
-    probes = ProbeEvidence(mutation=MutationEvidence(trouble="there is no box"))
-    assert "Nothing was tried: there is no box" in probes_md("1", probes)
-    assert in_short(probes) == "no faults tried: there is no box"
-    unsure = ProbeEvidence(revert=RevertEvidence(production="t", unsure=("src/lib.rs: two regions",)))
-    assert "- src/lib.rs: two regions" in probes_md("1", unsure)

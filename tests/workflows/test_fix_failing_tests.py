@@ -41,12 +41,3 @@ def test_failing_tests_become_a_commit_that_a_person_approved(tmp_path: Path) ->
     assert project.git("diff", "--name-only", "main", "work") == "greet.py"
     assert (project.root / "greet.py").read_text() == GREET_DONE
     assert problems(project) == []
-
-
-@pytest.mark.broad
-def test_check_34_no_failing_test_leaves_nothing_to_do(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    project.use_script([], LOOSE)
-    document = project.document("run", "fix-failing-tests")
-    assert (document["outcome"], document["reason"], document["_code"]) == ("completed", "nothing_to_do", 0), document
-    assert project.git("log", "--format=%s", "main..work") == ""

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 from workflows.test_check import EXAMPLES, HEAD
 
 from pipeline.config.layers import Flags
@@ -83,22 +81,6 @@ def test_check_29_a_value_is_put_in_as_it_is_and_never_read_again() -> None:
     for hostile in ("$(x)", "--config=x", "a\nb", "{{inputs.topic}}", "{{{{"):
         assert filled("say {{inputs.topic}} {{{{", lambda _, hostile=hostile: hostile) == f"say {hostile} {{{{"
     assert filled("{{ item.name }}", repr) == repr(Reference("item.name", path=("name",)))
-
-
-def test_a_thousand_steps_are_planned_in_the_time_that_reading_them_takes() -> None:
-    waits = [f"s{n - 7}" if n > 7 else "" for n in range(1_000)]
-    steps = "".join(
-        f"  - {{id: s{n}, agent: make, prompt: p, write_set: [src/m{n % 150}], depends_on: [{above}]}}\n"
-        for n, above in enumerate(waits)
-    )
-    recipe, problems = checked(f"name: x\nmax_concurrency: 8\nsteps:\n{steps}")
-    assert recipe is not None, problems
-    began = time.process_time()
-    yaml.compose(f"name: x\nsteps:\n{steps}", Loader=yaml.CSafeLoader)
-    bare = time.process_time() - began
-    began = time.process_time()
-    assert isinstance(preview(recipe, {}), Preview)
-    assert time.process_time() - began < max(4 * bare, 2.0), "a bound against growth, not a benchmark"
 
 
 def test_an_item_may_be_a_path_so_that_others_wait_for_all_below_its_folder() -> None:

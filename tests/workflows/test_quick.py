@@ -117,41 +117,26 @@ def assert_the_simulation_decides_alike(project: Project) -> None:
 
 
 @pytest.mark.broad
-def test_quick_drafts_several_tasks_at_once_and_measures_each(tmp_path: Path) -> None:
+def test_quick_drafts_several_tasks_at_once_and_splits_what_it_is_told_to_mend(tmp_path: Path) -> None:
     tasks = (summed("greet"), summed("more", depends_on=[1]))
     empty: Entry = {"when": {"kind": "plan-and-tasks"}, "report": {**PLAN["report"], "tasks": []}}
-    script = [empty, planned(*tasks), *worked("greet", "1"), *worked("more", "2"), RESULT_ACCEPTED]
+    wrong = [finding("more is doubled once", concern="production")]
+    fix: Entry = {"when": {"kind": "review-result"}, "report": {"verdict": "NEEDS WORK", "findings": wrong}}
+    there = [{"path": "more.check", "action": "modify"}]
+    split: Entry = {"when": {"kind": "split"}, "report": {"tasks": [summed("more", test_files=there)]}}
+    mending = worked("more", "fix-1")
+    mending[0]["files"] = {"more.check": "two: more 2 = 4\nthree: more 3 = 9\n"}
+    mending[0]["report"] = {"verdict": "TESTS_READY", "tests": [{"id": "more.check::three"}]}
+    mending[1]["files"] = {"more.sum": "more n = n * n\n"}
+    prior = [{"id": "final-1-01", "status": "resolved"}]
+    again: Entry = {"when": {"kind": "review-result"}, "report": {"verdict": "ACCEPTABLE", "prior": prior}}
+    script = [empty, planned(*tasks), *worked("greet", "1"), *worked("more", "2"), fix, split, *mending, again]
     played = play(sums(tmp_path), script, "--recipe", "quick")
     assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
     assert played.rows[2] == "any/MALFORMED", "a draft without tasks is no draft here"
-    assert played.tasks() == {"1": "done", "2": "done"}
-    assert len(played.subjects()) == 3
+    assert played.tasks() == {"1": "done", "2": "done", "fix-1": "done"}
+    assert len(played.subjects()) == 4
     assert "Your tasks get the ids 1, 2, 3" in played.asked("plan").document["prompt"]
-
-
-@pytest.mark.broad
-def test_what_quick_was_told_to_mend_is_split_and_mended(tmp_path: Path) -> None:
-    fix = {
-        "when": {"kind": "review-result"},
-        "report": {"verdict": "NEEDS WORK", "findings": [finding("more is not doubled", concern="production")]},
-    }
-    split = {"when": {"kind": "split"}, "report": {"tasks": [summed("more")]}}
-    again = {
-        "when": {"kind": "review-result"},
-        "report": {"verdict": "ACCEPTABLE", "prior": [{"id": "final-1-01", "status": "resolved"}]},
-    }
-    script = [
-        planned(
-            summed("greet"),
-        ),
-        *worked("greet", "1"),
-        fix,
-        split,
-        *worked("more", "fix-1"),
-        again,
-    ]
-    played = play(sums(tmp_path), script, "--recipe", "quick")
-    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
     assert "split/DRAFTED[drafting fix tasks]" in played.rows
     assert asked(played.project).count("review-split") == 0
 
