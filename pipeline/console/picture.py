@@ -11,14 +11,14 @@ from markupsafe import Markup
 from pipeline.engine.events import GateAnswered
 from pipeline.engine.machine import TRUNK
 from pipeline.routing.actions import Again, Retry, Return
-from pipeline.routing.story import GATE_BEHIND, PHASES, phase_with
 from pipeline.routing.vocabulary import Step
+from pipeline.routing.words import GATE_BEHIND, PHASES, phase_with
 from pipeline.service.live_view import phases_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.routing.story import Phase
+    from pipeline.routing.words import Phase
     from pipeline.runs.run import Decided, Run
     from pipeline.service.live_view import PhaseShown
 

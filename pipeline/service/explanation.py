@@ -21,8 +21,8 @@ from pipeline.progress import counted
 from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.story import WRONG
 from pipeline.routing.vocabulary import Role, Signal, Step
+from pipeline.routing.words import WRONG
 from pipeline.runs.drafts import edit_words
 from pipeline.runs.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
 from pipeline.runs.facts import Counter, counter_of, exhausted_counter, lanes_words, place_of

@@ -20,8 +20,8 @@ from pipeline.recipes.step_table import Checkpoint
 from pipeline.routing.lookup import limit_of
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.story import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.routing.words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.runs.activity_file import forget_now, read_now, write_now
 from pipeline.runs.facts import beside_words, counters_of, driven_s, last_note, not_before_of, place_of, task_words
 from pipeline.runs.lease import FileLease
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pipeline.engine.journal import Line
     from pipeline.outcomes import Reason
     from pipeline.progress import Progress
-    from pipeline.routing.story import Phase
+    from pipeline.routing.words import Phase
     from pipeline.runs.activity_file import Doing
     from pipeline.runs.spending import AnyRun, Spent
 

@@ -22,7 +22,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns as columns_of
 from pipeline.progress import Progress, duration
-from pipeline.routing.story import PHASES
+from pipeline.routing.words import PHASES
 from pipeline.service.live_view import PhaseShown, Status
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pipeline.console.patches import TestFacts as Facts
 from pipeline.console.patches import files_of
 from pipeline.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.console.texts import clipped, linked, markdown_lines, printed, shown
-from pipeline.routing.story import PHASES, TOLD, phase_with, usual_next
 from pipeline.routing.vocabulary import Signal, Step
+from pipeline.routing.words import PHASES, TOLD, phase_with, usual_next
 from pipeline.runs.gates import GateAnswer
 from pipeline.service.documents import DiffFile
 
