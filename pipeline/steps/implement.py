@@ -19,7 +19,7 @@ from pipeline.routing.state import Event
 from pipeline.routing.vocabulary import MEASURED_GREEN, Role, Signal
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
-from pipeline.steps.asking.words import counted_cases, functions_of, handed_on, notes_of_tests, red_md
+from pipeline.steps.asking.words import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
@@ -57,7 +57,7 @@ async def run(ctx: Context) -> Event:
         if signal in MEASURED_GREEN:
             found = await record_green(ctx, task, measured, answer.evidence)
             missing = signal is Signal.GREEN_INCOMPLETE and found.signal in {Signal.GREEN, Signal.UNNOTICED_FAULTS}
-            told = {"signal": signal, "note": f"{found.note}; @make: {_claim(report)}"}
+            told = {"signal": signal, "note": f"{found.note}; @make: {claim_of(report)}"}
             return found.model_copy(update=told) if missing else found
     except UnmeasurableError as error:
         return error.event
@@ -157,7 +157,7 @@ def _note(signal: Signal, report: MakeReport, measured: Measured) -> str:
         case Signal.TEST_DESIGN if measured.structural:
             return f"pass on stubs too: {', '.join(measured.structural[:3])}"
         case _:
-            return _claim(report)
+            return claim_of(report)
 
 
 def _claim_md(report: MakeReport) -> str:
@@ -165,14 +165,4 @@ def _claim_md(report: MakeReport) -> str:
     if isinstance(report, Complete):
         return ""
     why = report.why if isinstance(report, CannotProceed) else "; ".join(report.attempts)
-    return f"# @make says {report.result}\n\n{block(_claim(report))}\n\n{block(why)}\n\n"
-
-
-def _claim(report: MakeReport) -> str:
-    match report:
-        case Complete():
-            return report.summary
-        case Incomplete():
-            return report.blocking_issue
-        case CannotProceed():
-            return report.missing
+    return f"# @make says {report.result}\n\n{block(claim_of(report))}\n\n{block(why)}\n\n"

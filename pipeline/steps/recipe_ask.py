@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 
 REVIEW: Final = "review-step"
 """What reviewers of a step are asked."""
+_SIGNALS: Final[dict[type[Report], StepSignal]] = {
+    Answered: StepSignal.ANSWERED,
+    Unsure: StepSignal.UNSURE,
+    Questions: StepSignal.QUESTIONS,
+}
+"""What an answer of a reader means, where it can go on."""
 
 
 async def ask(ctx: RecipeContext) -> StepEvent:
@@ -145,25 +151,13 @@ async def _answered(ctx: RecipeContext, request: Request, result: DispatchResult
     note = report.questions if isinstance(report, Questions) else ""
     note = report.missing if isinstance(report, Unanswerable) else note or "; ".join(missing)
     return StepEvent(
-        signal=_signal(report),
+        signal=_SIGNALS.get(type(report), StepSignal.CANNOT_PROCEED),
         note=note,
         evidence=evidence,
-        items=counts_of(ctx, payload),
+        items={step.id: len(items) for step, items in _lists(ctx, payload)},
         areas=areas_of(ctx, payload),
         open_seams=open_seams(ctx.step, report),
     )
-
-
-def _signal(report: Report) -> StepSignal:
-    match report:
-        case Answered():
-            return StepSignal.ANSWERED
-        case Unsure():
-            return StepSignal.UNSURE
-        case Questions():
-            return StepSignal.QUESTIONS
-        case _:
-            return StepSignal.CANNOT_PROCEED
 
 
 def _content(ctx: RecipeContext, path: str) -> str | None:
@@ -240,11 +234,6 @@ def open_seams(step: Step, report: Report) -> tuple[str, ...]:
     """Return the contracts of a step that a role does not say it keeps to."""
     said = seams_said(report)
     return tuple(seam for seam in seams_of(step) if seam not in said or not said[seam].honoured)
-
-
-def counts_of(ctx: RecipeContext, payload: JsonValue) -> dict[str, int]:
-    """Return how many steps each `for_each` over the payload of this step becomes."""
-    return {step.id: len(items) for step, items in _lists(ctx, payload)}
 
 
 def areas_of(ctx: RecipeContext, payload: JsonValue) -> dict[str, tuple[tuple[str, ...], ...]]:

@@ -27,7 +27,7 @@ from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
-from pipeline.steps.asking.words import came_back_tree, handed_on
+from pipeline.steps.asking.words import came_back_tree, claim_of, handed_on
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 from pipeline.steps.evidence.stubs import stub_of, symbols_of, waiting_name
 
@@ -175,13 +175,7 @@ def _note(signal: Signal, report: MakeReport, checked: Checked) -> str:
     if checked.sentences:
         more = len(checked.sentences) - _SHOWN
         return "; ".join(checked.sentences[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-    match report:
-        case Complete():
-            return report.summary
-        case Incomplete():
-            return report.blocking_issue
-        case CannotProceed():
-            return report.missing
+    return claim_of(report)
 
 
 async def make_seam(ctx: Context) -> Event:

@@ -23,6 +23,7 @@ from pipeline.measure.words import in_sum, noticed_lines
 from pipeline.policy.characters import hidden_places, visible
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
+from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.vocabulary import Step
 from pipeline.steps.asking.reviews import remarks
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from pipeline.evidence.red_tests import RedEntry, RedTests
     from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
     from pipeline.reports.tasks import Task
-    from pipeline.reports.work import ShownCriterion
+    from pipeline.reports.work import MakeReport, ShownCriterion
     from pipeline.steps.context import Context
 
 
@@ -203,6 +204,17 @@ def work_notes(ctx: Context) -> tuple[str, ...]:
         if task in ctx.state.tasks and task not in dropped
         for line in _said(ctx.run.results[dispatch].report or {})
     )
+
+
+def claim_of(report: MakeReport) -> str:
+    """Return what @make says of its work, in short."""
+    match report:
+        case Complete():
+            return report.summary
+        case Incomplete():
+            return report.blocking_issue
+        case CannotProceed():
+            return report.missing
 
 
 def notes_of_tests(ctx: Context, task: str) -> tuple[str, ...]:
