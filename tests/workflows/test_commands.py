@@ -77,13 +77,6 @@ def test_of_one_name_the_repositorys_counts_once_it_is_committed(tmp_path: Path)
     assert project.redfirst("recipes", "show", "./.redfirst/recipes/late.yaml").returncode == 0
 
 
-def test_the_schema_and_the_reader_accept_the_same_keys(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    schema = json.loads(project.redfirst("schema", "recipe").stdout)
-    assert {"Recipe", "Extension", "Step", "Edit"} <= set(schema["$defs"])
-    assert "set" in schema["$defs"]["Edit"]["properties"]
-
-
 def files(*folders: Path) -> dict[str, bytes | None]:
     return {
         str(path): path.read_bytes() if path.is_file() else None
@@ -152,15 +145,6 @@ def test_a_dry_run_on_the_base_branch_says_that_a_run_refuses_it(tmp_path: Path)
     nowhere = project.redfirst("run", "GAL-77", "--worktree", "--dry-run").stdout
     assert "It would not begin here." in nowhere, "as `run` refuses it"
     assert "GAL-77" in nowhere.partition("It would not begin here.")[2]
-
-
-@pytest.mark.broad
-def test_two_writers_of_one_place_say_why_they_wait(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    text = "name: two\nsteps:\n  - {id: one, agent: make, prompt: p, write_set: [docs]}\n"
-    project.write({"two.yaml": text + "  - {id: other, agent: make, prompt: p, write_set: ['docs/*.md']}\n"})
-    told = project.redfirst("run", "./two.yaml", "--dry-run")
-    assert "2. other: @make\n   may write docs/*.md\n   after one: both touch docs and docs/*.md\n" in told.stdout
 
 
 def test_what_files_issues_writes_to_the_folder_that_is_configured(tmp_path: Path) -> None:
