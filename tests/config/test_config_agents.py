@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from config.test_config_layers import read, refused
 
-from pipeline.config.agents import Backend, Effort, Profile
+from pipeline.config.agents import Backend, Effort
 from pipeline.config.layers import Flags
 from pipeline.config.load import require_agents
 from pipeline.config.trust import widening_of
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 def test_each_backend_has_its_own_default_network(tmp_path: Path, backend: str, network: str) -> None:
     agent = read(tmp_path, user=f'[agents]\nbackend = "{backend}"\n').config.agent(Role.MAKE)
     assert agent.reaches is Network(network)
-
-
-def test_what_is_said_of_the_network_beats_the_default_of_the_backend(tmp_path: Path) -> None:
-    agent = read(tmp_path, user='[agents]\nbackend = "claude"\nnetwork = "open"\n').config.agent(Role.MAKE)
-    assert agent.reaches is Network.OPEN
 
 
 @pytest.mark.parametrize(
@@ -73,12 +68,6 @@ def test_a_spare_of_another_product_takes_over_nothing_of_the_first_one(tmp_path
     assert (again.backend, again.model, again.env) == (Backend.CLAUDE, "small", {"WHERE": "claude"})
 
 
-def test_a_role_without_spares_is_asked_alone(tmp_path: Path) -> None:
-    config = read(tmp_path, user=SPARES + "[agents.check]\nfallback = []\n").config
-    assert len(config.candidates(Role.CHECK)) == 1
-    assert len(config.candidates(Role.MAKE)) == 3
-
-
 def test_a_spare_that_nobody_described_is_refused_with_those_that_are(tmp_path: Path) -> None:
     error = refused(tmp_path, user='[agents.make]\nfallback = ["sparre"]\n[spares.spare]\nbackend = "codex"\n')
     assert error.pointer == "/agents/make/fallback"
@@ -119,11 +108,6 @@ def test_a_model_is_never_an_option(tmp_path: Path, model: str) -> None:
     assert refused(tmp_path, user=f'[agents]\nmodel = "{escaped}"\n').pointer == "/agents/model"
 
 
-def test_profiles_are_a_closed_list(tmp_path: Path) -> None:
-    assert "opencode" in str(refused(tmp_path, user='[agents]\nprofile = "opencod"\n').details)
-    assert {profile.value for profile in Profile} == {"opencode", "gemini", "claude", "codex", "custom"}
-
-
 @pytest.mark.parametrize(
     ("path", "value", "widens"),
     [
@@ -143,15 +127,6 @@ def test_profiles_are_a_closed_list(tmp_path: Path) -> None:
 )
 def test_what_a_repository_may_not_say_without_trust(path: tuple[str, ...], value: object, *, widens: bool) -> None:
     assert bool(widening_of({path: value})) is widens
-
-
-def test_limits_are_set_by_role_and_phase(tmp_path: Path) -> None:
-    text = (
-        "[budget]\ncost_usd = 5\ntokens = 9000\n[budget.roles.make]\ncost_usd = 2.5\n[budget.phases.plan]\ntokens = 7\n"
-    )
-    budget = read(tmp_path, user=text).config.budget
-    assert (budget.cost_usd, budget.tokens, budget.roles.make.cost_usd, budget.phases.plan.tokens) == (5, 9000, 2.5, 7)
-    assert budget.roles.check.cost_usd is None
 
 
 @pytest.mark.parametrize("line", ["cost_usd = 0", "cost_usd = -1", "tokens = 0", "cost_usd = inf", 'tokens = "9"'])

@@ -26,10 +26,6 @@ def loaded(tmp_path: Path, text: str) -> Loaded:
     return load(tmp_path, environ={"HOME": str(tmp_path)}, repo_file=file)
 
 
-def test_without_rules_a_message_stays_as_it_is() -> None:
-    assert styled(OURS, Commits(), "GAL-1", WHO) == OURS
-
-
 def test_a_ticket_a_footer_and_a_sign_off_are_put_where_they_belong() -> None:
     rules = Commits(sign_off=True, subject="{issue}: {type}: {title}", footers=("Refs: {issue}",))
     subject, _, rest = styled(OURS, rules, "GAL-1", WHO).partition("\n")

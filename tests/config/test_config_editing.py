@@ -40,10 +40,6 @@ def test_only_the_value_changes(path: tuple[str, ...], value: object, old: str, 
     assert with_value(changed, path, value) == changed
 
 
-def test_a_value_that_is_there_already_can_be_set_where_empty_lines_end_the_file() -> None:
-    assert with_value("[limits]\nseam = 3\n\n\n", ("limits", "seam"), 3) == "[limits]\nseam = 3\n"
-
-
 def test_an_empty_file_and_a_table_within_a_line_can_be_changed() -> None:
     assert with_value("", ("agents", "make", "model"), "x") == '[agents.make]\nmodel = "x"\n'
     changed = with_value("agents = {model = 'a'}\n", ("agents", "effort"), "low")

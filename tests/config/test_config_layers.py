@@ -13,7 +13,6 @@ from pipeline.config.model import BoxMode, Config, OnBlockers
 from pipeline.config.sources import Layer, Origin, RepositoryFile, tracker_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.vocabulary import Loop, Role
 
@@ -117,12 +116,6 @@ def test_each_layer_is_stronger_than_the_one_before(tmp_path: Path) -> None:
     assert loaded.origins["limits.cosmetic"] == Origin(Layer.FLAG, "--set limits.cosmetic")
 
 
-def test_within_a_layer_the_roles_own_key_beats_the_general_one(tmp_path: Path) -> None:
-    config = read(tmp_path, user="[agents]\ntimeout_s = 60\n[agents.make]\ntimeout_s = 1800\n").config
-    assert config.agent(Role.MAKE).timeout_s == 1800
-    assert config.agent(Role.TEST).timeout_s == 60
-
-
 def test_a_default_for_all_never_overrides_what_a_role_says_itself_and_it_is_said(tmp_path: Path) -> None:
     loaded = read(
         tmp_path,
@@ -154,11 +147,6 @@ def test_later_flags_win_over_earlier_ones_key_by_key_however_they_are_spelled(t
     }
 
 
-def test_a_roles_key_of_a_higher_layer_beats_the_general_one_of_a_lower(tmp_path: Path) -> None:
-    config = read(tmp_path, repository="[agents]\ntimeout_s = 60\n", user="[agents.check]\ntimeout_s = 5\n").config
-    assert (config.agent(Role.CHECK).timeout_s, config.agent(Role.TEST).timeout_s) == (5, 60)
-
-
 def test_pm_keeps_its_backend_when_all_agents_get_another(tmp_path: Path) -> None:
     config = read(
         tmp_path, repository='[agents.pm]\nbackend = "command"\n', user='[agents]\nbackend = "scripted"\n'
@@ -176,17 +164,6 @@ def test_variables_for_agents_are_merged_one_by_one(tmp_path: Path) -> None:
     ).config
     assert config.agent(Role.CHECK).env == {"A": "check", "B": "user", "C": "check", "My_Key__2": "x"}
     assert config.agent(Role.MAKE).env == {"A": "repo", "B": "user"}
-
-
-def test_variables_for_tests_are_merged_one_by_one(tmp_path: Path) -> None:
-    config = read(
-        tmp_path,
-        repository='[toolchains.pytest.env]\nA = "repo"\nB = "repo"\n',
-        user='[toolchains.pytest]\nenv = { B = "user" }\n',
-        environ={"REDFIRST_TOOLCHAINS__PYTEST__ENV__My_Key__2": "x"},
-    ).config
-    assert config.toolchains.settings_of("pytest").env == {"A": "repo", "B": "user", "My_Key__2": "x"}
-    assert not config.toolchains.settings_of("cargo").env
 
 
 @pytest.mark.parametrize("name", ["PATH", "HOME", "PYTHONPATH", "LD_PRELOAD", "REDFIRST_X", "GIT_DIR", "a b", ""])
@@ -266,16 +243,6 @@ def test_a_value_that_does_not_fit_is_refused_with_its_pointer(tmp_path: Path, t
     assert refused(tmp_path, repository=text).pointer == pointer
 
 
-def test_a_value_that_may_be_secret_is_not_repeated(tmp_path: Path) -> None:
-    error = refused(tmp_path, user="[agents.env]\nTOKEN = 31337\n")
-    assert "31337" not in error.message + str(error.details)
-
-
-def test_a_backend_that_another_layer_replaces_is_no_error(tmp_path: Path) -> None:
-    loaded = read(tmp_path, repository='[agents.check]\nbackend = "claude"\n', flags=Flags(agents={"check": "command"}))
-    assert loaded.config.agent(Role.CHECK).backend is Backend.COMMAND
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -288,20 +255,10 @@ def test_a_backend_for_one_role_is_refused_for_the_others(tmp_path: Path, text: 
     assert message in refused(tmp_path, repository=text).message
 
 
-def test_simplify_can_be_switched_off(tmp_path: Path) -> None:
-    config = read(tmp_path, repository='[agents.simplify]\nbackend = "off"\n').config
-    assert config.agent(Role.SIMPLIFY).backend is Backend.OFF
-
-
 def test_an_unknown_variable_with_our_prefix_names_a_near_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match='Did you mean "REDFIRST_BUDGET__COST_USD"') as caught:
         read(tmp_path, environ={"REDFIRST_BUDGET_COST_USD": "3"})
     assert caught.value.reason is Reason.CONFIG
-
-
-def test_reserved_variables_are_no_keys(tmp_path: Path) -> None:
-    names = ("TRUST", "DEPTH", "REPORT", "DISPATCH", "LOG")
-    assert read(tmp_path, environ={f"REDFIRST_{name}": "1" for name in names}).config == Config()
 
 
 def test_a_variable_that_names_a_table_is_refused(tmp_path: Path) -> None:
@@ -365,11 +322,6 @@ def test_a_flag_for_an_unknown_key_or_role_names_a_near_one(tmp_path: Path, flag
     assert caught.value.details["did_you_mean"] == near
 
 
-def test_where_no_role_is_near_all_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="Accepted: orchestrator, check, simplify, "):
-        read(tmp_path, flags=Flags(agents={"plan": "human"}))
-
-
 def test_relative_folders_lie_beside_the_file_that_names_them(tmp_path: Path) -> None:
     config = read(
         tmp_path,
@@ -389,12 +341,6 @@ def test_a_run_without_configured_agents_is_refused(tmp_path: Path, text: str, m
     with pytest.raises(UserError) as caught:
         require_agents(read(tmp_path, user=text))
     assert caught.value.details["missing"] == missing
-
-
-def test_a_run_with_one_program_for_all_is_ready(tmp_path: Path) -> None:
-    loaded = read(tmp_path, user='[agents]\nargv = ["bot"]\nnetwork = "model"')
-    require_agents(loaded)
-    assert loaded.config.agent(Role.CHECK).network is Network.MODEL
 
 
 def test_values_repeat_nothing_that_a_role_inherits(tmp_path: Path) -> None:
@@ -433,11 +379,6 @@ def test_a_later_backend_for_all_roles_takes_the_place_of_earlier_ones(tmp_path:
     earlier = Flags.parse(["agents.test.backend=claude"], ["make=claude", "codex"])
     config = read(tmp_path, flags=Flags.parse(agents=["human"]).over(earlier)).config
     assert {config.agent(role).backend for role in Role} == {Backend.HUMAN}
-
-
-def test_a_later_backend_of_one_role_leaves_the_others_with_that_for_all(tmp_path: Path) -> None:
-    config = read(tmp_path, flags=Flags.parse(agents=["make=claude"]).over(Flags.parse(agents=["human"]))).config
-    assert [config.agent(role).backend for role in (Role.MAKE, Role.TEST)] == [Backend.CLAUDE, Backend.HUMAN]
 
 
 def test_where_the_issues_are_the_repository_says_alone(tmp_path: Path) -> None:

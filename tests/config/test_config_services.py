@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from config.reading import CUSTOM, KEY, of, read, refused
 
-from pipeline.config.providers import PATHS_OF, Api, CredentialHeader, ProviderTable, Tier
+from pipeline.config.providers import PATHS_OF, Api, CredentialHeader, Tier
 from pipeline.errors import UserError
 from pipeline.gateway.providers import gateway_of, provider_of, require_providers
 from pipeline.routing.vocabulary import Role
@@ -38,13 +38,6 @@ def test_the_dialects_of_a_service_say_where_it_is_asked_and_how(
     assert (provider.header, provider.paths) == (header, paths)
 
 
-def test_the_dialects_of_a_built_in_service_can_be_changed_with_their_paths(tmp_path: Path) -> None:
-    text = '[agents]\nprovider = "openrouter"\n[providers.openrouter]\napi = ["anthropic"]\n'
-    provider = of(read(tmp_path, text).config, Role.MAKE)
-    assert (provider.api, provider.header) == ((Api.ANTHROPIC,), CredentialHeader.X_API_KEY)
-    assert provider.paths == PATHS_OF[Api.ANTHROPIC]
-
-
 @pytest.mark.parametrize(
     ("text", "pointer"),
     [
@@ -69,14 +62,6 @@ def test_models_are_laid_over_each_other_one_by_one(tmp_path: Path) -> None:
     )
     models = of(loaded.config, Role.MAKE).models
     assert models == {Tier.SMALL: "s-1", Tier.MEDIUM: "m-1", Tier.LARGE: "org/l:2@beta"}
-
-
-def test_the_models_of_a_table_are_laid_over_those_below() -> None:
-    below = ProviderTable(url="https://example.org", models={Tier.SMALL: "a", Tier.LARGE: "b"})
-    above = ProviderTable(timeout_s=3, models={Tier.LARGE: "c"})
-    assert above.over(below) == ProviderTable(
-        url="https://example.org", timeout_s=3, models={Tier.SMALL: "a", Tier.LARGE: "c"}
-    )
 
 
 def test_a_service_without_credential_needs_no_variable(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -123,24 +123,6 @@ read = [
 def test_every_key_has_a_variable_that_leads_back_to_it(path: tuple[str, ...]) -> None:
     assert keys.from_variable(keys.variable(path)) == path
     assert keys.find(path) is not None
-
-
-@given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]*", fullmatch=True))
-def test_any_variable_of_an_agent_keeps_its_name(name: str) -> None:
-    path = ("agents", "check", "env", name)
-    assert keys.from_variable(keys.variable(path)) == path
-
-
-words = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=5)
-tables = st.dictionaries(
-    words, st.recursive(st.integers(), lambda inner: st.dictionaries(words, inner, min_size=1, max_size=3))
-)
-
-
-@given(tables)
-@pytest.mark.slow
-def test_a_flattened_table_nests_back(table: dict[str, Any]) -> None:
-    assert keys.nest(keys.flatten(table)) == table
 
 
 @given(st.text(max_size=40))

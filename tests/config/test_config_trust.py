@@ -155,15 +155,6 @@ def test_what_a_file_brings_about_has_a_hash_of_its_own(
     assert "Make it yourself: uv sync." in caught.value.message
 
 
-def test_a_word_that_was_given_to_the_keys_alone_stays(
-    tmp_path: Path, common_dir: Path, environ: dict[str, str]
-) -> None:
-    asked = widening(tmp_path, '[agents]\nargv = ["bot"]\n')
-    grant(asked, common_dir, environ)
-    record = json.loads((tmp_path / "state/redfirst/trust.json").read_text())
-    assert list(record["repositories"].values()) == [fingerprint(asked)]
-
-
 def test_revoked_trust_is_gone(tmp_path: Path, common_dir: Path, environ: dict[str, str]) -> None:
     asked = widening(tmp_path, 'sandbox = "none"')
     grant(asked, common_dir, environ)

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-import io
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ruamel.yaml import YAML
 
 from todo.errors import TrackerError
 from todo.frontmatter import (
@@ -29,52 +25,6 @@ def document(front: str) -> Document:
 
 def data(values: dict[str, Node]) -> dict[str, object]:
     return {key: plain_data(node) for key, node in values.items()}
-
-
-def by_ruamel(front: str) -> object:
-    engine: Any = YAML(typ="base", pure=True)
-    return engine.load(io.StringIO(front))
-
-
-WORD = st.from_regex(r"[A-Za-z0-9äß_][A-Za-z0-9äß_ .,()'/+*=!?&%@$;<>~-]{0,12}", fullmatch=True)
-TEXT = st.text(st.characters(exclude_categories=("C", "Zl", "Zp"), exclude_characters="\u00a0"), max_size=12)
-SCALARS = st.one_of(
-    WORD.map(str.strip),
-    TEXT.map(written_scalar),
-    TEXT.map(lambda text: "'" + text.replace("'", "''") + "'"),
-    st.sampled_from(["~", "null", "yes", "NO", "0o17", "1e3", "2026-11-20", "12:30:45", "''", '"\\u263A\\t"']),
-)
-
-
-def flow(items: list[str]) -> str:
-    return f"[{', '.join(items)}]"
-
-
-def indented(header: str, lines: list[str]) -> str:
-    return header + "".join(f"\n  {line}" for line in lines)
-
-
-VALUES = st.one_of(
-    SCALARS,
-    st.lists(SCALARS.filter(lambda text: not set(text) & set(",[]{}?")), max_size=3).map(flow),
-    st.lists(SCALARS, min_size=1, max_size=3).map(lambda items: indented("", [f"- {item}" for item in items])),
-    SCALARS.map(lambda item: f"\n  inner: {item}\n  deep:\n    - a\n    - {{b: [c]}}"),
-    st.builds(indented, st.sampled_from(["|", "|-", ">", ">+"]), st.lists(WORD.map(str.strip), min_size=1, max_size=3)),
-)
-KEYS = st.sampled_from(["id", "title", "status", "depends-on", "x", "Größe", "'quoted'", '"also quoted"'])
-COMMENTS = st.sampled_from(["", "", "# a comment: [\n", "\n", "   # indented\n"])
-
-
-@st.composite
-def front_matters(draw: st.DrawFn) -> str:
-    keys = draw(st.lists(KEYS, min_size=1, max_size=6, unique=True))
-    return "".join(draw(COMMENTS) + f"{key}: {draw(VALUES)}\n" for key in keys)
-
-
-@pytest.mark.broad
-@given(front_matters())
-def test_two_yaml_libraries_read_the_same_strings(front: str) -> None:
-    assert data(read_mapping(front, "GAL-1.md")) == by_ruamel(front)
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), min_size=1))
@@ -151,11 +101,6 @@ def test_a_value_written_in_an_odd_way_is_replaced_and_nothing_else(before: str,
     changed = parse(with_scalar(odd, "status", "Done"), "GAL-1.md")
     assert changed.front == f"# first\r\n{after}{rest}"
     assert changed.text[changed.body :] == "body\n"
-
-
-def test_a_value_in_a_flow_mapping_is_replaced() -> None:
-    changed = with_scalar(document("{status: Todo, id: Todo}\n"), "status", "Done")
-    assert parse(changed, "GAL-1.md").front == "{status: Done, id: Todo}\n"
 
 
 def test_a_value_that_is_no_scalar_is_not_replaced() -> None:

@@ -46,10 +46,6 @@ def test_a_key_of_somebody_else_is_theirs(key: str) -> None:
     assert problems(**{"A-2.md": issue("A-2", f"{key}: []", status="Done")}) == []
 
 
-def test_an_empty_tracker_has_no_problems() -> None:
-    assert lint(Tracker(MappingSource({}))) == []
-
-
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [

@@ -1,29 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from todo.outline import insert_after, outline, split_lines
+from todo.outline import outline, split_lines
 
 
 def titles(text: str) -> list[str]:
     return [heading.title for heading in outline(split_lines(text)).headings]
-
-
-@given(st.text())
-def test_joining_the_lines_gives_the_text_back(text: str) -> None:
-    lines = split_lines(text)
-    assert "".join(lines) == text
-    assert all(line.rstrip("\r\n").count("\r") + line.rstrip("\r\n").count("\n") == 0 for line in lines)
-
-
-@given(st.text(st.sampled_from("#-`~<!> \t\r\n1.ab=")))
-def test_any_text_has_an_outline(text: str) -> None:
-    lines = split_lines(text)
-    found = outline(lines)
-    assert all(0 <= heading.at < len(lines) for heading in found.headings)
-    assert not found.hidden & {heading.at for heading in found.headings}
 
 
 @pytest.mark.parametrize(
@@ -63,8 +46,3 @@ def test_a_section_ends_at_the_next_heading_that_is_not_deeper() -> None:
 )
 def test_a_fence_that_swallows_the_rest_is_noticed(text: str, line: int | None) -> None:
     assert outline(split_lines(text)).unclosed == line
-
-
-def test_a_missing_line_end_stays_missing() -> None:
-    assert "".join(insert_after(["a\r\n", "b"], 1, ["c", "d"], "\r\n")) == "a\r\nb\r\nc\r\nd"
-    assert "".join(insert_after(["a\n", "b"], 0, ["c"], "\n")) == "a\nc\nb"

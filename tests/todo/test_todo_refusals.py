@@ -120,11 +120,6 @@ def test_what_is_no_issue_id_is_refused_before_any_file_is_touched(folder: Path,
     assert_refused(folder, issue_id, ErrorKind.USAGE)
 
 
-@pytest.mark.parametrize("issue_id", ["A", "1", "GAL-39", "GAL-39.1", "GAL-39.1.2", "web_ui-3", "x" * 64])
-def test_an_issue_id(issue_id: str) -> None:
-    assert is_issue_id(issue_id)
-
-
 def test_an_issue_that_does_not_exist(folder: Path) -> None:
     assert assert_refused(folder, "A-1", ErrorKind.ISSUE_NOT_FOUND).path == "A-1.md"
 
@@ -216,12 +211,6 @@ def test_a_file_that_is_no_issue_does_not_stop_the_list(folder: Path) -> None:
         ("my notes.md", True),
         ("notes.md", False),
     ]
-
-
-def test_an_error_is_printed_with_its_place() -> None:
-    error = TrackerError(ErrorKind.TRACKER_INVALID, "Wrong.", path="A-1.md", line=3)
-    assert str(error) == "A-1.md:3: Wrong."
-    assert str(TrackerError(ErrorKind.USAGE, "Wrong.")) == "Wrong."
 
 
 def test_an_empty_tracker_gives_no_id_to_count_on() -> None:

@@ -6,7 +6,7 @@ from datetime import date
 from typing import NamedTuple
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from todo import INDEX_NAME, MappingSource, Status, Tracker
@@ -141,15 +141,6 @@ def test_a_status_change_keeps_every_byte_but_the_word(issue: Written, status: S
     assert dict(edits) == ({} if status is issue.status else {"GAL-1.md": issue.with_status(status)})
 
 
-@pytest.mark.broad
-@given(written_issues(), st.sampled_from(list(Status)))
-def test_a_status_change_and_back_gives_the_original_bytes(issue: Written, status: Status) -> None:
-    tracker = tracker_of(issue.content)
-    there = tracker.set_status("GAL-1", status)
-    back = tracker.with_edits(there).set_status("GAL-1", issue.status)
-    assert there.then(back) == {}
-
-
 @given(written_issues(), st.text(min_size=1).filter(lambda text: bool(text.strip())))
 def test_a_comment_is_only_ever_inserted(issue: Written, text: str) -> None:
     content = issue.content
@@ -164,22 +155,6 @@ def test_a_comment_is_only_ever_inserted(issue: Written, text: str) -> None:
     assert any(content[at:] == changed[len(changed) - len(content) + at :] for at in range(place + 1))
     assert b"- 2026-11-20 - " in changed
     Tracker(MappingSource(dict(edits))).read("GAL-1")
-
-
-SIMPLE_LINES = st.sampled_from(
-    ["", "text", "## Comments", "## Other", "- item", "  more", "```\n## Comments\n---\n```"]
-)
-
-
-@pytest.mark.broad
-@given(written_issues(body=SIMPLE_LINES), WORDS, WORDS)
-def test_comments_follow_each_other_in_one_section(issue: Written, one: str, two: str) -> None:
-    assume(one != two)
-    tracker = tracker_of(issue.content)
-    first = tracker.comment("GAL-1", DAY, f"{one}\n\n```\n## unclosed")
-    second = tracker.with_edits(first).comment("GAL-1", DAY, two)["GAL-1.md"].decode().splitlines()
-    at = second.index(f"- 2026-11-20 - {two}")
-    assert second[at - 4 : at] == [f"- 2026-11-20 - {one}", "", "  ```", "  ## unclosed"]
 
 
 @pytest.mark.parametrize(

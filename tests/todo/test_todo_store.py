@@ -51,22 +51,6 @@ def test_a_file_changed_in_the_meantime_stops_the_write_of_all(folder: Path, lat
     assert (folder / "README.md").read_bytes() == b"- [ ] [A-1](A-1.md) t\n"
 
 
-def test_a_file_created_in_the_meantime_is_not_overwritten(folder: Path) -> None:
-    edits = Edits({"A-2.md": b"ours"}, {"A-2.md": None})
-    (folder / "A-2.md").write_bytes(b"theirs")
-    with pytest.raises(TrackerError, match="meantime"):
-        write_edits(folder, edits)
-    assert (folder / "A-2.md").read_bytes() == b"theirs"
-
-
-def test_what_is_expected_can_be_given_by_the_caller(folder: Path) -> None:
-    edits = Edits({"A-1.md": b"x"}, {"A-1.md": b"of a tree"})
-    with pytest.raises(TrackerError, match="meantime"):
-        write_edits(folder, edits)
-    write_edits(folder, edits, {"A-1.md": ISSUE})
-    assert (folder / "A-1.md").read_bytes() == b"x"
-
-
 @pytest.mark.parametrize("name", ["../out.md", "sub/A-1.md", "/tmp/out.md", "A-1.md/", ".hidden.md", "", "."])  # noqa: S108  (must be refused)
 def test_a_name_that_leaves_the_folder_is_refused(folder: Path, name: str) -> None:
     with pytest.raises(TrackerError, match="not the name") as caught:
@@ -81,11 +65,6 @@ def test_a_write_that_fails_half_way_leaves_every_file_as_it_was(folder: Path) -
         write_edits(folder, Edits({"A-1.md": b"x", long_name: b"y"}, {"A-1.md": ISSUE}))
     assert (folder / "A-1.md").read_bytes() == ISSUE
     assert sorted(path.name for path in folder.iterdir()) == ["A-1.md", "README.md"]
-
-
-def test_no_edits_need_no_folder(tmp_path: Path) -> None:
-    write_edits(tmp_path / "nowhere", Edits({}, {}))
-    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_tracker_reads_each_file_once_so_that_a_later_change_is_noticed(folder: Path) -> None:

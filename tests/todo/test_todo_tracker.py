@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from todo import INDEX_NAME, Edits, ErrorKind, MappingSource, NewIssue, Status, Tracker, TrackerError
+from todo import INDEX_NAME, ErrorKind, MappingSource, NewIssue, Status, Tracker, TrackerError
 
 DAY = date(2026, 11, 20)
 README = "# Issues\n\n## Bugs\n- [ ] [GAL-39](GAL-39.md) Reject empty names\n\n## Features\n\nNew things.\n"
@@ -59,11 +59,6 @@ def test_issues_come_in_the_order_people_count_in() -> None:
     names = ["GAL-10", "GAL-2", "GAL-39", "GAL-39.10", "GAL-39.2", "ACE-7"]
     found = tracker(**{f"{name}.md": issue(name) for name in names}).issues()
     assert [read.id for read in found] == ["ACE-7", "GAL-2", "GAL-10", "GAL-39", "GAL-39.2", "GAL-39.10"]
-
-
-def test_files_that_are_no_issues_are_left_alone() -> None:
-    files: dict[str, bytes | str] = {"A-1.md": issue("A-1"), INDEX_NAME: "", ".A-1.md": "", "notes.txt": b"\xff"}
-    assert tracker(**files).ids == ("A-1",)
 
 
 def test_ready_is_todo_with_all_dependencies_done() -> None:
@@ -121,10 +116,6 @@ def test_a_sub_issue_is_shown_in_its_parent_only() -> None:
     assert edits["A-1.md"].endswith(body.replace("- [ ] [A-1.1]", "- [x] [A-1.1]", 1).encode())
 
 
-def test_a_status_that_is_so_already_gives_no_edits() -> None:
-    assert gal().set_status("GAL-39", Status.TODO) == {}
-
-
 def test_a_box_out_of_step_is_mended_though_the_status_is_so_already() -> None:
     found = gal(**{INDEX_NAME: README.replace("- [ ]", "- [x]")})
     assert found.set_status("GAL-39", Status.TODO) == {INDEX_NAME: README.encode()}
@@ -143,10 +134,6 @@ def test_a_missing_line_is_added_to_readme_and_parent() -> None:
     assert found.set_status("A-1.1", Status.IN_PROGRESS)["A-1.md"].decode().endswith(
         "Text.\n\n## Sub-issues\n- [~] [A-1.1](A-1.1.md) Sub # one\n\n## Comments\n- 2026-11-01 - x\n"
     )  # fmt: skip
-
-
-def test_a_status_change_never_creates_the_readme() -> None:
-    assert set(tracker(**{"A-1.md": issue("A-1")}).set_status("A-1", Status.DONE)) == {"A-1.md"}
 
 
 @pytest.mark.parametrize(
@@ -168,12 +155,6 @@ def test_a_comment_goes_to_the_end_of_comments(body: str, expected: str | None) 
     changed = tracker(**{"A-1.md": content}).comment("A-1", DAY, "new")["A-1.md"]
     wanted = expected or body.replace("# End", "- 2026-11-20 - new\n# End")
     assert changed == content.removesuffix(body.encode()) + wanted.encode()
-
-
-def test_a_comment_below_front_matter_without_a_final_newline_starts_a_line() -> None:
-    content = issue("A-1").removesuffix(b"\n")
-    changed = tracker(**{"A-1.md": content}).comment("A-1", DAY, "new")["A-1.md"]
-    assert changed == content + b"\n## Comments\n- 2026-11-20 - new"
 
 
 def test_a_text_of_several_lines_stays_one_bullet() -> None:
@@ -198,11 +179,6 @@ def test_edits_compose_and_remember_what_they_were_computed_from() -> None:
         "Text.\n\n## Sub-issues\n- [ ] [GAL-39.1](GAL-39.1.md) more\n\n"
         "## Comments\n- 2026-11-01 - old\n- 2026-11-20 - done\n"
     )
-
-
-def test_edits_that_cancel_out_are_none() -> None:
-    there = Edits({"a": b"1", "b": b"2"}, {"a": b"0"})
-    assert there.then(Edits({"a": b"0"}, {"a": b"1"})) == {"b": b"2"}
 
 
 def test_a_new_sub_issue_is_filed_in_full() -> None:
@@ -269,11 +245,6 @@ def test_a_line_is_added_after_the_whole_of_the_last_item() -> None:
     readme = "## Bugs\n- [ ] [GAL-39](GAL-39.md) x\n\n  more\n\n\nprose\n"
     _, edits = gal(**{INDEX_NAME: readme}).create(NewIssue(title="t", category="Bugs"))
     assert edits[INDEX_NAME].decode() == readme.replace("more\n", "more\n- [ ] [GAL-40](GAL-40.md) t\n")
-
-
-def test_the_first_issue_of_a_tracker_makes_the_readme() -> None:
-    _, edits = tracker().create(NewIssue(title="t", id="A-1", category="Bugs"))
-    assert edits[INDEX_NAME] == b"# Issues\n\n## Bugs\n- [ ] [A-1](A-1.md) t\n"
 
 
 def test_a_duplicate_is_an_open_issue_of_the_same_title_among_its_siblings() -> None:
