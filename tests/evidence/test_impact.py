@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.evidence.impact import Graph, Subject, distances, impacted
 from pipeline.evidence.observation import Reach, TestRecord
-from pipeline.languages.sources.mentions import is_source, mention_graph
+from pipeline.languages.sources.mentions import mention_graph
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -258,40 +258,7 @@ def test_go_imports_lead_to_packages(path: str, expected: set[str]) -> None:
     assert uses(GO, path) >= expected
 
 
-def test_code_of_our_languages_is_read() -> None:
-    paths = ("a/b.py", "x/go.mod", "a.tsx", "README.md", "data.json")
-    assert list(filter(is_source, paths)) == ["a/b.py", "a.tsx"]
-
-
 # --- properties
-
-
-FILES = [f"{name}.py" for name in "abcdefgh"]
-GRAPHS = st.dictionaries(st.sampled_from(FILES), st.frozensets(st.sampled_from(FILES)))
-CHANGED = st.frozensets(st.sampled_from(FILES), min_size=1)
-
-
-@given(GRAPHS, CHANGED, CHANGED)
-def test_more_changes_touch_no_less_and_nothing_from_further_away(
-    graph: Graph, changed: frozenset[str], more: frozenset[str]
-) -> None:
-    some, all_ = ids_of(changed, graph, *FILES), ids_of(changed | more, graph, *FILES)
-    assert len(set(all_)) == len(all_)
-    assert set(some) <= set(all_) <= {f"{path}::it" for path in FILES}
-    away, nearer = distances(graph, changed), distances(graph, changed | more)
-    assert all(nearer[path] <= far for path, far in away.items())
-
-
-@given(GRAPHS, CHANGED)
-def test_distances_are_those_of_the_shortest_way(graph: Graph, changed: frozenset[str]) -> None:
-    away = distances(graph, changed)
-    level = dict.fromkeys(changed, 0)
-    for _ in FILES:  # relaxed until nothing changes, as Bellman and Ford do
-        for path, used in graph.items():
-            known = [level[other] + 1 for other in used if other in level]
-            if known:
-                level[path] = min([level.get(path, 99), *known])
-    assert away == level
 
 
 MODULES = ["alpha", "beta", "pack.one", "pack.two", "pack.sub.three"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from evidence.observed import context, record
 
@@ -11,7 +10,6 @@ from pipeline.evidence.classify import classify
 from pipeline.evidence.observation import Ended, Fault, Frame, Raised
 from pipeline.evidence.red_classes import RedClass, Symbol
 
-ROOT = Path(__file__).parents[2]
 UNEXPECTED = Fault(
     chain=(Raised(kind="builtins.TypeError", message="greet() got an unexpected keyword argument 'loud'"),),
     frames=(Frame(path="tests/test_a.py", line=3),),
@@ -26,9 +24,3 @@ def test_the_hint_names_the_function_and_what_to_do() -> None:
     assert "answer BLOCKED and say that the split has to list it" in refused.message
     listed = replace(context(), symbols=(Symbol("pkg/core.py", "greet"),))
     assert classify(test, listed).cls is RedClass.MISSING_BEHAVIOR, "the control"
-
-
-def test_who_splits_and_who_writes_tests_is_told() -> None:
-    split, test = ((ROOT / name).read_text() for name in ("agents/orchestrator.md", "agents/test.md"))
-    assert "be it one more argument, is `new: true`: else tests that pass it are refused" in " ".join(split.split())
-    assert "`symbols` do not list | no: answer BLOCKED and name the function" in test

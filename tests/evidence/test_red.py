@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.evidence.classify import classify
 from pipeline.evidence.freeze import Frozen, canonical
 from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Observation, Raised, RunState
-from pipeline.evidence.red import RedFacts, derive_new_ids, judge_red
+from pipeline.evidence.red import RedFacts, judge_red
 from pipeline.evidence.red_classes import RedClass
 from pipeline.evidence.red_tests import RedEntry, RedTests
 from pipeline.verification.tdd import late as one_late
@@ -204,12 +204,6 @@ def test_a_session_that_died_while_collecting_says_so() -> None:
     dead = Observation(state=RunState.CRASHED, detail="the test session died (exit code 0)")
     found = verdict(dead)
     assert (found.illegal[0].message, found.removed_old) == ("the test session died (exit code 0)", ())
-
-
-@given(observations)
-def test_nothing_is_new_when_nothing_changed(before: Observation) -> None:
-    assert derive_new_ids(before, before) == ()
-    assert not verdict(before, before).legal
 
 
 @given(observations, observations)

@@ -95,18 +95,6 @@ def test_a_file_that_tests_were_collected_from_is_a_test() -> None:
     ).rule == ("test-file")
 
 
-@pytest.mark.parametrize(
-    "path", ["pyproject.toml", "conftest.py", "build.rs", ".github/workflows/ci.yml", ".cargo/config.toml"]
-)
-def test_a_control_file_needs_its_name_and_leaves_a_note(path: str) -> None:
-    unnamed = by_make(Change(path, MODIFIED))
-    assert (unnamed.allowed, unnamed.rule) == (False, "control-file")
-    named = by_make(Change(path, MODIFIED), Grant(path, Action.MODIFY))
-    assert (named.allowed, named.rule) == (True, "control-file-named")
-    assert named.note is not None
-    assert path in named.note
-
-
 def test_test_may_write_its_file_and_new_ones_beside_it() -> None:
     assert by_test(Change("tests/test_app.py", ADDED)).rule == "test-file"
     beside = by_test(Change("tests/helpers.py", ADDED))
@@ -172,22 +160,6 @@ def test_the_tracker_never_goes_through_the_gate() -> None:
 )
 def test_what_is_no_content_is_refused_even_for_a_named_file(kind: ChangeKind, rule: str) -> None:
     assert by_make(Change("src/app.py", kind)).rule == rule
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        ".git/config", "src/.git/hooks/x", ".GIT/config", "git~1/config", "GIT~1", ".git./x", ".git /x", ".g\u200cit/x",
-        ".git::$INDEX_ALLOCATION/x", "\uff0egit/config", "vendor/.gIt",
-    ],
-)  # fmt: skip
-def test_every_spelling_of_the_git_folder_is_refused(path: str) -> None:
-    assert by_make(Change(path, ADDED), Grant(path, Action.CREATE)).rule == "git-alias"
-
-
-@pytest.mark.parametrize("path", [".workflow/run-1/plan.md", ".Workflow/x", "src/.workflow"])
-def test_the_runs_folder_is_refused(path: str) -> None:
-    assert by_make(Change(path, ADDED), Grant(path, Action.CREATE)).rule == "workflow-folder"
 
 
 @pytest.mark.parametrize(

@@ -35,12 +35,16 @@ def test_who_drives_is_named_and_can_be_stopped(tmp_path: Path) -> None:
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == "driving\n"
+        assert FileLease.is_held(folder)
         with pytest.raises(UserError, match=f"Process {driver.pid} is driving run-GAL-1") as caught:
             FileLease.take(folder)
         assert caught.value.reason is Reason.LOCKED
         assert caught.value.actions == ("redfirst show run-GAL-1 --log --follow", "redfirst stop run-GAL-1")
-        driver.terminate()
-    FileLease.take(folder).release()
+        driver.kill()
+    assert not FileLease.is_held(folder)
+    lease = FileLease.take(folder)
+    lease.release()
+    lease.release()
 
 
 def test_what_is_no_number_of_a_process_is_not_repeated(tmp_path: Path) -> None:

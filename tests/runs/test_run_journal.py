@@ -78,12 +78,6 @@ def test_a_line_carries_number_time_host_epoch_and_schema(run: Run) -> None:
     assert line["data"]["sandbox"] == {"sandbox": "bubblewrap", "network": "none"}
 
 
-def test_what_is_read_is_written_again_in_the_same_bytes(run: Run) -> None:
-    to_split(run)
-    path = run.folder / "journal.jsonl"
-    assert "".join(map(str, Journal.read(RunFolder(run.folder)).lines)).encode() == path.read_bytes()
-
-
 def test_a_torn_last_line_is_read_over_and_cut_off_when_driving(run: Run) -> None:
     run.decide(event(Signal.OK))
     path = run.folder / "journal.jsonl"

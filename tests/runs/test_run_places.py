@@ -8,14 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs.real import alone, begin, event, git, make_repository, tree_with
+from runs.real import alone, begin, git, make_repository, tree_with
 
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout, remove_tree
-from pipeline.runs.files import write_atomic
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import find_run, next_name
 from pipeline.runs.run_ref import keep
@@ -213,33 +211,6 @@ def test_of_processes_that_claim_at_once_exactly_one_wins(repository: Repository
 
 # --- leases ----------------------------------------------------------------------------------------------------------
 
-_HOLD = """
-import sys
-from pathlib import Path
-from pipeline.runs.lease import FileLease
-lease = FileLease.take(Path(sys.argv[1]))
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_run_is_driven_by_one_process_and_free_again_when_it_dies(repository: Repository) -> None:
-    run = begin(repository)
-    assert not FileLease.is_held(run.folder)
-    holder = python(_HOLD, run.folder)
-    assert told(holder) == "held"
-    assert FileLease.is_held(run.folder)
-    with pytest.raises(UserError) as refused:
-        FileLease.take(run.folder)
-    assert refused.value.reason is Reason.LOCKED
-    holder.kill()
-    end(holder)
-    assert not FileLease.is_held(run.folder)
-    lease = FileLease.take(run.folder)
-    lease.release()
-    lease.release()
-    assert not FileLease.is_held(run.folder)
-
 
 _WATCH = """
 import sys
@@ -273,14 +244,6 @@ def test_a_child_of_the_driver_does_not_keep_the_lease(repository: Repository) -
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_write_replaces_the_whole_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "deep/file.txt"
-    write_atomic(path, "first, which is longer\n")
-    write_atomic(path, b"second\n")
-    assert path.read_bytes() == b"second\n"
-    assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
 
 
 _AS_NOBODY = """
@@ -394,12 +357,3 @@ print(view.exists())
 folder.rmdir()
 """
     assert as_nobody(code) == "False"
-
-
-def test_a_driven_run_is_marked_as_such_for_others_only_while_it_is_driven(repository: Repository) -> None:
-    run = begin(repository)
-    lease = FileLease.take(run.folder)
-    run.decide(event(Signal.OK))
-    assert FileLease.is_held(run.folder)
-    lease.release()
-    assert not FileLease.is_held(run.folder)

@@ -263,22 +263,6 @@ def test_four_lanes_never_spend_more_than_there_is(data: st.DataObject, tmp_path
                 at_work[lane] = (record, before + more)
 
 
-@given(cost=st.floats(0.01, 1000), tokens=st.integers(1, 10**9), number=st.integers(1, 4))
-def test_shares_never_add_up_to_more_than_there_is(cost: float, tokens: int, number: int) -> None:
-    shares = _nothing_spent(Budget(cost_usd=cost, tokens=tokens + number), [CHECK] * number)
-    assert sum(share.cost_usd or 0 for share in shares) <= cost * (1 + 1e-9)
-    assert sum(share.tokens or 0 for share in shares) <= tokens + number
-
-
-def _nothing_spent(budget: Budget, begin: list[tuple[Role, str]]) -> list[Reserved]:
-    class Empty:
-        records: dict[int, DispatchRecord] = {}  # noqa: RUF012  (nothing is ever put in)
-
-    shares = reserve(Empty(), budget, begin)  # pyright: ignore[reportArgumentType]  (a run without dispatches)
-    assert isinstance(shares, list)
-    return shares
-
-
 def test_what_is_not_known_is_said_once() -> None:
     unknown = ("001", "002")
     assert str(Spent(2, 2, unpriced=unknown, uncounted=unknown)) == "2 dispatches, cost and tokens not known"
