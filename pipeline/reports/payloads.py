@@ -1,8 +1,7 @@
 """Payloads of recipe steps: the named forms, the validation of a value, and whether quoted words stand in their files.
 
-A form without a name is a JSON Schema, of which we check the part that payloads use; a schema with other keywords is
-refused. A check that is not made is none, so no word is passed over. Patterns are left out: a stranger's can take for
-ever.
+A form without a name is a JSON Schema, of which we check the part that payloads use; other keywords say nothing here.
+Patterns are left out: a stranger's can take for ever.
 """
 
 from __future__ import annotations
@@ -159,33 +158,6 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
-_SAY_NOTHING: Final = frozenset({"title", "description", "$schema", "default", "examples"})
-_KNOWN: Final = _SAY_NOTHING | {
-    *("type", "enum", "const", "properties", "required", "additionalProperties", "items", "minItems", "maxItems"),
-    *("minLength", "maxLength", "minimum", "maximum", "anyOf"),
-}
-
-
-def unknown_words(schema: object, at: str = "") -> Iterator[str]:
-    """Yield JSON pointers to keywords of a schema that are not supported and so would not be checked."""
-    if not isinstance(schema, dict):
-        yield at
-        return
-    known = cast("dict[str, object]", schema)
-    yield from (f"{at}/{word}" for word in known if word not in _KNOWN)
-    if not all(isinstance(one, str) and one in _TYPES for one in _listed(known.get("type", []))):
-        yield f"{at}/type"
-    properties = known.get("properties", {})
-    if isinstance(properties, dict):
-        for name, inner in cast("dict[str, object]", properties).items():
-            yield from unknown_words(inner, f"{at}/properties/{name}")
-    if "items" in known:
-        yield from unknown_words(known["items"], f"{at}/items")
-    more = known.get("additionalProperties", True)
-    if not isinstance(more, bool):
-        yield from unknown_words(more, f"{at}/additionalProperties")
-    for number, inner in enumerate(cast("list[object]", known.get("anyOf", []))):
-        yield from unknown_words(inner, f"{at}/anyOf/{number}")
 
 
 def schema_faults(value: object, schema: Mapping[str, Any], at: str = "") -> list[tuple[str, str]]:
@@ -247,7 +219,7 @@ def _of_object(value: dict[str, object], schema: Mapping[str, Any], at: str) -> 
 
 
 def _is(value: object, type_: str) -> bool:
-    return isinstance(value, _TYPES[type_]) and (type_ == "boolean" or not isinstance(value, bool))
+    return isinstance(value, _TYPES.get(type_, ())) and (type_ == "boolean" or not isinstance(value, bool))
 
 
 def _name(value: object) -> str:

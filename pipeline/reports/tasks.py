@@ -13,7 +13,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import Action, Evidence, FileChange, Line, OldTest, StrictModel, Symbol, Symptom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipeline.reports.drafts import SplitReport, SplitTask
     from pipeline.reports.fields import Need
@@ -135,27 +135,6 @@ def execution_order(tasks: Sequence[Task]) -> tuple[Task, ...]:
             return tuple(done)
         waiting.remove(ready)
         done.append(ready)
-
-
-def files_before(task: Task, tasks: Sequence[Task], existing: Collection[str]) -> frozenset[str]:
-    """Return the paths that exist when `task` starts, after the tasks that it depends on."""
-    by_id = {other.id: other for other in tasks}
-    found = set(existing)
-    waiting, seen = list(task.depends_on), set[str]()
-    while waiting:
-        id_ = waiting.pop()
-        if id_ in seen or id_ not in by_id:
-            continue
-        seen.add(id_)
-        waiting.extend(by_id[id_].depends_on)
-    for other in (other for other in tasks if other.id in seen):
-        for change in (*other.files, *other.test_files):
-            if change.action in MAKING:
-                found.add(change.path)
-            if change.action == Action.DELETE:
-                found.discard(change.path)
-        found -= {change.origin for change in (*other.files, *other.test_files) if change.origin}
-    return frozenset(found)
 
 
 def taken_away(tasks: Sequence[Task]) -> frozenset[str]:

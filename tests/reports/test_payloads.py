@@ -19,7 +19,6 @@ from pipeline.reports.payloads import (
     form_of,
     read_payload,
     schema_faults,
-    unknown_words,
     with_checked_quotes,
 )
 from pipeline.routing.vocabulary import Role
@@ -92,16 +91,6 @@ def test_a_schema_of_the_file(value: JsonValue, schema: dict[str, Any], told: li
 
 def test_a_number_as_a_text_is_one_where_a_number_is_asked_for() -> None:
     assert read_payload("42", {"type": "integer"}) == (42, [])
-
-
-def test_what_is_not_looked_at_is_named() -> None:
-    schema = {
-        "type": "array",
-        "uniqueItems": True,
-        "items": {"type": "text", "pattern": "(a+)+$", "properties": {"x": 3}},
-    }
-    assert set(unknown_words(schema)) == {"/uniqueItems", "/items/type", "/items/pattern", "/items/properties/x"}
-    assert not list(unknown_words(ISSUE))
 
 
 def test_not_all_of_a_thousand_faults_are_told() -> None:

@@ -12,7 +12,7 @@ from pipeline.reports.drafts import SplitReport
 from pipeline.reports.fields import Action, FileChange, Need, OldTest, Symbol, Symptom
 from pipeline.reports.parse import parse_report
 from pipeline.reports.taskfile import parse_task_md, task_md
-from pipeline.reports.tasks import Task, amend_task, amend_tests, execution_order, files_before, tasks_from_split
+from pipeline.reports.tasks import Task, amend_task, amend_tests, execution_order, tasks_from_split
 from pipeline.routing.vocabulary import Role
 
 pytestmark = pytest.mark.slow
@@ -226,15 +226,3 @@ def test_amendments_share_one_section() -> None:
     assert task.body.count("## Amendments") == 1
     assert [test.id for test in task.tests_to_change] == ["tests/test_o.py::test_old"]
     assert [change.path for change in task.test_files] == ["tests/test_o.py"]
-
-
-def test_what_exists_before_a_task_follows_its_dependencies() -> None:
-    tasks = tasks_of(
-        {"files": [{"path": "new.py", "action": "create"}, {"path": "gone.py", "action": "delete"}]},
-        {"depends_on": [1], "files": [{"path": "moved.py", "action": "rename", "from": "old.py"}]},
-        {"depends_on": [2]},
-        {},
-    )
-    existing = {"gone.py", "old.py"}
-    assert files_before(tasks[2], tasks, existing) == {"new.py", "moved.py"}
-    assert files_before(tasks[3], tasks, existing) == existing
