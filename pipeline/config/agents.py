@@ -153,21 +153,7 @@ class Agents(AgentConfig):
 
     def override(self, role: Role) -> AgentOverride:
         """Return the table of *role*."""
-        match role:
-            case Role.ORCHESTRATOR:
-                return self.orchestrator
-            case Role.CHECK:
-                return self.check
-            case Role.SIMPLIFY:
-                return self.simplify
-            case Role.TEST:
-                return self.test
-            case Role.MAKE:
-                return self.make
-            case Role.PM:
-                return self.pm
-            case Role.EXPLORE:
-                return self.explore
+        return getattr(self, role)
 
 
 def overridden(general: AgentConfig, own: AgentOverride) -> AgentConfig:

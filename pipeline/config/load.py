@@ -39,11 +39,21 @@ _NEEDS: Final[Mapping[Backend, str]] = {
 
 
 _DEFAULT: Final = Origin(Layer.DEFAULT)
-_IN_YOUR_NAME: Final = (("mcp",), "it says what agents of other programs may run in your name")
-_OF_THE_MACHINE: Final = ((("limits", "work"), "it says what your machine does for all its repositories"),)
-"""Keys that a repository may not set, but flags and variables may."""
-_OF_THE_REPOSITORY: Final = ("tracker",)
-"""A table that its file alone may set: whoever reads a commit finds the issues in it."""
+_YOURS: Final = "your own configuration alone: it says what"
+_PLACES: Final[tuple[tuple[KeyPath, frozenset[Layer], str], ...]] = (
+    (("mcp",), frozenset({Layer.USER}), f"{_YOURS} agents of other programs may run in your name"),
+    (
+        ("limits", "work"),
+        frozenset(Layer) - {Layer.REPOSITORY},
+        f"{_YOURS} your machine does for all its repositories",
+    ),
+    (
+        ("tracker",),
+        frozenset({Layer.REPOSITORY}),
+        "the repository's own file alone: its issues are where a commit has them",
+    ),
+)
+"""The keys that not every layer may set, with the layers that may."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +96,13 @@ def load(
 
     merged: dict[KeyPath, tuple[object, Origin]] = {}
     if repository:
-        merged.update(_without_user_keys(layers.from_document(repository, home), *_OF_THE_MACHINE))
+        merged.update(_well_placed(layers.from_document(repository, home)))
     if user:
-        merged.update(_without_repository_keys(layers.from_document(user, home)))
-    merged.update(_without_repository_keys(_without_user_keys(layers.from_environment(environ, home))))
+        merged.update(_well_placed(layers.from_document(user, home)))
+    merged.update(_well_placed(layers.from_environment(environ, home)))
     backends = {role: merged.get(("agents", role, "backend")) for role in Role}
     off = [role for role, found in backends.items() if found is not None and found[0] == Backend.OFF]
-    merged.update(_without_repository_keys(_without_user_keys(layers.from_flags(flags or Flags(), home, off))))
+    merged.update(_well_placed(layers.from_flags(flags or Flags(), home, off)))
 
     values = {path: value for path, (value, _) in merged.items()}
     origins = {keys.dotted(path): origin for path, (_, origin) in merged.items()}
@@ -205,34 +215,18 @@ def _unfit(loaded: Loaded, key: str, what: str, toolchain: str) -> UserError:
     )
 
 
-def _without_user_keys(layer: layers.FlatLayer, *more: tuple[KeyPath, str]) -> layers.FlatLayer:
-    """Return a layer unchanged, after a check that it sets no key which only the user may set.
+def _well_placed(layer: layers.FlatLayer) -> layers.FlatLayer:
+    """Return a layer unchanged, after a check that it sets no key which counts elsewhere.
 
     Raises:
         UserError: it does.
     """
     for path, (_, origin) in layer.items():
-        why = next((why for above, why in (_IN_YOUR_NAME, *more) if path[: len(above)] == above), None)
-        if why is not None:
-            raise _misplaced(path, origin, f"your own configuration alone: {why}")
+        for above, counts_in, where in _PLACES:
+            if path[: len(above)] == above and origin.layer not in counts_in:
+                message = f"{origin}: {keys.dotted(path)} counts in {where}."
+                raise UserError(message, Reason.CONFIG, path=origin.source, pointer=pointer(path))
     return layer
-
-
-def _without_repository_keys(layer: layers.FlatLayer) -> layers.FlatLayer:
-    """Return a layer unchanged, after a check that it sets no key which only the repository's file may set.
-
-    Raises:
-        UserError: it does.
-    """
-    for path, (_, origin) in layer.items():
-        if path[:1] == _OF_THE_REPOSITORY:
-            raise _misplaced(path, origin, "the repository's own file alone: its issues are where a commit has them")
-    return layer
-
-
-def _misplaced(path: KeyPath, origin: Origin, where: str) -> UserError:
-    message = f"{origin}: {keys.dotted(path)} counts in {where}."
-    return UserError(message, Reason.CONFIG, path=origin.source, pointer=pointer(path))
 
 
 def _refuse_unknown_spares(loaded: Loaded, role: Role) -> None:
