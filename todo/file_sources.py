@@ -1,6 +1,6 @@
 """Sources of tracker files: a folder on disk, contents in memory, and layers over another source.
 
-Nothing here writes; see `store.py` for the one function that does.
+Nothing here writes; see `edits.py` for the one function that does.
 """
 
 from __future__ import annotations

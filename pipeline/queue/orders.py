@@ -2,7 +2,8 @@
 
 They are an SQLite database in the user's state. A table has the key of every order that ever was, another one a line
 for each thing that happened to an order: what an order is, is folded from these. Writers hold a lock from their look to
-their commit. Whoever only reads changes nothing.
+their commit. Whoever only reads changes no order; the first look of all, also of a reader, takes over an `orders.jsonl`
+of an earlier version.
 """
 
 from __future__ import annotations
