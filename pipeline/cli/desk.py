@@ -15,8 +15,7 @@ from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.reports.forms import deciding
-from pipeline.reports.schema_summary import entries
+from pipeline.reports.forms import deciding, entries
 from pipeline.routing.vocabulary import Role  # noqa: TC001  (typer reads it)
 from pipeline.service import human_answer
 from pipeline.service.report_form import came_back

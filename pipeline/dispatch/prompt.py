@@ -20,9 +20,9 @@ from pipeline.policy.paths import folders_above
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_contract
 from pipeline.policy.scope import Action, Writes
 from pipeline.reports.fields import RelPath
+from pipeline.reports.forms import questions_md, shape
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.reviews import ToAnswer
-from pipeline.reports.schema_summary import questions_md, shape
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Question, Role
 

@@ -26,7 +26,7 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.regression import confirm
 from pipeline.measure.words import seen as outcome
 from pipeline.policy.control_files import is_control
-from pipeline.policy.test_support import lies_among_tests
+from pipeline.policy.paths import lies_among_tests
 from pipeline.reports.untrusted_text import one_line
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Classifies paths for every role: valid, protected, scratch, ignored, special.
+"""Classifies paths for every role: valid, protected, scratch, ignored, special, customary for what serves tests.
 
 A path here is a text relative to the top of the tree, with `/` between its parts. Names are judged for every platform
 that may check the result out, not only for this one: `.GIT` is harmless on Linux and a repository on macOS.
@@ -6,6 +6,7 @@ that may check the result out, not only for this one: `.GIT` is harmless on Linu
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -136,3 +137,18 @@ def canonical(part: str) -> str:
     # HFS+ ignores format characters, NTFS trailing dots, spaces and stream names; both ignore case.
     visible = "".join(char for char in unicodedata.normalize("NFKC", part) if unicodedata.category(char) != "Cf")
     return visible.casefold().split(":", 1)[0].rstrip(". ")
+
+
+# pytest, jest, vitest, insta, go and their users have habits; what a runner counts as its own is in its `Layout`.
+_FOLDERS: Final = re.compile(
+    r"__(?:tests|mocks|snapshots|fixtures|image_snapshots)__"
+    r"|(?:test|tests|spec|specs)[-_]?(?:data|fixtures|files|assets|resources|cases|helpers|support|utils)"
+    r"|(?:tests?|specs?|snapshots|fixtures|golden|goldens|testdata|cassettes)"
+)
+_NAMES: Final = re.compile(r"conftest\.py|.+\.(?:snap|snap\.new|ambr|golden|approved\.[^./]+|raw)")
+
+
+def lies_among_tests(path: str) -> bool:
+    """Return whether a folder of the file, or its own name, is customary for test support."""
+    *folders, name = path.casefold().split("/")
+    return _NAMES.fullmatch(name) is not None or any(_FOLDERS.fullmatch(folder) for folder in folders)

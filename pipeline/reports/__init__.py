@@ -1,5 +1,5 @@
 """What may each role answer, and which signal follows from its answer?
 
 Pure: no I/O anywhere in this package. Start with `kinds.py`, the table of what is asked; `parse.py` finds the report in
-an answer, `schema_summary.py` and `work.py` have the fields.
+an answer, `drafts.py`, `reviews.py` and `work.py` have the fields.
 """

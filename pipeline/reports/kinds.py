@@ -1,4 +1,8 @@
-"""The kinds of requests: who can be asked, with which artifacts, and the form of the answer (contract 5)."""
+"""The kinds of requests: who can be asked, with which artifacts, and the form of the answer (contract 5).
+
+The reports by which a role answers a step of a recipe are here. Each is a claim: whether a payload is what was asked
+for, and its quotes stand where it says, is looked at by us (`payloads.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,12 @@ import json
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter, WithJsonSchema
 
-from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
-from pipeline.reports.fields import Report
+from pipeline.reports.fields import HonouredSeam, Prose, Report
 from pipeline.reports.reviews import (
     Acceptance,
     Diagnosis,
@@ -39,6 +42,50 @@ from pipeline.routing.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+Payload = Annotated[
+    JsonValue,
+    WithJsonSchema({"type": "string", "description": "a JSON value of the form that is asked for, or its text"}),
+]
+"""A payload, declared as text: products that force a schema cannot declare a value of any form
+(`payloads.read_payload`)."""
+
+
+class _Answer(Report):
+    payload: Payload = None
+    seams: tuple[HonouredSeam, ...] = ()
+
+
+class Answered(_Answer):
+    """Kind `answer`: the question is answered."""
+
+    result: Literal["ANSWERED"]
+    output: Prose
+    limitations: str = ""
+
+
+class Unsure(_Answer):
+    """Kind `answer`: the question is answered in part; `limitations` says what is missing."""
+
+    result: Literal["UNSURE"]
+    output: Prose
+    limitations: Prose
+
+
+class Questions(Report):
+    """Kind `answer`: a person must answer `questions` first."""
+
+    result: Literal["QUESTIONS"]
+    questions: Prose
+
+
+class Unanswerable(Report):
+    """Kind `answer`: the question lacks something, so nothing was tried."""
+
+    result: Literal["CANNOT_PROCEED"]
+    missing: Prose
+    why: str = ""
+
 
 _WRITE_TESTS: Final = Annotated[ReadyTests | NotTestable | Blocked, Field(discriminator="verdict")]
 _MAKE: Final = Annotated[Complete | Incomplete | CannotProceed, Field(discriminator="result")]

@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pipeline.git import GITLINK, Repository, await_lock
-from pipeline.runs.files import disk
-from pipeline.runs.seal import Seal
+from pipeline.runs.files import Seal, disk
 
 if TYPE_CHECKING:
     from pathlib import Path

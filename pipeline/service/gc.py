@@ -27,7 +27,6 @@ from pipeline.queue.orders import log_of
 from pipeline.runs.activity_file import NOW
 from pipeline.runs.checkout import fill_submodules, has_submodules
 from pipeline.runs.events import Published
-from pipeline.runs.landed import base_tip, is_on
 from pipeline.runs.lease import FileLease
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.records import ARTIFACT_LIMIT, walk
@@ -37,8 +36,10 @@ from pipeline.runs.store import (
     RUN_REFS,
     WORKFLOW,
     Claim,
+    base_tip,
     claim_ref,
     claims,
+    is_on,
     key_of_run,
     run_ref,
     state_of_run,

@@ -15,9 +15,9 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.runs import tracker
 from pipeline.runs.events import LandingRefused, Published
 from pipeline.runs.facts import commits_of
-from pipeline.runs.landed import is_on, is_remote, push_of
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
+from pipeline.runs.store import is_on, is_remote, push_of
 from pipeline.service.next_lines import unfinished_on
 from pipeline.service.run_list import lines_of
 from todo import Status

@@ -16,10 +16,9 @@ from pipeline.policy.characters import visible
 from pipeline.runs import tracker
 from pipeline.runs.facts import commits_of
 from pipeline.runs.gates import begun_again, safe_next_actions
-from pipeline.runs.landed import base_tip, is_on, is_remote, push_of
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
-from pipeline.runs.store import WORKFLOW, Claim, claims, run_names, run_ref
+from pipeline.runs.store import WORKFLOW, Claim, base_tip, claims, is_on, is_remote, push_of, run_names, run_ref
 from todo import Status, TrackerError
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from pipeline.measure.words import named
 from pipeline.policy.scope import Action
 from pipeline.reports import reduce
 from pipeline.reports.fields import FileChange, Symbol
-from pipeline.reports.issue_task import task_as_done
-from pipeline.reports.measured_facts import ImplementFacts
+from pipeline.reports.reduce import ImplementFacts
 from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import task_as_done
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import Built, BuiltUntested, Unbuilt
 from pipeline.routing.state import Event, Trees

@@ -12,7 +12,7 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.words import named
 from pipeline.reports import reduce
 from pipeline.reports.markdown import bullets
-from pipeline.reports.measured_facts import ImplementFacts
+from pipeline.reports.reduce import ImplementFacts
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event

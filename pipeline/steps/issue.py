@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.reports.issue_task import task_of_issue
 from pipeline.reports.taskfile import task_md
+from pipeline.reports.tasks import task_of_issue
 from pipeline.reports.untrusted_text import legible
 from pipeline.routing.state import Event, NewTask
 from pipeline.routing.vocabulary import Signal

@@ -11,9 +11,9 @@ from pipeline.recipes.machine import seams_of
 from pipeline.recipes.plan import most_dispatches
 from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.recipes.templates import area_texts, areas_by_item, below
-from pipeline.reports.answers import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.decode import Malformed
 from pipeline.reports.fields import HonouredSeam
+from pipeline.reports.kinds import Answered, Questions, Unanswerable, Unsure
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import form_of, read_payload, with_checked_quotes
 from pipeline.reports.untrusted_text import block, one_line

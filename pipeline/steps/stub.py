@@ -19,7 +19,7 @@ from pipeline.measure.regression import confirm
 from pipeline.policy.scope import Action, Grant
 from pipeline.reports import reduce
 from pipeline.reports.markdown import bullets
-from pipeline.reports.measured_facts import SeamFacts, StubFacts
+from pipeline.reports.reduce import SeamFacts, StubFacts
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event

@@ -15,7 +15,7 @@ from pipeline.measure.words import noticed_lines
 from pipeline.progress import counted
 from pipeline.reports import reduce
 from pipeline.reports.markdown import bullets
-from pipeline.reports.measured_facts import WriteTestsFacts
+from pipeline.reports.reduce import WriteTestsFacts
 from pipeline.reports.tasks import adds_tests
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests

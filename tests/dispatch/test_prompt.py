@@ -23,9 +23,9 @@ from pipeline.languages.table import LANGUAGES
 from pipeline.policy.roles import ContractError, Writes
 from pipeline.policy.scope import Action
 from pipeline.reports.decode import Malformed
+from pipeline.reports.forms import shape
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
-from pipeline.reports.schema_summary import shape
 from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.vocabulary import Question, Role
 

@@ -9,8 +9,7 @@ from evidence.observed import MISMATCH, NO_IMPORT, context, observations, observ
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.early_results import SHARE, WORTH_S, first_stage, is_long, judge_part
+from pipeline.evidence.compare import SHARE, WORTH_S, expectations, first_stage, is_long, judge_green, judge_part
 from pipeline.evidence.observation import CollectionError, Ended, Observation
 from pipeline.evidence.red import judge_red
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipeline.reports.fields import Action, FileChange, OldTest, Symbol
-from pipeline.reports.issue_task import task_as_done, task_of_issue
 from pipeline.reports.taskfile import parse_task_md, task_md
+from pipeline.reports.tasks import task_as_done, task_of_issue
 
 LISTED = """# GAL-1: Names
 

@@ -7,7 +7,7 @@ import pytest
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Change, ChangeKind, TestScope, judge
 from pipeline.reports import reduce
-from pipeline.reports.measured_facts import ImplementFacts
+from pipeline.reports.reduce import ImplementFacts
 from pipeline.reports.work import Built, Unbuilt
 from pipeline.routing.vocabulary import Signal
 from pipeline.scheduling.patterns import EVERYTHING, parsed

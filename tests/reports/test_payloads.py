@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.recipes.model import SCHEMAS
-from pipeline.reports.answers import Answered, Questions, Unsure
 from pipeline.reports.decode import Malformed
+from pipeline.reports.kinds import Answered, Questions, Unsure
 from pipeline.reports.parse import parse_report
 from pipeline.reports.payloads import (
     MOST,

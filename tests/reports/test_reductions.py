@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pipeline.reports import reduce
 from pipeline.reports.decode import Malformed
 from pipeline.reports.findings import Stage, StageFindings
-from pipeline.reports.measured_facts import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
 from pipeline.reports.parse import parse_report
+from pipeline.reports.reduce import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
 from pipeline.reports.reviews import Acceptance, CheckReview, Diagnosis, SuiteJudgement
 from pipeline.reports.work import (
     Blocked,

@@ -9,9 +9,9 @@ from runs.real import alone
 from steps.ground import CARGO, PYTEST, Ground, ground
 
 from pipeline.measure.old_tests import PinnedChanges, pinned_changes
+from pipeline.policy.paths import lies_among_tests
 from pipeline.policy.roles import Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
-from pipeline.policy.test_support import lies_among_tests
 
 pytestmark = pytest.mark.slow
 

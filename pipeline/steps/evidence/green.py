@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import GreenFacts, judge_green, passed, still_passing
-from pipeline.evidence.early_results import judge_part
+from pipeline.evidence.compare import GreenFacts, judge_green, judge_part, passed, still_passing
 from pipeline.evidence.freeze import canonical
 from pipeline.evidence.observation import TestRecord
 from pipeline.evidence.quarantine import standing

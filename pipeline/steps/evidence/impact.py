@@ -9,8 +9,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import passed
-from pipeline.evidence.early_results import first_stage, is_long
+from pipeline.evidence.compare import first_stage, is_long, passed
 from pipeline.evidence.impact import Subject, impacted
 from pipeline.git import TooLargeError
 from pipeline.languages.runners import durations

@@ -16,7 +16,7 @@ from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.revert import Wanted, measure_over, not_red
-from pipeline.policy.test_support import lies_among_tests
+from pipeline.policy.paths import lies_among_tests
 from pipeline.steps.evidence.impact import graph_of
 from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.red import composed_red, tests_start
