@@ -147,3 +147,7 @@ def test_answers_are_told_apart_by_their_word() -> None:
     assert isinstance(parsed(result="QUESTIONS", questions="Which?"), Questions)
     assert isinstance(parsed(result="QUESTIONS", questions=""), Malformed)
     assert isinstance(parsed(result="ANSWERED"), Malformed)
+
+
+def test_a_type_that_is_none_fits_nothing() -> None:
+    assert schema_faults(1, {"type": "whole"}) == [("", "accepted: whole; this is integer")]
