@@ -288,7 +288,7 @@ def is_long(seconds: Mapping[str, float]) -> bool:
 
 
 def first_stage(own: Collection[str], near: Iterable[str], seconds: Mapping[str, float]) -> frozenset[str]:
-    """Return the test files of the first stage: the task's own, then the nearest others within the share.
+    """Return the test files of the first stage: the task's own, then the nearest others that fit into the share.
 
     Empty where two stages save nothing: the whole is short, its length is unknown, or the own files are most of it.
 
@@ -303,10 +303,8 @@ def first_stage(own: Collection[str], near: Iterable[str], seconds: Mapping[str,
         return frozenset()
     chosen = set(own)
     for path in near:
-        if path not in chosen:
+        if path not in chosen and taken + seconds.get(path, 0.0) <= limit:
             taken += seconds.get(path, 0.0)
-            if taken > limit:
-                break
             chosen.add(path)
     return frozenset(chosen)
 

@@ -90,7 +90,7 @@ SECONDS = {"own.py": 1.0, "near.py": 2.0, "next.py": 9.0, "far.py": 28.0}
     [
         (["own.py"], ["near.py", "next.py", "far.py"], SECONDS, {"own.py", "near.py", "next.py"}),
         (["own.py"], ["next.py", "near.py", "far.py"], SECONDS, {"own.py", "next.py", "near.py"}),
-        (["own.py"], ["far.py", "near.py"], SECONDS, {"own.py"}),
+        (["own.py"], ["far.py", "near.py"], SECONDS, {"own.py", "near.py"}),
         (["new.py"], [], SECONDS, {"new.py"}),
         (["far.py"], ["near.py"], SECONDS, set[str]()),
         ([], ["near.py"], SECONDS, set[str]()),
