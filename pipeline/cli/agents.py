@@ -1,31 +1,47 @@
-"""`redfirst agents`: who the roles are, whether their files are sound, what each may do (contract 1)."""
+"""`redfirst agents`: who the roles are, what each may do, one asked for trial, their files elsewhere (contract 1)."""
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import anyio
 import typer
 from typer.core import TyperCommand
 
-from pipeline.cli.agents_export import export
-from pipeline.cli.arguments import AsDocument
-from pipeline.cli.text import print_text
+from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
+from pipeline.cli.text import print_result, print_text, say
+from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.languages.readers import region_fault
+from pipeline.languages.table import has_part, listed_commands
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.policy.commands import judge_argv
 from pipeline.policy.paths import protected, scratch_pattern
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
-from pipeline.routing.vocabulary import Role
+from pipeline.reports.kinds import KINDS
+from pipeline.routing.vocabulary import (
+    Question,
+    Role,
+)
+from pipeline.runs.tracker import named_in
+from pipeline.service.agent_files import ExportDocument, Target, export_roles
+from pipeline.service.run_config import RunOptions, refuse_recursion
+from pipeline.service.trial import Trial, trial_document, trial_exit_code, try_role
+from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 SCHEMA: Final = "redfirst.agents/1"
 LINT_SCHEMA: Final = "redfirst.agents-lint/1"
@@ -39,7 +55,27 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-app.command("export")(export)
+
+@app.command()
+def export(
+    to: Annotated[Target, typer.Option("--to", help="The product.")],
+    folder: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="Where to. By default the product's folder here.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that differ.")] = False,
+    as_document: AsDocument = False,
+) -> None:
+    """Write the roles as agent files of another product.
+
+    It says what those files cannot keep.
+
+    Examples:
+      redfirst agents export --to opencode
+
+      redfirst agents export --to claude --dir ~/.claude/agents --json
+    """
+    document = export_roles(to, folder, force=force)
+    print_result(document, _export_text, as_document=as_document)
 
 
 @app.command("list")
@@ -253,8 +289,6 @@ def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change
     """Return the change with what the gate would measure of its test regions."""
     if not spec.test_regions or content is None or content.old is None or content.new is None:
         return change
-    from pipeline.languages.readers import region_fault  # noqa: PLC0415  (parsers that only this needs)
-    from pipeline.languages.table import has_part  # noqa: PLC0415  (the same)
 
     if not has_part(change.path, "test_regions"):
         return change
@@ -266,8 +300,6 @@ def _regions(spec: RoleSpec, change: Change, content: _Content | None) -> Change
 def _judge_command(spec: RoleSpec, command: tuple[str, ...]) -> Ruling:
     if not command:
         raise _usage("There is no command after --.")
-    from pipeline.languages.table import listed_commands  # noqa: PLC0415  (its tables are for who asks)
-    from pipeline.policy.commands import judge_argv  # noqa: PLC0415  (the same)
 
     ruling = judge_argv(command, listed_commands(), shell=spec.shell)
     note = (
@@ -278,3 +310,108 @@ def _judge_command(spec: RoleSpec, command: tuple[str, ...]) -> Ruling:
     if Path(command[0]).name == "git":
         note += ". There git sees a throw-away repository of one commit: commits and pushes have no effect on yours"
     return Ruling(ruling.allowed, ruling.rule, ruling.why, f"{note}.")
+
+
+def _export_text(document: ExportDocument) -> str:
+    """Return what a person reads."""
+    lines: list[str] = []
+    for role in document.roles:
+        lines.append(f"{role.state:<9}  {role.file}")
+        lines += [f"{'':<11}not kept: {key.key} = {key.value} ({key.why})" for key in role.ignored]
+    return "\n".join((*lines, document.note))
+
+
+@app.command("try")
+def try_agent(
+    role: Annotated[Role, typer.Argument(metavar="ROLE", help="Who is asked.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="What is asked, such as implement or review-plan.",
+        ),
+    ],
+    issue: Annotated[
+        str,
+        typer.Option("--issue", metavar="ID", help="The issue. Its file is an artifact."),
+    ],
+    write: Annotated[
+        list[str] | None, typer.Option("--write", metavar="PATH", help="A path the dispatch may change. Repeatable.")
+    ] = None,
+    artifact: Annotated[
+        list[str] | None, typer.Option("--artifact", metavar="NAME=FILE", help="A further artifact. Repeatable.")
+    ] = None,
+    question: Annotated[Question | None, typer.Option("--question", help="For kind judge.")] = None,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Ask one role once, as a run would, and say what the permission gate makes of it.
+
+    Nothing is applied, and no run is made. A role that writes gets what a run gives it: setup is run, and all tests. A
+    task file (--artifact task=FILE) grants its paths, too.
+
+    The exit code is 0 if the answer would count. It is 2 where a run could not begin. It is 4 where the gate or the
+    report rejects the answer. It is 5 for the budget, 6 for an escape, and 75 for a model service out of reach.
+
+    Examples:
+      redfirst agents try make --kind implement --issue GAL-39 --write a.py
+
+      redfirst agents try check --kind judge --question tests --issue GAL-39
+    """
+    refuse_recursion(os.environ)
+    if kind not in KINDS or role not in KINDS[kind].roles:
+        kinds = ", ".join(name for name, row in KINDS.items() if role in row.roles)
+        near = did_you_mean(kind, kinds.split(", "))
+        hint = f" Did you mean {near}?" if near else ""
+        raise UserError(f"{role} is not asked {kind!r}. Accepted: {kinds}.{hint}", Reason.USAGE)
+    if (question is None) == bool(KINDS[kind].by_question):
+        asks = ", ".join(KINDS["judge"].by_question)
+        raise UserError(f"--kind judge needs --question ({asks}). No other kind takes one.", Reason.USAGE)
+    repository = Repository.find(Path.cwd())
+    options = RunOptions(named_in(repository.worktree, issue), agents=tuple(agent or ()), values=tuple(values or ()))
+    trial = Trial(role, kind, question, tuple(write or ()), _artifacts_of(artifact or []))
+    result, log = anyio.run(try_role, repository, options, trial, say)
+    document = trial_document(result, log)
+    if as_document:
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        print_text(_trial_text(document))
+    code = trial_exit_code(result)
+    if code:
+        raise typer.Exit(code)
+
+
+def _artifacts_of(artifacts: list[str]) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for item in artifacts:
+        name, _, file = item.partition("=")
+        path = Path(file)
+        if not name or not path.is_file():
+            raise UserError(f"--artifact takes NAME=FILE with an existing file, not {item!r}.", Reason.USAGE)
+        found.setdefault(name, []).append(path)
+    return found
+
+
+def _trial_text(document: dict[str, Any]) -> str:
+    agent: dict[str, str | None] = document["agent"] or {}
+    lines = ["asked: " + " ".join(word for word in agent.values() if word is not None)]
+    lines.append(f"gate: {document['gate']}")
+    lines += [f"  {change['kind']} {change['path']}" for change in document["changes"]]
+    lines += [f"  dropped {line}" for line in document["dropped"]]
+    lines += [f"  refused {v['path']} ({v['rule']}): {v['why']}" for v in document["violations"]]
+    lines += [f"  denied {line}" for line in document["denials"]]
+    lines.append(f"usage: {_usage_text(document['usage'])}")
+    lines.append(f"report: {json.dumps(document['report'], indent=2)}")
+    if document["report_error"]:
+        lines.append(f"does not count: {document['report_error']}")
+    else:
+        lines.append("counts: a run would go on with this" if document["ok"] else "does not count: the gate rejects it")
+    return "\n".join(map(visible_lines, lines))
+
+
+def _usage_text(usage: dict[str, Any]) -> str:
+    cost = f"{usage['cost_usd']:.4f} USD" if usage["cost_usd"] is not None else "cost unknown"
+    tokens = (usage["input_tokens"], usage["output_tokens"])
+    return f"{cost}, " + ("tokens unknown" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out")

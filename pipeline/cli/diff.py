@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import say
+from pipeline.git import Repository
 from pipeline.policy.characters import visible
 from pipeline.progress import counted
-from pipeline.terminal import colours, paint, visible_lines
+from pipeline.runs.roster import Roster
+from pipeline.service.patches import diff_run
+from pipeline.service.run_list import find
+from pipeline.terminal import colours, paint, print_document, visible_lines
 
 if TYPE_CHECKING:
     from pipeline.service.documents import DiffFile
@@ -41,14 +46,6 @@ def diff(
 
       redfirst diff GAL-39 --task 2 | git apply --check
     """
-    from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
-
-    from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
-    from pipeline.service.patches import diff_run  # noqa: PLC0415  (the same)
-    from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
-    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
-
     repository = Repository.find(Path.cwd())
     if name is None:
         name = find(Roster(repository), None, of_issue=True).name

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+import anyio
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.status_line import Beating
 from pipeline.cli.text import print_text, terminal_width, wrapped
 from pipeline.policy.characters import visible
-from pipeline.terminal import paint
+from pipeline.service.doctor import checkup
+from pipeline.terminal import paint, print_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,22 +58,10 @@ def doctor(
 
       redfirst doctor --tests
     """
-    import os  # noqa: PLC0415  (imports of the check-up are not on the path of --help)
-    import sys  # noqa: PLC0415  (the same)
-    from functools import partial  # noqa: PLC0415  (the same)
-    from pathlib import Path  # noqa: PLC0415  (the same)
-
-    import anyio  # noqa: PLC0415  (the same)
-
-    from pipeline.service.doctor import checkup  # noqa: PLC0415  (the same)
-    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
-
     check = partial(checkup, agents=agents)
     if not tests:
         document = anyio.run(check, Path.cwd(), os.environ)
     else:
-        from pipeline.cli.status_line import Beating  # noqa: PLC0415  (only this tells of its progress)
-
         beating = Beating("doctor")
         document = anyio.run(beating.during, check, Path.cwd(), os.environ, beating)
     if as_document:

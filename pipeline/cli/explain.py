@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from pipeline.cli.arguments import AsDocument, RunName
+from pipeline.cli.show import decisions_text
 from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, several_lines, terminal_width, wrapped
+from pipeline.git import Repository
 from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.policy.characters import visible
 from pipeline.progress import duration
-from pipeline.terminal import paint
+from pipeline.runs.records import is_of_recipe
+from pipeline.runs.roster import Roster
+from pipeline.service.explanation import explain_run, explain_steps
+from pipeline.service.run_list import find
+from pipeline.terminal import paint, print_document
 
 if TYPE_CHECKING:
     from pipeline.service.explanation import DecisionLine, EvidenceLine, ExplainDocument, TestsLine
@@ -61,16 +68,6 @@ def explain(
 
       redfirst explain GAL-39 -v
     """
-    from pathlib import Path  # noqa: PLC0415  (heavy imports are not on the path of --help)
-
-    from pipeline.cli.recipe_runs import decisions_text  # noqa: PLC0415  (the same)
-    from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415  (the same)
-    from pipeline.runs.roster import Roster  # noqa: PLC0415  (the same)
-    from pipeline.service.explanation import explain_run, explain_steps  # noqa: PLC0415  (the same)
-    from pipeline.service.run_list import find  # noqa: PLC0415  (the same)
-    from pipeline.terminal import print_document  # noqa: PLC0415  (the same)
-
     here = Repository.find(Path.cwd())
     folder = find(Roster(here), name)
     width = terminal_width(sys.stdout)

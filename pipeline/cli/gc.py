@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from pipeline.cli.arguments import AsDocument
+from pipeline.cli.text import print_result
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.outcomes import Reason
+from pipeline.service.gc import swept
 
 if TYPE_CHECKING:
     from pipeline.service.gc import GcDocument, GcLine
+
 
 _AGE: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -39,25 +47,12 @@ def gc(
 
       redfirst gc --apply --older-than 7d
     """
-    import os  # noqa: PLC0415  (heavy imports are not on the path of --help)
-    from pathlib import Path  # noqa: PLC0415  (the same)
-
-    from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
-    from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.service.gc import swept  # noqa: PLC0415  (the same)
-    from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
-
     here = Repository.find(Path.cwd())
     document = swept(here, os.environ, older_than_s=_seconds(older_than), refs=refs, apply=apply)
-    if as_document:
-        print_document(document)
-    else:
-        print_text(visible_lines(gc_text(document)))
+    print_result(document, gc_text, as_document=as_document)
 
 
 def _seconds(age: str) -> int:
-    from pipeline.errors import UserError  # noqa: PLC0415  (not on the path of --help)
-    from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)
 
     match = _AGE.fullmatch(age)
     if match is None:

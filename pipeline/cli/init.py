@@ -14,8 +14,7 @@ import typer
 
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.issue_new import next_id
-from pipeline.cli.issue_place import user_errors
+from pipeline.cli.issue import next_id, user_errors
 from pipeline.cli.text import print_text
 from pipeline.config.load import load
 from pipeline.config.model import Config

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import anyio
 import typer
 
 from pipeline.cli.arguments import AsDocumentBesideProgress
+from pipeline.cli.status_line import Beating
+from pipeline.cli.text import print_result, print_text
+from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.outcomes import Reason
+from pipeline.service import land as service
+from pipeline.service.land_choice import chosen_runs
+from pipeline.service.verification_ports import opened_context
+from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:
     from pipeline.service.land_choice import LandDocument, LandLine
@@ -47,22 +60,6 @@ def land(
 
       redfirst land GAL-39 GAL-40 --onto main --json
     """
-    import os  # noqa: PLC0415  (heavy imports are not on the path of --help)
-    import sys  # noqa: PLC0415  (the same)
-    from pathlib import Path  # noqa: PLC0415  (the same)
-
-    import anyio  # noqa: PLC0415  (the same)
-
-    from pipeline.cli.status_line import Beating  # noqa: PLC0415  (the same)
-    from pipeline.cli.text import print_text  # noqa: PLC0415  (the same)
-    from pipeline.errors import UserError  # noqa: PLC0415  (the same)
-    from pipeline.git import Repository  # noqa: PLC0415  (the same)
-    from pipeline.outcomes import Reason  # noqa: PLC0415  (the same)
-    from pipeline.service import land as service  # noqa: PLC0415  (the same)
-    from pipeline.service.land_choice import chosen_runs  # noqa: PLC0415  (the same)
-    from pipeline.service.verification_ports import opened_context  # noqa: PLC0415  (the same)
-    from pipeline.terminal import print_document, visible_lines  # noqa: PLC0415  (the same)
-
     here = Repository.find(Path.cwd())
     choice = chosen_runs(here, names or (), onto)
     tried = dry_run or not choice.candidates
@@ -78,10 +75,7 @@ def land(
         beating = Beating("land")
         with opened_context(Path.cwd(), os.environ, beating) as ctx:
             document = anyio.run(beating.during, service.land, ctx, here, choice, os.environ, beating)
-    if as_document:
-        print_document(document)
-    else:
-        print_text(visible_lines(land_text(document)))
+    print_result(document, land_text, as_document=as_document)
     raise typer.Exit(document.exit_code)
 
 

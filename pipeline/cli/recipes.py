@@ -1,32 +1,41 @@
-"""`redfirst recipes`: workflows that somebody wrote in a file, checked and looked at before any agent is asked."""
+"""`redfirst recipes`: workflows that are written in a file: checked, looked at, and written."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli.arguments import AsDocument
-from pipeline.cli.recipes_text import most_line, step_lines
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
+from pipeline.git import Repository
+from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.progress import counted
 from pipeline.recipes.check import checked_source
+from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import Preview, inputs_of, mermaid, preview, why_not
 from pipeline.recipes.rules import not_for_agents
+from pipeline.service import recipe_writing
 from pipeline.service.recipe_choice import chosen, unsound
 from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here
 from pipeline.service.run_config import pairs
 from pipeline.terminal import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from pipeline.recipes.plan import Planned
     from pipeline.recipes.reading import Problem
+    from pipeline.service.recipe_writing import Written
+
 
 app = typer.Typer(
     name="recipes",
@@ -181,3 +190,124 @@ def _document(name: str, version: int, shown: Preview) -> dict[str, object]:
 
 def _values(problems: Sequence[Problem]) -> list[dict[str, object]]:
     return [asdict(problem) for problem in problems]
+
+
+Theirs = Annotated[
+    bool, typer.Option("--repository", help="Into .redfirst/recipes of the repository, not among yours.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace a recipe of that name.")]
+
+
+@app.command()
+def save(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run, or its issue.")],
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="What the recipe is called.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=VALUE", help="Make an input of this value. Repeatable."),
+    ] = None,
+    theirs: Theirs = False,
+    force: Force = False,
+    as_document: AsDocument = False,
+) -> None:
+    """Write the recipe of a run as one of yours, to be run again.
+
+    --input topic=VALUE makes an input. Each place in prompts and inputs where VALUE stands becomes what the next run is
+    given as topic.
+
+    Examples:
+      redfirst recipes save run-research --as audit
+
+      redfirst recipes save run-research --as audit --input topic="names"
+    """
+    here = Repository.find(Path.cwd())
+    place = recipe_writing.Place(name, here, theirs, force, dict(os.environ))
+    _tell(recipe_writing.save_run(place, here, run, pairs(inputs or [])), as_document=as_document)
+
+
+@app.command()
+def new(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="What it is called. With --from the file says it by default.")
+    ] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="A SKILL.md or a prompt: one step that asks it.")
+    ] = None,
+    theirs: Theirs = False,
+    force: Force = False,
+    as_document: AsDocument = False,
+) -> None:
+    """Write a recipe to begin with, or one that asks what a skill or a prompt says.
+
+    Without --from it is a template with comments; with it, one step that reads.
+
+    Examples:
+      redfirst recipes new audit
+
+      redfirst recipes new --from .claude/skills/audit/SKILL.md
+    """
+    if name is None and source is None:
+        raise UserError("Say what the recipe is called, or what it is made from: --from FILE.", Reason.USAGE)
+    called = name or (recipe_writing.name_in(source) if source is not None else "")
+    try:
+        here = Repository.find(Path.cwd())
+    except UserError:
+        here = None
+    place = recipe_writing.Place(called, here, theirs, force, dict(os.environ))
+    written = recipe_writing.new_recipe(place) if source is None else recipe_writing.recipe_of_prompt(place, source)
+    _tell(written, as_document=as_document)
+
+
+def _tell(written: Written, *, as_document: bool) -> None:
+    if as_document:
+        places = {name: list(found) for name, found in written.places.items()}
+        document = {"name": written.name, "path": written.path, "inputs": list(written.inputs), "places": places}
+        head = {"schema": "redfirst.recipe-written/1", "ok": True}
+        typer.echo(json.dumps({**head, **document, "notes": list(written.notes)}, indent=2))
+        return
+    lines = [f"{written.path}: the recipe {written.name}"]
+    lines += [f"  {name} in {', '.join(dict.fromkeys(found))}" for name, found in written.places.items()]
+    lines += [f"  {note}" for note in written.notes]
+    meant = shlex.quote(written.path) if written.notes else written.name  # a note says why its name is not enough yet
+    lines.append(f"  look at it: redfirst recipes show {meant}")
+    print_text(visible("\n".join(lines), keep="\n"))
+
+
+def step_lines(shown: Preview) -> list[str]:
+    """Return the steps in the order of their start."""
+    lines: list[str] = []
+    for step in shown.steps:
+        times = f", at most {step.times} times" if step.times > 1 else ""
+        lines.append(visible(f"{step.wave}. {step.id}: {step.who}{times}"))
+        lines += [visible(f"   {line}") for line in _facts(step)]
+    return lines
+
+
+def agent_lines(agents: Mapping[str, str]) -> list[str]:
+    """Return who each role is, those that are the same together."""
+    by_agent: dict[str, list[str]] = {}
+    for role, agent in agents.items():
+        by_agent.setdefault(agent, []).append(f"@{role}")
+    return [visible(f"{', '.join(roles)}: {agent}") for agent, roles in by_agent.items()]
+
+
+def most_line(shown: Preview, limit: int | None = None) -> str:
+    """Return what it takes, at least or at most, under the limit that counts."""
+    most = limit or shown.limit
+    if shown.least is not None:
+        return f"{counted(shown.least, 'dispatch')} where the issue is one task and nothing goes wrong; at most {most}."
+    if shown.dispatches is None:
+        return f"The limit is {counted(most, 'dispatch')}."
+    gates = f", {counted(shown.gates, 'approval point')}" if shown.gates else ""
+    return f"At most {counted(shown.dispatches, 'dispatch')} of {most}{gates}."
+
+
+def _facts(step: Planned) -> list[str]:
+    if step.kind == Kind.PHASE:  # each comes after the one before it, and writes what the tasks name
+        return []
+    after = [f"after {one.earlier}: both touch {' and '.join(dict.fromkeys(one.patterns))}" for one in step.after]
+    return [
+        *([f"sees {', '.join(step.sees)}"] if step.sees else []),
+        *([f"may write {', '.join(step.writes)}"] if step.writes else []),
+        *after,
+    ]

@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003  (typer reads the annotations when the program runs)
+from pathlib import Path  # noqa: TC003  (typer reads it)
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -16,11 +16,16 @@ from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
+from pipeline.recipes import simulation as of_steps
+from pipeline.recipes.machine import RecipeMachine
+from pipeline.recipes.plan import inputs_of, phases_of
 from pipeline.routing import render, simulation
 from pipeline.routing.matrix import GATES
 from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.simulation import SignalsError
 from pipeline.routing.state import Settings
+from pipeline.service.recipe_choice import chosen
+from pipeline.service.recipe_files import library_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -172,11 +177,6 @@ def _walk(word: str, text: str, gates: frozenset[str], parallel: int) -> Walk:
     settings = Settings(gates=gates, parallel=parallel, phases=EVERYBODY)
     if word == "issue":
         return simulation.simulate(text, settings)
-    from pipeline.recipes import simulation as of_steps  # noqa: PLC0415  (heavy, and hardly ever needed)
-    from pipeline.recipes.machine import RecipeMachine  # noqa: PLC0415  (the same)
-    from pipeline.recipes.plan import inputs_of, phases_of  # noqa: PLC0415  (the same)
-    from pipeline.service.recipe_choice import chosen  # noqa: PLC0415  (the same)
-    from pipeline.service.recipe_files import library_here  # noqa: PLC0415  (the same)
 
     recipe = chosen(library_here(), word).recipe
     if phases := phases_of(recipe):

@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
+import anyio
 import typer
 
-from pipeline.cli.text import answer_rows, near, print_text, reading_rows, say, several_lines
+from pipeline.cli.commands import WORDS
+from pipeline.cli.show import tell_steps
+from pipeline.cli.status_line import opened_display
+from pipeline.cli.text import answer_rows, near, print_result, reading_rows, say, several_lines
 from pipeline.errors import UserError
+from pipeline.git import Repository
 from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
 from pipeline.runs.records import is_of_recipe
-from pipeline.terminal import print_document, visible_lines
+from pipeline.service import start
+from pipeline.service.answer import record
+from pipeline.service.meant_run import meant_by
+from pipeline.service.other_worktrees import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
+from pipeline.service.run_config import RunOptions
+from pipeline.service.run_result import run_document
+from pipeline.steps.recipe_context import RecipeContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from pipeline.git import Repository
     from pipeline.service.answer import AnsweredDocument
     from pipeline.service.live_view import Display
-    from pipeline.service.run_config import RunOptions
     from pipeline.service.run_result import RunDocument
     from pipeline.service.start import Act
     from pipeline.steps.context import Context
-    from pipeline.steps.recipe_context import RecipeContext
 
 
 _BY: Final = "`redfirst work` goes on with it by itself"
 
 
 def answer(
-    command: str,
+    ctx: typer.Context,
     name: str | None,
     act: Act,
     options: RunOptions,
@@ -49,7 +56,7 @@ def answer(
     """Answer a run, or go on with it, drive it unless it is only answered, and leave with its exit code.
 
     Args:
-        command: What is done.
+        ctx: The command that does it.
         name: The run, if one is named.
         act: What is done to the run.
         options: What the command line says.
@@ -58,15 +65,14 @@ def answer(
         plain: Redraw nothing.
         no_drive: Only answer.
     """
-    from pipeline.service import start  # noqa: PLC0415
-    from pipeline.service.other_worktrees import located  # noqa: PLC0415
-
-    here = repository_here()
+    here = Repository.find(Path.cwd())
     if no_drive:
         refuse_foreign({"--agent": options.agents, "--set": options.values}, "--no-drive only answers")
-    repository, folder = located(here, named(command, here, name))
+    repository, folder = located(here, named(ctx, here, name))
     if is_of_recipe(folder):
-        why = "of a recipe, whose approval points stand in it" if command == "resume" else "of a recipe's own steps"
+        why = (
+            "of a recipe, whose approval points stand in it" if ctx.info_name == "resume" else "of a recipe's own steps"
+        )
         refuse_foreign(foreign[1], f"{folder.name} is {why}", folder.name)
     else:
         refuse_foreign(foreign[0], f"{folder.name} is of an issue", folder.name)
@@ -80,17 +86,11 @@ def answer(
 
 def _record(here: Repository, repository: Repository, folder: Path, act: Act, *, as_document: bool) -> None:
     """Answer a run, and print how it stands then."""
-    from pipeline.service.answer import record  # noqa: PLC0415
-    from pipeline.service.other_worktrees import advice_as_typed, as_typed  # noqa: PLC0415
-
     with advice_as_typed(here, repository.worktree, folder.name):
         document = record(repository, folder, act, say)
     actions = as_typed(document.safe_next_actions, here, repository.worktree, folder.name)
     document = document.model_copy(update={"safe_next_actions": actions})
-    if as_document:
-        print_document(document)
-    else:
-        print_text(visible_lines(answers_text(document)))
+    print_result(document, answers_text, as_document=as_document)
 
 
 def answers_text(document: AnsweredDocument) -> str:
@@ -103,8 +103,6 @@ def answers_text(document: AnsweredDocument) -> str:
 
 def going_on(agent: list[str] | None, values: list[str] | None) -> RunOptions:
     """Return the options of a run that goes on, with what the command line says of its configuration."""
-    from pipeline.service.run_config import RunOptions  # noqa: PLC0415
-
     return RunOptions("", agents=tuple(agent or ()), values=tuple(values or ()))
 
 
@@ -137,17 +135,10 @@ def drive(
     plain: bool = False,
 ) -> NoReturn:
     """Drive a run, print how it stands, and leave with its exit code."""
-    import anyio  # noqa: PLC0415
-
-    from pipeline.cli import recipe_runs  # noqa: PLC0415
-    from pipeline.cli.status_line import opened_display  # noqa: PLC0415
-    from pipeline.service.other_worktrees import advice_as_typed  # noqa: PLC0415
-    from pipeline.steps.recipe_context import RecipeContext  # noqa: PLC0415
-
     with advice_as_typed(here, worktree, run), opened_display(plain=plain) as display:
         ctx = anyio.run(act, display)
     if isinstance(ctx, RecipeContext):
-        raise typer.Exit(recipe_runs.tell(ctx, here, as_document=as_document, driven=True).exit_code or 0)
+        raise typer.Exit(tell_steps(ctx, here, as_document=as_document, driven=True).exit_code or 0)
     document = document_of(ctx, here, worktree)
     tell(document, as_document=as_document)
     raise typer.Exit(document.exit_code)
@@ -155,9 +146,6 @@ def drive(
 
 def document_of(ctx: Context, here: Repository, worktree: Path) -> RunDocument:
     """Return how a run stands, with advice as it works where somebody stands."""
-    from pipeline.service.other_worktrees import as_typed, gate_as_typed, text_as_typed  # noqa: PLC0415
-    from pipeline.service.run_result import run_document  # noqa: PLC0415
-
     document = run_document(ctx)
     actions = as_typed(document.safe_next_actions, here, worktree, document.run_id)
     gate = gate_as_typed(document.at_gate, here, worktree, document.run_id)
@@ -167,29 +155,17 @@ def document_of(ctx: Context, here: Repository, worktree: Path) -> RunDocument:
 
 def tell(document: RunDocument, *, as_document: bool) -> None:
     """Print how a run stands."""
-    if as_document:
-        print_document(document)
-    else:
-        print_text(visible_lines(run_text(document)))
+    print_result(document, run_text, as_document=as_document)
 
 
-def named(command: str, repository: Repository, name: str | None) -> str:
+def named(ctx: typer.Context, repository: Repository, name: str | None) -> str:
     """Return the run that a command is to change, and say which one it is where nobody named it."""
-    from pipeline.service.meant_run import meant_by  # noqa: PLC0415
-
     if name is not None:
         return name
-    rest = sys.argv[sys.argv.index(command) + 1 :] if command in sys.argv else []
-    found, why = meant_by(command, repository, [word for word in rest if word != "--json"])
+    words = [word for word in ctx.meta[WORDS] if word != "--json"]
+    found, why = meant_by(str(ctx.info_name), repository, words)
     say(f"{found}: {why}")
     return found
-
-
-def repository_here() -> Repository:
-    """Return the repository that somebody stands in."""
-    from pipeline.git import Repository  # noqa: PLC0415
-
-    return Repository.find(Path.cwd())
 
 
 def run_text(document: RunDocument) -> str:

@@ -13,10 +13,12 @@ import typer
 
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text, terminal_width, wrapped
+from pipeline.git import Repository
 from pipeline.outcomes import PAUSED, Outcome, Reason
 from pipeline.policy.characters import visible
 from pipeline.progress import counted
 from pipeline.reset_times import moment_words
+from pipeline.service.run_list import as_json, list_runs, newest_runs, with_removed
 from pipeline.terminal import echo, paint
 
 if TYPE_CHECKING:
@@ -67,14 +69,6 @@ def runs(
 
       redfirst runs --json
     """
-    from pipeline.git import Repository  # noqa: PLC0415  (heavy imports are not on the path of --help)
-    from pipeline.service.run_list import (  # noqa: PLC0415  (the same)
-        as_json,
-        list_runs,
-        newest_runs,
-        with_removed,
-    )
-
     repository = Repository.find(Path.cwd())
     if as_document:
         echo(json.dumps(as_json(with_removed(repository, list_runs(repository))), indent=2))

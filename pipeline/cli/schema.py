@@ -13,18 +13,16 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean
-from pipeline.demo.document import DemoDocument
-from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.errors import UserError
+from pipeline.events.model import checked
 from pipeline.outcomes import Reason
+from pipeline.recipes.model import Extension, Recipe
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.payloads import NAMED
-from pipeline.runs.events import JournalLine
-from pipeline.runs.info import DispatchResult, RunInfo
 
 SCHEMA: Final = "redfirst.schemas/1"
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _Document(BaseModel):
@@ -60,8 +58,18 @@ def _for_users(schema: dict[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(_REFERENCE.sub("", text)))
 
 
-def _of(model: type[BaseModel]) -> Callable[[], dict[str, Any]]:
-    return lambda: {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+def _of(model: type[object]) -> dict[str, Any]:
+    """Return the schema of a model, or of a plain dataclass, which is one to be printed without pydantic."""
+    if not issubclass(model, BaseModel):
+        strict = pydantic_dataclass(model, frozen=True, config=ConfigDict(extra="forbid"))
+        return {"$schema": _DIALECT, **TypeAdapter(strict).json_schema()}
+    return {"$schema": _DIALECT, **model.model_json_schema()}
+
+
+def _at(place: str) -> dict[str, Any]:
+    """Return the schema of `module:Document`; the module is loaded for that."""
+    module, _, name = place.partition(":")
+    return _of(getattr(import_module(f"pipeline.{module}"), name))
 
 
 def _reports() -> dict[str, Callable[[], dict[str, Any]]]:
@@ -77,71 +85,51 @@ def _reports() -> dict[str, Callable[[], dict[str, Any]]]:
     return found
 
 
-def _loaded(module: str, document: str) -> Callable[[], dict[str, Any]]:
-    """Return what makes the schema of a document whose module is heavy: not on the path of --help."""
-    return partial(_schema_in, module, document)
-
-
-def _schema_in(module: str, document: str) -> dict[str, Any]:
-    return _of(getattr(import_module(module), document))()
-
-
-def _plain(module: str, document: str) -> Callable[[], dict[str, Any]]:
-    """Return the same of a document that is a plain dataclass, so that it is printed without pydantic."""
-    return partial(_schema_of_plain, module, document)
-
-
-def _schema_of_plain(module: str, document: str) -> dict[str, Any]:
-    plain = getattr(import_module(module), document)
-    strict = pydantic_dataclass(plain, frozen=True, config=ConfigDict(extra="forbid"))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(strict).json_schema()}
-
-
 def _event() -> dict[str, Any]:
     """Return the schema of every event that there is."""
-    from pipeline.events.model import checked  # noqa: PLC0415  (not on the path of --help)
-
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **checked().json_schema()}
+    return {"$schema": _DIALECT, **checked().json_schema()}
 
 
 def _recipe() -> dict[str, Any]:
     """Return the schema of a recipe's file: steps, or another recipe with changes."""
-    from pipeline.recipes.model import Extension, Recipe  # noqa: PLC0415  (not on the path of --help)
-
     both = TypeAdapter[Recipe | Extension](Recipe | Extension)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **both.json_schema(by_alias=True)}
+    return {"$schema": _DIALECT, **both.json_schema(by_alias=True)}
 
 
+_PLACES: Final = {
+    "config": "config.model:Config",
+    "error": "cli.schema:ErrorDocument",
+    "dispatch": "dispatch.prompt:DispatchDocument",
+    "run-record": "runs.info:RunInfo",
+    "journal": "runs.events:JournalLine",
+    "dispatch-result": "runs.info:DispatchResult",
+    "demo": "demo.command:DemoDocument",
+    "run": "service.run_result:RunDocument",
+    "runs": "service.run_list:RunsDocument",
+    "standing": "cli.standing:StandingDocument",
+    "show": "service.run_status:ShowDocument",
+    "log": "service.run_status:LogDocument",
+    "explain": "service.explanation:ExplainDocument",
+    "diff": "service.patches:DiffDocument",
+    "packet": "service.packets:Packet",
+    "answered": "service.answer:AnsweredDocument",
+    "stopped": "service.stopping:StoppedDocument",
+    "doctor": "service.doctor_document:DoctorDocument",
+    "verify": "verification.results:VerifyDocument",
+    "tdd": "verification.results:TddDocument",
+    "land": "service.land_choice:LandDocument",
+    "gc": "service.gc:GcDocument",
+    "recipe-result": "service.run_result:RecipeDocument",
+    "recipe-explain": "service.explanation:RecipeExplainDocument",
+    "step-outcome": "steps.recipe_outcome:StepOutcome",
+    "queue": "service.ordering:QueueDocument",
+}
+"""The documents, by what they are called: their modules are heavy together, and one of them is asked for."""
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
-    "config": _of(Config),
-    "error": _of(ErrorDocument),
-    "dispatch": _of(DispatchDocument),
-    "run-record": _of(RunInfo),
-    "journal": _of(JournalLine),
-    "dispatch-result": _of(DispatchResult),
-    "demo": _of(DemoDocument),
-    "run": _loaded("pipeline.service.run_result", "RunDocument"),
-    "runs": _plain("pipeline.service.run_list", "RunsDocument"),
-    "standing": _plain("pipeline.cli.standing", "StandingDocument"),
-    "show": _loaded("pipeline.service.run_status", "ShowDocument"),
-    "log": _loaded("pipeline.service.run_status", "LogDocument"),
-    "explain": _loaded("pipeline.service.explanation", "ExplainDocument"),
-    "diff": _loaded("pipeline.service.patches", "DiffDocument"),
-    "packet": _loaded("pipeline.service.packets", "Packet"),
-    "answered": _loaded("pipeline.service.answer", "AnsweredDocument"),
-    "stopped": _loaded("pipeline.service.stopping", "StoppedDocument"),
-    "doctor": _loaded("pipeline.service.doctor_document", "DoctorDocument"),
-    "verify": _loaded("pipeline.verification.results", "VerifyDocument"),
-    "tdd": _loaded("pipeline.verification.results", "TddDocument"),
-    "land": _loaded("pipeline.service.land_choice", "LandDocument"),
-    "gc": _loaded("pipeline.service.gc", "GcDocument"),
+    **{name: partial(_at, place) for name, place in _PLACES.items()},
     "recipe": _recipe,
-    "recipe-result": _loaded("pipeline.service.run_result", "RecipeDocument"),
-    "recipe-explain": _loaded("pipeline.service.explanation", "RecipeExplainDocument"),
-    "step-outcome": _loaded("pipeline.steps.recipe_outcome", "StepOutcome"),
     "event": _event,
-    "queue": _loaded("pipeline.service.ordering", "QueueDocument"),
-    **{f"payload/{name}": _of(form) for name, form in NAMED.items()},
+    **{f"payload/{name}": partial(_of, form) for name, form in NAMED.items()},
     **_reports(),
 }
 """Every document by its name; a module that owns another one adds it here."""

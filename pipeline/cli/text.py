@@ -8,19 +8,20 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.characters import columns, visible
-from pipeline.progress import counted
-from pipeline.terminal import echo
+from pipeline.terminal import echo, print_document, visible_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import TextIO
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TextIO, TypeVar
+
+    from pydantic import BaseModel
 
     from pipeline.runs.gates import OpenGate
     from pipeline.service.documents import DispatchLine
-    from pipeline.verification.results import Problem
+
+    _Result = TypeVar("_Result", bound=BaseModel)
 
 
-_MOST: Final = 20
 _NARROWEST: Final = 20
 _DEFAULT_WIDTH: Final = 80
 _HANG: Final = 2
@@ -38,6 +39,14 @@ def print_text(text: str, *, err: bool = False) -> None:
     What strangers wrote is made visible before (`visible`, `visible_lines`).
     """
     echo(fitted(text, err=err), err=err)
+
+
+def print_result(document: _Result, words: Callable[[_Result], str], *, as_document: bool) -> None:
+    """Print what came of a command: as JSON for a program, or in *words* for a person."""
+    if as_document:
+        print_document(document)
+    else:
+        print_text(visible_lines(words(document)))
 
 
 def fitted(text: str, *, err: bool = False) -> str:
@@ -175,29 +184,6 @@ def dispatch_text(line: DispatchLine) -> list[str]:
 
 def _listed(paths: tuple[str, ...]) -> str:
     return ", ".join(map(visible, paths))
-
-
-def count_of_tests(count: int) -> str:
-    """Return a number of tests in words."""
-    return counted(count, "test")
-
-
-def problems_text(problems: Iterable[Problem]) -> list[str]:
-    """Return a line for each problem; of many that say the same, the first ones and how many more there are."""
-    by_why: dict[str, list[Problem]] = {}
-    for problem in problems:
-        by_why.setdefault(problem.why, []).append(problem)
-    lines: list[str] = []
-    for why, same in by_why.items():
-        lines += [f"    NO  {problem}" for problem in same[:_MOST]]
-        lines += [f"    NO  and {len(same) - _MOST} more: {why}"] if len(same) > _MOST else []
-    return lines
-
-
-def notes_text(notes: Sequence[str]) -> list[str]:
-    """Return a line for each note, up to a number."""
-    more = [f"    note: and {len(notes) - _MOST} more (--json has all)"] if len(notes) > _MOST else []
-    return [*(f"    note: {note}" for note in notes[:_MOST]), *more]
 
 
 def reading_rows(gate: OpenGate) -> list[tuple[str, str]]:

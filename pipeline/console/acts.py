@@ -1,51 +1,117 @@
-"""Does what a person asks for in a form of ours: what a command would do, to what they saw."""
+"""Does what a person asks for in a form of ours, to what they saw: answers, edits of drafts, changes of the queue."""
 
 from __future__ import annotations
 
+import os
+import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import parse_qs
 
 import anyio
 from anyio import CapacityLimiter, to_thread
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
-from pipeline.console.comments import feedback_of, words_of
 from pipeline.console.frame import status_of, wants_json
 from pipeline.console.guard import TOKEN
-from pipeline.console.issues import Issues
-from pipeline.console.pages import address_of, state_seen
+from pipeline.console.pages import ASKED, GATES, Pages, address_of, state_seen
 from pipeline.console.patches import files_of, tests_of
+from pipeline.console.texts import clipped, field_text
 from pipeline.errors import UserError
 from pipeline.git import GitError
-from pipeline.outcomes import Reason
+from pipeline.outcomes import Outcome, Reason
+from pipeline.queue import orders
+from pipeline.queue.lines import RunWords
 from pipeline.runs.gates import WAYS_BACK
+from pipeline.runs.recipe_run import load_run
 from pipeline.runs.roster import Roster, seen_from
-from pipeline.service import detached
+from pipeline.service import detached, ordering
 from pipeline.service.answer import Approval, Rejection, Reply, abandon, answerer, record
 from pipeline.service.attend import attend
+from pipeline.service.draft_edit import draft_to_edit, save_edit
 from pipeline.service.explanation import explain_run, mistakes_of
 from pipeline.service.live_view import live_view
+from pipeline.service.ordering import queue_document
 from pipeline.service.packets import QUESTION, packet
+from pipeline.service.run_list import list_runs
 from pipeline.service.stopping import stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import TypeVar
 
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from pipeline.console.patches import PatchFile
     from pipeline.git import Repository
+    from pipeline.queue.orders import Order
     from pipeline.runs.gates import GateAnswer
     from pipeline.service.packets import Packet
+    from pipeline.service.run_list import RunLine
     from pipeline.service.start import Act
 
     Fields = Mapping[str, str]
     T = TypeVar("T")
+
+
+_TEXT: Final = re.compile(r"comment (?P<file>.+) (?P<line>\d{1,9})")
+"""The name of a field with a comment on a line of a text: the file, and the line's number."""
+_CHANGE: Final = re.compile(r"comment (?P<file>\d{1,9})(?P<place>[+-]\d{1,9})")
+"""The same of the changes: which of the files, and the line as `PatchLine.place` names it."""
+_LONGEST: Final = 500
+
+
+def words_of(here: Repository, folder: Path, fields: Mapping[str, str]) -> str:
+    """Return all that somebody wrote in a form, so that it can be shown again; nothing where they wrote nothing."""
+    return "\n\n".join(filter(None, [fields.get("answer", "").strip(), feedback_of(here, folder, fields)]))
+
+
+def feedback_of(here: Repository, folder: Path, fields: Mapping[str, str]) -> str:
+    """Return what somebody wrote, and below it their comments with the lines that these are on."""
+    said = {name: text.strip() for name, text in fields.items() if name.startswith("comment ") and text.strip()}
+    parts = [fields.get("feedback", "").strip(), *_on_texts(folder, said), *_on_changes(here, folder, said, fields)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _on_texts(folder: Path, said: Mapping[str, str]) -> Iterator[str]:
+    places = [(found, said[name]) for name in said if (found := _TEXT.fullmatch(name))]
+    if not places:
+        return
+    run = load_run(folder, driving=False)
+    for found, comment in places:
+        if found["file"] not in run.artifacts:
+            continue
+        lines = (run.folder / found["file"]).read_text(encoding="utf-8", errors="replace").split("\n")
+        number = int(found["line"])
+        line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+        yield f"{found['file']}, line {number}: {comment}\n\n> {clipped(line, _LONGEST)}"
+
+
+def _on_changes(here: Repository, folder: Path, said: Mapping[str, str], fields: Mapping[str, str]) -> Iterator[str]:
+    places = [(found, said[name]) for name in said if (found := _CHANGE.fullmatch(name))]
+    files = _changes(here, folder, fields.get("gate")) if places else []
+    for found, comment in places:
+        number = int(found["file"])
+        if number >= len(files):
+            continue
+        lines = {line.place: line for _, hunk in files[number].hunks for line in hunk}
+        line = lines.get(found["place"])
+        if line is not None:
+            where = f"{files[number].path}, line {line.said}"
+            yield f"{where}: {comment}\n\n> {clipped(line.sign + line.text, _LONGEST)}"
+
+
+def _changes(here: Repository, folder: Path, gate: str | None) -> list[PatchFile]:
+    with suppress(UserError):  # it was answered meanwhile: nothing is sent back
+        diff = packet(here, folder, gate).diff
+        return files_of(diff.files, diff.patch, ())[0] if diff is not None else []
+    return []
+
 
 _BODY_LIMIT: Final = 2 * 1024 * 1024
 _MOST_FIELDS: Final = 20_000
@@ -54,8 +120,60 @@ _ATTEND_S: Final = 60.0
 """Seconds between two looks for gates that nobody answered in time."""
 
 
-class Acts(Issues):
-    """The pages, and what changes runs."""
+def _unheard(_: str) -> None:
+    """Take what a command would say; the run's page shows it."""
+
+
+def answers_of(gate: str, told: Sequence[GateAnswer]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return what approving does at a gate, and where it can be sent back to, with what that does."""
+    does = {word: [one.does for one in told if one.command.split()[1] == word] for word in ("approve", "reject")}
+    return next(iter(does["approve"]), ""), tuple(zip(WAYS_BACK.get(gate, ()), does["reject"], strict=False))
+
+
+def seen_of(fields: Fields) -> str:
+    """Return what a form says was seen.
+
+    Raises:
+        UserError: it says nothing.
+    """
+    seen = fields.get("seen", "")
+    if not seen:
+        raise UserError("The form does not say what was seen. Load the page again.", Reason.STALE)
+    return seen
+
+
+def _proof_of(fields: Fields) -> tuple[str, str] | None:
+    """Return the path and the text of a test that somebody gives with a rejection; a browser ends lines as forms do."""
+    text = fields.get("proof", "").replace("\r\n", "\n")
+    return (fields.get("proof_path", "").strip() or "test_proof.py", text) if text.strip() else None
+
+
+def _require_state(folder: Path, fields: Fields) -> None:
+    if seen_of(fields) != state_seen(live_view(folder)):
+        raise UserError(f"{folder.name} stands otherwise than you saw: nothing was done. Look again.", Reason.STALE)
+
+
+async def fields_of(request: Request) -> Fields:
+    """Return the fields of a form.
+
+    Raises:
+        UserError: it is larger than any of ours.
+    """
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _BODY_LIMIT:
+            raise UserError("That is more than a form may send.", Reason.USAGE)
+    found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    return {name: values[-1].replace("\r\n", "\n") for name, values in found.items()}
+
+
+_CHANGES: Final[tuple[Literal["drop", "hold", "release"], ...]] = ("drop", "hold", "release")
+_SHOWN_CLOSED: Final = 20
+
+
+class Acts(Pages):
+    """The pages, and all that changes something: runs, drafts of those that wait, the queue."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -72,13 +190,10 @@ class Acts(Issues):
 
     async def packet(self, request: Request) -> Response:
         """Show what a run waits for, and the form that answers it."""
-        key = str(request.path_params["key"])
-        roster, folder = await self.read(self.folder_of, key)
-        gate = request.query_params.get("gate")
+        gate, seen = request.query_params.get("gate"), request.query_params.get("seen")
         await self.look(request)
         at = None if gate == QUESTION else gate
-        view = await self.read(live_view, folder)
-        of_run, seen = self.of_run(roster, folder, view), request.query_params.get("seen")
+        folder, of_run = await self.named(request)
         try:
             found = await self.read(lambda: packet(seen_from(self.repository, folder), folder, at))
         except UserError:
@@ -214,50 +329,128 @@ class Acts(Issues):
         _require_state(folder, fields)
         abandon(seen_from(self.repository, folder), folder, _unheard)
 
+    async def edit(self, request: Request) -> Response:
+        """Show a draft in a form."""
+        folder, name = await self._meant(request, request.query_params.get("file"))
+        found, text = await self.read(draft_to_edit, seen_from(self.repository, folder), folder, name)
+        return await self._form(request, name, text, found, found.digest)
 
-def _unheard(_: str) -> None:
-    """Take what a command would say; the run's page shows it."""
+    async def save(self, request: Request) -> Response:
+        """Save a draft if it can be used; else show the form again, with what was written and why it cannot."""
+        fields = await fields_of(request)
+        if (refused := self.foreign(request, fields)) is not None:
+            return refused
+        folder, name = await self._meant(request, fields.get("file"))
+        text = fields.get("text", "")
+        here = seen_from(self.repository, folder)
+        try:
+            await self.act_on(save_edit, here, folder, name, text, seen_of(fields))
+        except UserError as error:
+            if wants_json(request):
+                return self.error(request, error)
+            return await self._again(request, folder, fields, error)
+        if wants_json(request):
+            found = await self.read(packet, here, folder)
+            return JSONResponse(found.model_dump(mode="json", by_alias=True))
+        roster, _ = await self.read(self.folder_of, str(request.path_params["key"]))
+        return RedirectResponse(f"{address_of(roster, folder)}/packet", 303)
+
+    async def _meant(self, request: Request, name: str | None) -> tuple[Path, str]:
+        _, folder = await self.read(self.folder_of, str(request.path_params["key"]))
+        if not name:
+            raise UserError("No file is named: plan.md, or task-1.md and so on.", Reason.USAGE)
+        return folder, name
+
+    async def _again(self, request: Request, folder: Path, fields: Fields, error: UserError) -> Response:
+        """Show the form again: it counts for what was seen first, or where that has gone, for what is shown instead."""
+        found: Packet | None = None
+        with suppress(UserError):  # it was answered meanwhile: what was written is shown, and cannot be saved
+            found = await self.read(packet, seen_from(self.repository, folder), folder)
+        seen = found.digest if found is not None and error.reason is Reason.STALE else fields.get("seen", "")
+        return await self._form(request, fields["file"], fields.get("text", ""), found, seen, error)
+
+    async def _form(
+        self,
+        request: Request,
+        name: str,
+        text: str,
+        found: Packet | None,
+        seen: str,
+        error: UserError | None = None,
+    ) -> Response:
+        files = found.files if found is not None else ()
+        facts: Any = (error.details if error is not None else None) or {}
+        said: dict[str, Any] = {
+            **(await self.named(request))[1],
+            "packet": found,
+            "seen": seen,
+            "file": name,
+            "now": next((one.text for one in files if one.name == name and one.counts), None),
+            "text": field_text(text),
+            "error": error,
+            "problems": [{**one, "file": PurePath(one["path"]).name} for one in facts.get("problems", ())],
+            "stale": error is not None and error.reason is Reason.STALE,
+        }
+        return self.page(request, "edit.html", status=200 if error is None else status_of(error), **said)
+
+    async def queue(self, request: Request) -> Response:
+        """Show the orders: those that are open, and the last ones that are over."""
+        await self.look(request)
+        placed = await self.read(orders.read, self.repository, os.environ)
+        runs = (await self.read(list_runs, self.repository)).runs
+        document = queue_document(placed, runs)
+        if wants_json(request):
+            return JSONResponse(document.model_dump(mode="json", by_alias=True))
+        addresses = {name: address for (_, name), address in (await self.read(self.addresses)).items()}
+        lines = {line.name: line for line in runs}
+        closed = [one for one in document.orders if one.closed_at is not None]
+        waits = [one for one in closed if _waits(lines.get(_name_of(one.run)))]
+        return self.page(
+            request,
+            "queue.html",
+            tab="/queue",
+            still=[one for one in document.orders if one.closed_at is None],
+            waits=waits,
+            closed=[one for one in closed if one not in waits][-_SHOWN_CLOSED:][::-1],
+            asks={one.id: one.placed.options.approve for one in placed},
+            lines=lines,
+            at_work={line.issue: name for name, line in lines.items() if line.live},
+            addresses=addresses,
+            gates=GATES,
+            begun="worker" in request.query_params,
+        )
+
+    async def change_queue(self, request: Request) -> Response:
+        """Order issues, or change orders."""
+        fields = await fields_of(request)
+        if (refused := self.foreign(request, fields)) is not None:
+            return refused
+        try:
+            found = await self.act_on(self._change, fields)
+        except UserError as error:
+            return self.error(request, error, back="/queue")
+        if wants_json(request):
+            return JSONResponse(queue_document(found).model_dump(mode="json", by_alias=True))
+        return RedirectResponse("/queue?worker=starting" if "work" in fields else "/queue", 303)
+
+    def _change(self, fields: Mapping[str, str]) -> Sequence[Order]:
+        if "work" in fields:
+            detached.work(self.repository.worktree)
+            return orders.read(self.repository, os.environ)
+        names, what = fields.get("names", "").replace(",", " ").split(), fields.get("do", "add")
+        if not names:
+            raise UserError("No issue is named. Write its id, as GAL-39; several with spaces between.", Reason.USAGE)
+        if what in _CHANGES:
+            return orders.change(self.repository, os.environ, names, what)
+        words = RunWords(approve=tuple(gate for gate in GATES if f"gate-{gate}" in fields))
+        return ordering.order(self.repository, os.environ, names, words, via="console")
 
 
-def answers_of(gate: str, told: Sequence[GateAnswer]) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return what approving does at a gate, and where it can be sent back to, with what that does."""
-    does = {word: [one.does for one in told if one.command.split()[1] == word] for word in ("approve", "reject")}
-    return next(iter(does["approve"]), ""), tuple(zip(WAYS_BACK.get(gate, ()), does["reject"], strict=False))
+def _name_of(run: str | None) -> str:
+    """Return the name of a run that an order came to."""
+    return (run or "").rpartition("/")[2]
 
 
-def seen_of(fields: Fields) -> str:
-    """Return what a form says was seen.
-
-    Raises:
-        UserError: it says nothing.
-    """
-    seen = fields.get("seen", "")
-    if not seen:
-        raise UserError("The form does not say what was seen. Load the page again.", Reason.STALE)
-    return seen
-
-
-def _proof_of(fields: Fields) -> tuple[str, str] | None:
-    """Return the path and the text of a test that somebody gives with a rejection; a browser ends lines as forms do."""
-    text = fields.get("proof", "").replace("\r\n", "\n")
-    return (fields.get("proof_path", "").strip() or "test_proof.py", text) if text.strip() else None
-
-
-def _require_state(folder: Path, fields: Fields) -> None:
-    if seen_of(fields) != state_seen(live_view(folder)):
-        raise UserError(f"{folder.name} stands otherwise than you saw: nothing was done. Look again.", Reason.STALE)
-
-
-async def fields_of(request: Request) -> Fields:
-    """Return the fields of a form.
-
-    Raises:
-        UserError: it is larger than any of ours.
-    """
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _BODY_LIMIT:
-            raise UserError("That is more than a form may send.", Reason.USAGE)
-    found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-    return {name: values[-1].replace("\r\n", "\n") for name, values in found.items()}
+def _waits(line: RunLine | None) -> bool:
+    """Return whether a run waits for a person's word."""
+    return line is not None and not line.live and line.outcome is Outcome.PARKED and line.reason in ASKED

@@ -1,37 +1,39 @@
-"""Builds the console as an application: which address is which page, behind the guard."""
+"""Serves the console on loopback: which address is which page, behind the guard, until it is stopped."""
 
 from __future__ import annotations
 
 import contextlib
+import socket
 from typing import TYPE_CHECKING
 
 import anyio
+import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from pipeline.console.acts import Acts
 from pipeline.console.frame import HERE
-from pipeline.console.guard import COOKIE, Guard
+from pipeline.console.guard import COOKIE, Access, Guard
 from pipeline.console.live import Hub, Reader, Stream
-from pipeline.console.queued import Queued
 from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from pipeline.console.guard import Access
     from pipeline.git import Repository
 
 
 def application(repository: Repository, access: Access, *, read_only: bool = False) -> ASGIApp:
     """Return the console of a repository."""
     hub = Hub(repository)
-    pages = Queued(repository, access, hub, read_only=read_only)
+    pages = Acts(repository, access, hub, read_only=read_only)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -81,7 +83,7 @@ def application(repository: Repository, access: Access, *, read_only: bool = Fal
     return Guard(app, access, locked=pages.locked)
 
 
-def _entered(pages: Queued, access: Access, request: Request, code: str) -> Response:
+def _entered(pages: Acts, access: Access, request: Request, code: str) -> Response:
     session = access.opened(code)
     if session is None:  # used already: whoever is in goes on, others stay outside
         return RedirectResponse("/", 303) if request.state.session is not None else pages.locked(request)
@@ -89,3 +91,48 @@ def _entered(pages: Queued, access: Access, request: Request, code: str) -> Resp
     response = pages.page(request, "locked.html", title="Welcome", words=words, go_on=True)
     response.set_cookie(COOKIE, session, path="/", httponly=True, samesite="strict")
     return response
+
+
+LOOPBACK = "127.0.0.1"
+
+
+def serve(repository: Repository, port: int, tell: Callable[[str], None], *, read_only: bool) -> None:
+    """Serve until Ctrl-C.
+
+    Args:
+        repository: Seen from where it is started.
+        port: 0 for any that is free.
+        tell: Is told each link that opens a session.
+        read_only: Nothing can be changed by it.
+
+    Raises:
+        UserError: the port is taken.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((LOOPBACK, port))
+            listener.listen()  # who opens the link at once waits
+        except OSError as error:
+            raise UserError(
+                f"Port {port} cannot be listened on: {error.strerror}. Without --port a free one is taken.",
+                Reason.USAGE,
+            ) from error
+        access = Access(listener.getsockname()[1], tell)
+        tell(access.link)
+        app = application(repository, access, read_only=read_only)
+        uvicorn.Server(configuration(app)).run(sockets=[listener])
+
+
+def configuration(app: ASGIApp) -> uvicorn.Config:
+    """Return how the server is run: it says nothing of itself, and believes no proxy."""
+    return uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_graceful_shutdown=1,
+    )

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
+from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.boxes.box import open_box
-from pipeline.demo.document import DemoDocument
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
 from pipeline.errors import UserError
@@ -27,6 +27,22 @@ from pipeline.terminal import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+
+
+class DemoDocument(BaseModel):
+    """The demo's folders, the rows of the matrix that fired, and the run's own document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.demo/1"] = Field(default="redfirst.demo/1", alias="schema")
+    ok: bool
+    scripted: Literal[True] = True
+    folder: str
+    repository: str
+    rows: tuple[str, ...]
+    seconds: float
+    run: dict[str, Any]
+
 
 SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answers. No model is asked, nothing is paid."
 REAL: Final = "The program around them is the real one: views, sandbox, gate, test runs, routing, git."

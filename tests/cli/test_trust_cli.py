@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pipeline.cli.trust import trust
+from pipeline.cli.config import trust
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 
@@ -27,7 +27,7 @@ ON_A_TERMINAL = """
 import sys
 import typer
 from pipeline.cli.errors import run_guarded
-from pipeline.cli.trust import trust
+from pipeline.cli.config import trust
 app = typer.Typer()
 app.command()(trust)
 sys.exit(run_guarded(lambda: app([], standalone_mode=False), json=False))

@@ -15,8 +15,7 @@ from pipeline.cli.explain import explain_text
 from pipeline.cli.explain import whole_text as whole_explanation
 from pipeline.cli.routes import routes_text
 from pipeline.cli.runs import runs_text
-from pipeline.cli.show import log_text
-from pipeline.cli.show_text import show_text, whole_text
+from pipeline.cli.show import log_text, show_text, whole_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from starlette.testclient import TestClient
 
-from pipeline.console.app import application
+from pipeline.console.app import application, configuration
 from pipeline.console.guard import Access
-from pipeline.console.serve import configuration
 from pipeline.git import Repository
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runs.real import alone, begin, event, make_repository
 from typer.testing import CliRunner
 
-from pipeline.cli.events import events
+from pipeline.cli.watch import events
 from pipeline.engine.events import EVENTS
 from pipeline.engine.journal import JOURNAL, Journal
 from pipeline.errors import UserError

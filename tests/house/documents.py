@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from markdown_it import MarkdownIt
 from typer.core import TyperCommand, TyperGroup
 
-from pipeline.cli.lazy_commands import LazyCommand
+from pipeline.cli.commands import LazyCommand
 from pipeline.cli.main import program
 
 if TYPE_CHECKING:
