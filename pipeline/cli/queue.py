@@ -18,8 +18,7 @@ from pipeline.queue.lines import RunWords
 from pipeline.reset_times import moment_words
 from pipeline.service import ordering
 from pipeline.service.event_stream import told_event
-from pipeline.service.ordering import QueueDocument, limited, queue_document
-from pipeline.service.queue_document import record_of
+from pipeline.service.ordering import QueueDocument, limited, queue_document, record_of
 from pipeline.service.run_list import list_runs
 from pipeline.service.work import resting, verdicts, worker_of
 from pipeline.terminal import print_document

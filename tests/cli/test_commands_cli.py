@@ -47,10 +47,6 @@ def test_the_help_of_the_program_loads_nothing_heavy(option: str) -> None:
     assert not loaded & HEAVY
 
 
-def test_the_version_is_the_same_by_every_way() -> None:
-    assert redfirst("--version").stdout == redfirst("--version", "runs").stdout
-
-
 @pytest.mark.broad
 def test_a_command_that_is_loaded_later_is_suggested_for_a_typo() -> None:
     done = redfirst("explian")

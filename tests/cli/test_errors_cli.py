@@ -72,20 +72,6 @@ def test_with_json_stdout_is_the_error_document(capsys: pytest.CaptureFixture[st
     )
 
 
-@pytest.mark.parametrize(
-    ("reason", "code"),
-    [
-        (Reason.CONFIG, 2),
-        (Reason.UNTRUSTED, 2),
-        (Reason.LOCKED, 75),
-        (Reason.CLAIMED_ELSEWHERE, 75),
-        (Reason.BUDGET, 5),
-    ],
-)
-def test_the_reason_decides_the_exit_code(reason: Reason, code: int) -> None:
-    assert run_guarded(raising(UserError("no", reason)), json=False) == code
-
-
 def test_a_lone_refusal_in_a_group_is_that_refusal(capsys: pytest.CaptureFixture[str]) -> None:
     nested = ExceptionGroup("tasks", [ExceptionGroup("tasks", [REFUSED])])
     assert run_guarded(raising(nested), json=True) == 2
@@ -158,11 +144,6 @@ def test_a_full_disk_is_no_bug(capsys: pytest.CaptureFixture[str], state: Path) 
     told = facts(capsys.readouterr().out)
     assert (told.kind, told.path) == (Reason.DISK, "/x/journal.jsonl")
     assert not state.exists()
-
-
-@pytest.mark.parametrize(("code", "expected"), [(None, 0), (4, 4), ("text", 1)])
-def test_an_exit_from_below_keeps_its_code(code: object, expected: int) -> None:
-    assert run_guarded(raising(SystemExit(code)), json=False) == expected
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:

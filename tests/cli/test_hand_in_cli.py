@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import pty
-import re
 import shlex
 import subprocess
 import sys
@@ -20,7 +19,6 @@ import forked
 import pytest
 from cli import stories
 from evidence.observed import observed
-from kit import PLAN, SPLIT
 from runs.real import alone, begin, event, make_repository
 
 from pipeline.backends.desk import POINTER, Asked, Desk
@@ -38,7 +36,6 @@ from pipeline.reports.tasks import Task
 from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.activity_file import write_now
 from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.drafts import redraft
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
@@ -179,28 +176,12 @@ def test_who_stands_at_a_desk_has_seen_what_is_asked_there_until_it_is_asked_aga
     assert hand_in("--verdict", "COMPLETE", cwd=desk.files)["dispatch"] == "003-step-make"
 
 
-@pytest.mark.broad
-def test_for_a_person_it_says_how_it_goes_on(repository: Repository) -> None:
-    lay_out(repository)
-    done = redfirst("hand-in", "--verdict", "COMPLETE")
-    assert done.stdout.splitlines()[0] == "handed in 003-step-make of run-GAL-1"
-    assert "redfirst resume run-GAL-1" in done.stdout
-
-
 @pytest.mark.parametrize("name", ["run-GAL-1", "GAL-1"])
 def test_at_a_desk_its_run_may_be_named_as_the_prompt_does(repository: Repository, name: str) -> None:
     desk = lay_out(repository)
     told = hand_in("run-GAL-2", "--verdict", "COMPLETE", cwd=desk.files, code=2)["error"]["message"]
     assert "runs: none yet" not in told, "it is looked for where the run of the desk is"
     assert hand_in(name, "--role", "make", "--verdict", "COMPLETE", cwd=desk.files)["dispatch"] == "003-step-make"
-
-
-@pytest.mark.broad
-def test_at_a_desk_no_run_needs_to_be_named(repository: Repository) -> None:
-    desk = lay_out(repository)
-    lay_out(repository, number=4)
-    (desk.files / "lib").mkdir()
-    assert hand_in("--verdict", "COMPLETE", cwd=desk.files / "lib")["dispatch"] == "003-step-make"
 
 
 @pytest.mark.broad
@@ -301,15 +282,6 @@ def test_a_review_answers_for_what_it_is_asked_for_and_its_form_has_nothing_else
     assert hand_in("--report", str(report), cwd=again.files)["report"] == {"verdict": "ACCEPTABLE"}
 
 
-@pytest.mark.broad
-def test_what_acceptable_alone_says_is_told_and_said(repository: Repository) -> None:
-    desk = lay_out(repository, Role.CHECK, "review-result", without=("prior",), to_answer=CRITERIA[:2])
-    desk.put(desk.prompt, "# What is asked: review-result\n\nLook.\n")
-    assert "\n`--verdict ACCEPTABLE` alone says that each criterion is met.\n" in desk_command().stdout
-    report = hand_in("--verdict", "acceptable")["report"]
-    assert [(one["id"], one["met"]) for one in report["criteria"]] == [("C1", True), ("C2", True)]
-
-
 def test_work_that_was_done_before_is_complete_with_nothing_more(repository: Repository) -> None:
     desk = lay_out(repository)
     lay_rules(repository, desk, "app.py")
@@ -373,12 +345,6 @@ def test_what_tools_build_at_a_desk_is_not_handed_in(repository: Repository) -> 
     assert told["built"] == ["__pycache__/", "app.log", "cache/", "lib/", "target/"]
 
 
-@pytest.mark.broad
-def test_nothing_waits(repository: Repository) -> None:
-    assert message("--verdict", "COMPLETE").startswith("Nothing waits for a person here.")
-    assert "fits" in message("GAL-9") or "not a run" in message("GAL-9")
-
-
 def test_a_run_that_asks_nobody_at_the_moment_is_told_to_be_at_work(repository: Repository) -> None:
     folder = repository.worktree / ".workflow/run-GAL-1"
     run = Run.load(folder, driving=False)
@@ -416,50 +382,10 @@ def test_a_report_that_is_wrong_is_not_handed_in(
 
 
 @pytest.mark.broad
-def test_a_report_may_say_more_than_the_word_that_decides(repository: Repository, tmp_path: Path) -> None:
-    lay_out(repository)
-    report = tmp_path / "report.json"
-    report.write_text('So:\n```json\n{"result": "INCOMPLETE",\n "blocking_issue": "no seam"}\n```\n')
-    assert hand_in("--report", str(report))["report"]["blocking_issue"] == "no seam"
-
-
-@pytest.mark.parametrize(
-    ("role", "kind", "report"),
-    [
-        (Role.MAKE, "seam", {"result": "CANNOT_PROCEED", "missing": "why"}),
-        (Role.TEST, "write-tests", {"verdict": "BLOCKED", "problem": "why"}),
-    ],
-)
-@pytest.mark.broad
-def test_giving_up_is_an_answer_of_the_kind(
-    repository: Repository, role: Role, kind: str, report: dict[str, str]
-) -> None:
-    lay_out(repository, role, kind)
-    assert hand_in("--give-up", "why")["report"] == report
-
-
-@pytest.mark.broad
 def test_who_cannot_give_up_is_told_what_to_do(repository: Repository) -> None:
     lay_out(repository, Role.CHECK, "review-plan")
     assert "redfirst abandon" in message("--give-up", "why")
     assert "one of --report" in message("--give-up", "why", "--verdict", "BLOCK")
-
-
-@pytest.mark.parametrize(
-    ("question", "word", "report"),
-    [
-        (Question.AMEND, "yes", {"accepted": True}),
-        (Question.DIAGNOSE, "Plan", {"diagnosis": "plan"}),
-        (Question.TESTS, "acceptable", {"verdict": "ACCEPTABLE"}),
-    ],
-)
-@pytest.mark.broad
-def test_the_word_that_decides_has_another_key_in_each_kind(
-    repository: Repository, question: Question, word: str, report: dict[str, object]
-) -> None:
-    lay_out(repository, Role.CHECK, "judge", question=question)
-    assert hand_in("--verdict", word)["report"] == report
-    assert "accepted" in message("--verdict", "perhaps")
 
 
 def test_what_a_role_may_not_change_is_left_out_and_named(repository: Repository) -> None:
@@ -627,35 +553,6 @@ def lay_artifact(desk: Desk, name: str, text: str = "# Plan\n") -> None:
     (folder / "plan.md").write_text(text)
 
 
-@pytest.mark.broad
-def test_a_plan_to_be_revised_stands_in_the_form_as_it_was_reported(repository: Repository, tmp_path: Path) -> None:
-    drafted(repository, 1, "plan", {**PLAN["report"], "question": "", "risks": ["first"]})
-    drafted(repository, 2, "plan", {**PLAN["report"], "question": "", "risks": ["second"]})
-    drafted(repository, 3, "plan", {**PLAN["report"], "question": "Which name?"})
-    drafted(repository, 4, "plan", None)
-    redraft(Run.load(repository.worktree / ".workflow/run-GAL-1", driving=True), {"plan.md": "# Plan\nold\n"})
-    desk = lay_out(repository, Role.ORCHESTRATOR, "plan", number=5)
-    lay_artifact(desk, "previous_plan", "# Plan\nnew\n")
-    lay_artifact(
-        desk,
-        "feedback",
-        f"# Feedback of a person\n\n## Answer\n\nNo:\n\n* name {'the input ' * 9}\n" + "and \u202emore\n" * 99,
-    )
-    code, told = at_a_terminal(
-        "hand-in", VISUAL=editor(tmp_path, "text = text.replace('- second\\n', '- second\\n  - one more\\n')")
-    )
-    assert code == 0, told
-    seen = (tmp_path / "seen-0").read_text()
-    assert "It began with the report of 002-plan-orchestrator" in " ".join(seen.split())
-    assert "edited at the approval point" in seen
-    assert "an unchanged form is handed in only if you say so" in seen.replace("\n# ", " ")
-    assert seen.split("\n")[1:5] == ["# It came back:", "#   Feedback of a person", "#   Answer:", "#   No:"]
-    assert re.search(r"\n#     [a-z ]+\n#   and \\u202emore\n", seen), "what is wrapped goes on below its text"
-    assert "\n#   (all of it: artifacts/feedback beside the desk)\n" in seen
-    assert "\n#   - old\n#   + new\n" in seen
-    assert json.loads(desk.report.read_text()) == {**PLAN["report"], "risks": ["second", "one more"]}
-
-
 SHOWS: dict[str, Any] = {
     "verdict": "TESTS_READY",
     "tests": [{"id": "tests/test_app.py::test_a"}],
@@ -679,32 +576,6 @@ def test_tests_that_are_written_again_begin_with_the_last_report(repository: Rep
     assert "It began with the report of 001-write-tests-test" in seen, "what was no report of tests is none to revise"
     second = {"id": "C2", "reason": "an old one"}
     assert json.loads(desk.report.read_text()) == {**SHOWS, "criteria": [*SHOWS["criteria"], second]}
-
-
-def test_a_form_has_no_task_where_the_split_is_asked_for_by_itself(repository: Repository) -> None:
-    desk = lay_out(repository, Role.ORCHESTRATOR, "plan")
-    asked = desk.asked()
-    assert asked is not None
-    other = asked.model_copy(update={"without": ("task",)})
-    forms = [ReportForm(desk, one, Difference.at(desk.files, desk.manifest(), one.named)) for one in (asked, other)]
-    found: list[bool] = []
-    for form in forms:
-        found.append("\ntask:\n" in form.opened())
-        desk.form.unlink()
-    assert found == [True, False]
-
-
-@pytest.mark.broad
-@pytest.mark.parametrize(
-    "artifacts", [(), ("previous_tasks", "done_tasks")], ids=["nothing came back", "some are done"]
-)
-def test_what_is_no_revision_begins_empty(repository: Repository, tmp_path: Path, artifacts: tuple[str, ...]) -> None:
-    drafted(repository, 1, "split", SPLIT["report"])
-    desk = lay_out(repository, Role.ORCHESTRATOR, "split", number=2)
-    for name in artifacts:
-        lay_artifact(desk, name)
-    code, told = at_a_terminal("hand-in", VISUAL=editor(tmp_path, "pass"))
-    assert (code, "The form says nothing yet." in " ".join(told.split())) == (2, True), told
 
 
 @pytest.mark.broad
@@ -750,20 +621,6 @@ def test_a_wrong_id_of_a_test_is_refused_before_it_costs_a_try(repository: Repos
     # as every name could be made while tests are collected, the same again is left to the run
     assert hand("tests/test_new.py::test_refuses_emtpy")["ok"] is False
     assert hand("tests/test_new.py::test_refuses_emtpy", code=0)["ok"] is True
-
-
-def test_the_right_ids_of_old_and_new_tests_are_handed_in(repository: Repository, tmp_path: Path) -> None:
-    desk = lay_out(repository, Role.TEST, "write-tests")
-    asked = desk.asked()
-    assert asked is not None
-    baseline = asked.run_folder / "evidence/baseline-full.json"
-    baseline.parent.mkdir(exist_ok=True)
-    baseline.write_text(observed({"tests/test_a.py::test_old": Ended.PASSED}).model_dump_json(by_alias=True))
-    (desk.files / "test_new.py").write_text("def test_refuses_empty(): assert False\n")
-    report = tmp_path / "report.json"
-    shown = [{"id": "C1", "tests": ["test_refuses_empty[1]", "test_old"]}]
-    report.write_text(json.dumps({"verdict": "TESTS_READY", "criteria": shown}))
-    assert hand_in("--report", str(report))["ok"] is True
 
 
 def test_where_a_driver_is_gone_the_desk_says_that_the_run_is_to_go_on(repository: Repository) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ from typer.testing import CliRunner, Result
 from pipeline.cli.issue import app
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from todo import ErrorKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,10 +131,6 @@ def test_new_files_a_sub_issue_with_a_text_from_a_file(repository: Repository) -
     assert repository.text("README.md") == README
 
 
-def test_new_takes_an_id(repository: Repository) -> None:
-    assert repository.out("new", "--title", "Other", "--id", "WEB-1") == "WEB-1\n"
-
-
 def test_status_changes_file_and_index(repository: Repository) -> None:
     assert repository.out("status", "GAL-39", "in_progress") == ""
     assert repository.text("GAL-39.md") == FIRST.replace("Todo #", "In Progress #")
@@ -146,17 +140,6 @@ def test_status_changes_file_and_index(repository: Repository) -> None:
 def test_comment_is_dated_by_source_date_epoch(repository: Repository) -> None:
     repository.out("comment", "GAL-39", "one\ntwo")
     assert repository.text("GAL-39.md") == FIRST + "\n## Comments\n- 2026-11-20 - one\n  two\n"
-
-
-def test_comment_is_dated_by_the_clock(repository: Repository) -> None:
-    result = CliRunner().invoke(app, ["comment", "GAL-39", "one"], env={"SOURCE_DATE_EPOCH": None})
-    assert result.exception is None
-    assert re.search(r"\n- 20\d\d-\d\d-\d\d - one\n\Z", repository.text("GAL-39.md"))
-
-
-def test_lint_of_a_sound_tracker(repository: Repository) -> None:
-    assert repository.out("lint") == ""
-    assert repository.document("lint", "--json") == {"schema": "redfirst.issue-lint/1", "ok": True, "problems": []}
 
 
 def test_lint_leaves_with_two_when_there_are_problems(repository: Repository) -> None:
@@ -212,10 +195,6 @@ def test_what_is_refused_changes_no_file(
     assert words in error.message
 
 
-def test_a_body_that_is_not_utf8_is_refused(repository: Repository) -> None:
-    assert "UTF-8" in repository.refused("new", "--title", "t", "--body", "-", stdin=b"\xff").message
-
-
 def test_a_bad_source_date_epoch_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     error = CliRunner().invoke(app, ["comment", "GAL-39", "x"], env={"SOURCE_DATE_EPOCH": "yesterday"}).exception
     assert isinstance(error, UserError)
@@ -255,10 +234,6 @@ def test_the_first_issue_makes_the_tracker(repository: Repository) -> None:
     assert not (repository.root / "TODO").exists()
     repository.run("new", "--title", "First", "--id", "A-1", "--category", "Core")
     assert "[A-1](A-1.md) First" in repository.text("README.md")
-
-
-def test_every_kind_of_error_is_a_reason_of_the_contract() -> None:
-    assert {Reason(kind.value).value for kind in ErrorKind} == {kind.value for kind in ErrorKind}
 
 
 def test_an_id_is_taken_whatever_its_case_and_the_nearest_is_offered(repository: Repository) -> None:

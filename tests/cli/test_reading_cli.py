@@ -55,7 +55,6 @@ from pipeline.service.journal_lines import log_line
 from pipeline.service.patches import DiffDocument
 from pipeline.service.run_list import RunsDocument, list_runs, running_beside
 from pipeline.service.run_status import LogDocument, ShowDocument
-from pipeline.terminal import visible_lines
 
 pytestmark = pytest.mark.slow
 
@@ -225,18 +224,6 @@ def test_a_driven_run_is_marked_and_named_beside_another(repository: Repository)
     assert running_beside(roster, run.folder) == []
     lease.release()
     assert {line["status"] for line in ask_json("runs")["runs"]} == {"interrupted"}
-
-
-@pytest.mark.broad
-def test_a_damaged_run_costs_only_its_own_line(repository: Repository) -> None:
-    stories.finished(repository)
-    (begin(repository, "run-GAL-40").folder / "journal.jsonl").write_text("gossip\n")
-    good, bad = ask_json("runs")["runs"]
-    assert (good["name"], good["status"], good["problem"]) == ("run-GAL-39", "completed", None)
-    assert (bad["name"], bad["status"], bad["outcome"]) == ("run-GAL-40", "damaged", None)
-    assert "damaged at line 1" in bad["problem"]
-    assert "damaged at line 1" in ask("runs")
-    assert ask_json("show")["run_id"] == "run-GAL-39"
 
 
 _ON_A_TERMINAL = """

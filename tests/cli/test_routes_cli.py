@@ -42,13 +42,6 @@ def test_the_table_is_what_one_gets_without_options(capsys: pytest.CaptureFixtur
     assert max(map(len, lines)) < 140
 
 
-def test_markdown_has_both_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("routes", "--format", "md") == 0
-    out = capsys.readouterr().out
-    assert out.startswith("| Phase | Step |")
-    assert "\n\n| Loop | Limit |" in out
-
-
 @pytest.mark.parametrize("args", [("--format", "json"), ("--json",)])
 def test_json_is_one_document(args: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert run("routes", *args) == 0
@@ -69,36 +62,11 @@ def test_a_diagram_needs_the_format_that_has_one(capsys: pytest.CaptureFixture[s
     assert "--diagram issue needs --format mermaid" in capsys.readouterr().err
 
 
-def test_an_unknown_format_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("routes", "--format", "xml") == 2
-    assert "'table', 'md', 'mermaid', 'json'" in capsys.readouterr().err
-
-
-def test_a_walk_is_told(signals: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("simulate", "--signals", str(signals)) == 0
-    out = capsys.readouterr().out
-    assert "  8  IMPLEMENT (7) task 1  GREEN: next task: FINAL_REVIEW (8)" in out
-    assert "The run waits in FINAL_REVIEW (8) for one of: ACCEPTABLE" in out
-
-
 def test_a_walk_is_one_document_with_json(signals: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("simulate", "--signals", str(signals), "--json") == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["step"] == "final-review"
     assert captured.err == ""
-
-
-def test_signals_may_come_on_stdin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"[OK]"), encoding="utf-8"))
-    assert run("simulate", "--signals", "-") == 0
-    assert "The run waits in ISSUE (2)" in capsys.readouterr().out
-
-
-def test_gates_stop_the_walk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "signals.json"
-    path.write_text('["OK", "CLAIMED", "DRAFTED", "ACCEPTABLE"]', encoding="utf-8")
-    assert run("simulate", "--signals", str(path), "--approve", "plan, commit") == 0
-    assert "The run waits in GATE for one of: APPROVED, REJECTED_TO_PLAN." in capsys.readouterr().out
 
 
 def test_an_unknown_gate_is_refused(signals: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.lowlevel
 import pytest
-from crashes import Bell, spawn
+from crashes import spawn
 from kit import FILES, REDFIRST, make_project
 from terminal import INTERRUPT, OnTerminal, Screen, Terminal
 
@@ -21,7 +21,7 @@ from pipeline.cli.status_line import Beating, Heartbeat, StatusLine, line_of, op
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns as columns_of
-from pipeline.progress import Progress, duration
+from pipeline.progress import Progress
 from pipeline.routing.words import PHASES
 from pipeline.service.live_view import PhaseShown, Status
 
@@ -75,14 +75,6 @@ class Fixed:
 
 def standing(status: Status = STATUS) -> Standing:
     return cast("Standing", Fixed(status, Clock()))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.04, "0.0 s"), (4.21, "4.2 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (3725, "1 h 2 min")],
-)
-def test_times_are_words(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -293,31 +285,6 @@ def test_a_terminal_shows_what_is_measured_and_since_when(tmp_path: Path, column
     assert not [line for line in Screen(columns).feed(program.text).lines if " | " in line]
     assert not (project.run_folder() / "now.json").exists()
     assert "\n  now  " not in project.redfirst("show").stdout
-
-
-@pytest.mark.broad
-@pytest.mark.slow
-def test_a_terminal_shows_how_many_steps_of_a_recipe_are_over_and_who_is_at_work(tmp_path: Path) -> None:
-    project, bell = make_project(tmp_path), Bell(tmp_path)
-    asleep = bell.sleeper({"when": {"step": "angles"}, "report": {"result": "ANSWERED", "output": "x"}})
-    asleep = {**asleep, "run": ["sh", "-c", f"echo reads the sources; {asleep['run'][-1]}"]}
-    project.use_script([asleep], 'sandbox = "none"\n')
-    words = ["run", "research", "topic=x", *bell.flags]
-    program = OnTerminal.start([str(REDFIRST), *words], project.root, project.environment(), 80)
-    program.wait_for(lambda text: re.search(r"0 of 4 steps \| \d:\d\d angles: @explore", text) is not None)
-    program.wait_for(lambda text: "  | reads the sources" in text)
-    shown = project.redfirst("show", "research").stdout
-    assert "run-research: running: 4 not begun\n  now: angles: @explore" in shown
-    assert "next: redfirst show run-research --log --follow" in shown
-    told = project.document("show", "research")
-    while not told["now"][0]["said"]:  # words are written down once a second
-        told = project.document("show", "research")
-    assert (told["outcome"], told["now"][0]["said"]) == (None, ["reads the sources"])
-    program.type(INTERRUPT)
-    program.wait_for(lambda text: "A second Ctrl-C stops now" in text)  # signals that come at once are one
-    program.type(INTERRUPT)
-    assert program.end() == 130
-    assert not [line for line in Screen(80).feed(program.text).lines if " | " in line]
 
 
 @pytest.mark.broad

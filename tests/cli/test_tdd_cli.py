@@ -127,16 +127,3 @@ def test_tests_that_cannot_be_run_are_not_judged(project: Project) -> None:
     code, error = check(project, "red")
     assert (code, error["error"]["kind"]) == (2, "environment")
     assert "nobody_has_this is not installed" in error["error"]["message"]
-
-
-@pytest.mark.broad
-def test_a_special_method_is_missing_by_its_class_and_name(project: Project) -> None:
-    project.write({"greet.py": GREET + "\n\nclass Cart:\n    pass\n"})
-    project.commit("a cart")
-    body = "from greet import Cart\n\n\ndef test_length():\n    assert len(Cart()) == 0\n"
-    project.write({"tests/test_cart.py": body})
-    for named in ("__len__", "Cart", "Cart.__iter__", "Other.__len__"):
-        code, red = check(project, "red", "--base", "HEAD", "--new", named)
-        assert (code, failures(red)) == (7, "tests/test_cart.py::test_length TEST_BROKEN"), named
-    code, red = check(project, "red", "--base", "HEAD", "--new", "Cart.__len__")
-    assert (code, red["tests"][0]["measured"]) == (0, "MISSING_BEHAVIOR")

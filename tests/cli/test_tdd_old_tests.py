@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli.test_tdd_hints import BESIDE, CRATE, GO, GO_TEST, NODE, RUST, needs_node, with_path
-from e2e.shapes import TRACKER
-from kit import BARE_PYTEST, GREET, GREET_DONE, NEW_ID, TEST_GREET, TEST_GREET_NEW, make_project
-from languages.crates import environment as cargo
-from languages.crates import needs_cargo
-from languages.modules import environment as go
-from languages.modules import needs_go
+from kit import BARE_PYTEST, GREET, GREET_DONE, TEST_GREET, TEST_GREET_NEW, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,22 +103,6 @@ def test_a_test_that_did_not_end_at_the_base_is_named_with_its_limit(tmp_path: P
 
 
 @pytest.mark.broad
-def test_many_tests_that_are_gone_are_counted_in_text_and_listed_in_json(tmp_path: Path) -> None:
-    project = make_project(tmp_path)
-    many = "".join(f"\n\ndef test_number_{number}():\n    assert {number} == {number}\n" for number in range(40))
-    project.write({"tests/test_many.py": many.lstrip()})
-    project.commit("many tests")
-    project.git("branch", "--force", "main", "HEAD")
-    (project.root / "tests/test_many.py").unlink()
-    code, document = green(project)
-    assert (code, len(document["problems"])) == (7, 40)
-    said = project.redfirst("tdd", "check-green").stdout
-    assert said.count("is gone") <= 21
-    assert "more: is gone" in said
-    assert len(said.splitlines()) < 35
-
-
-@pytest.mark.broad
 def test_paths_that_are_nowhere_are_an_error_before_anything_is_measured(project: Project) -> None:
     for argv, path in (
         (("--ids", "tests/test_nowhere.py::test_x"), "tests/test_nowhere.py"),
@@ -173,46 +151,3 @@ def test_only_our_own_table_of_a_shared_file_counts(tmp_path: Path) -> None:
     assert "do not count" not in project.redfirst("config", "show").stdout
     project.write({"pyproject.toml": files["pyproject.toml"].replace("seam = 2", "seam = 3")})
     assert "uncommitted changes of pyproject.toml do not count" in project.redfirst("config", "show").stdout
-
-
-def test_the_new_test_is_judged_as_before(project: Project) -> None:
-    project.write({"greet.py": GREET_DONE, "tests/test_greet.py": TEST_GREET_NEW})
-    code, document = green(project)
-    assert (code, [test["id"] for test in document["tests"]], document["notes"]) == (0, [NEW_ID], [])
-
-
-def refused(project: Project, entry: str) -> None:
-    code, document = green(project)
-    assert (code, [problem["id"] for problem in document["problems"]]) == (7, [entry])
-    assert green(project, "--may-change", entry)[0] == 0
-
-
-@needs_cargo
-@pytest.mark.broad
-def test_a_rust_test_that_was_changed_to_fit_is_known_by_its_id(tmp_path: Path) -> None:
-    text = RUST + BESIDE.format(more="")
-    project = with_path(make_project(tmp_path, {**CRATE, "src/lib.rs": text}), cargo().prefix / "bin")
-    emptied = text.replace("assert_eq!(twice(2), 4)", "twice(2)")
-    project.write({"src/lib.rs": emptied.replace("n * 2", "n * 3")})
-    refused(project, "greet::lib::tests::doubles")
-
-
-@needs_go
-@pytest.mark.broad
-def test_a_go_test_that_was_changed_to_fit_is_known_by_its_id(tmp_path: Path) -> None:
-    files = {"go.mod": "module example.org/sums\n\ngo 1.19\n", "sums.go": GO, "sums_test.go": GO_TEST, **TRACKER}
-    project = with_path(make_project(tmp_path, files), go().prefix / "bin")
-    project.write({"sums_test.go": GO_TEST.replace('t.Error("not twice")', "_ = t"), "sums.go": GO.replace("2", "3")})
-    _, document = green(project)
-    (entry,) = {problem["id"] for problem in document["problems"]}
-    assert entry.endswith("TestTwice")
-    refused(project, entry)
-
-
-@needs_node
-@pytest.mark.broad
-def test_a_javascript_test_that_was_changed_to_fit_is_known_by_its_id(tmp_path: Path) -> None:
-    project = make_project(tmp_path, NODE)
-    text = NODE["sums.test.js"].replace("assert.equal(sums.twice(2), 4)", "{ sums.twice(2); }")
-    project.write({"sums.test.js": text, "sums.js": NODE["sums.js"].replace("2", "3")})
-    refused(project, "sums.test.js::twice")

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 from cli import stories
-from runs.real import alone, begin, dispatch, event, make_repository, to_first_task
-from terminals import on_terminal
+from runs.real import alone, begin, event, make_repository
 
 from pipeline.cli.explain import explain_text
 from pipeline.cli.explain import whole_text as whole_explanation
 from pipeline.cli.routes import routes_text
 from pipeline.cli.runs import runs_text
 from pipeline.cli.show import log_text, show_text, whole_text
-from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import columns
-from pipeline.routing.vocabulary import Role, Signal
-from pipeline.runs.roster import Roster
+from pipeline.routing.vocabulary import Signal
 from pipeline.service.explanation import explain_run
-from pipeline.service.run_list import find, list_runs
+from pipeline.service.run_list import list_runs
 from pipeline.service.run_status import show_run
 
 if TYPE_CHECKING:
@@ -105,27 +101,6 @@ def test_a_run_that_a_person_stopped_is_paused_wherever_people_read_and_as_it_wa
     assert "next    redfirst resume run-GAL-39" in show_text(shown)
 
 
-def test_a_finding_that_may_stay_is_not_said_to_have_to_be_fixed(repository: Repository) -> None:
-    run = stories.plan_reviewed(repository)
-    text = whole_text(show_run(run.folder, repository))
-    assert "    to fix: plan-1-01 [HIGH] The parser is forgotten (plan.md)" in text
-    assert "must fix" not in text
-
-
-def test_a_run_that_cannot_be_read_is_not_no_run(repository: Repository) -> None:
-    (begin(repository).folder / "journal.jsonl").write_text("gossip\n")
-    with pytest.raises(UserError, match="damaged at line 1"):
-        show_run(find(Roster(repository), None), repository)
-
-
-def test_a_cost_that_nobody_reports_is_not_a_cost_of_nothing(repository: Repository) -> None:
-    run = begin(repository)
-    assert "no agent was asked" in show_text(show_run(run.folder, repository))
-    to_first_task(run)
-    dispatch(run, Role.TEST, "write-tests")
-    assert "usage   1 dispatch, no model asked" in show_text(show_run(run.folder, repository))
-
-
 def test_an_error_of_git_is_shown_in_lines(repository: Repository) -> None:
     run = begin(repository)
     run.decide(event(Signal.PRECONDITION, reason=Reason.ENVIRONMENT, note="git: it failed\nfatal: no \x1b room"))
@@ -135,12 +110,3 @@ def test_an_error_of_git_is_shown_in_lines(repository: Repository) -> None:
 
 def test_the_matrix_fits_on_a_terminal() -> None:
     assert max(map(columns, routes_text(WIDTH).splitlines())) <= WIDTH
-
-
-@pytest.mark.broad
-def test_the_program_wraps_what_it_shows(repository: Repository) -> None:
-    stories.out_of_budget(repository)
-    for words in (("show", "-v"), ("explain", "GAL-39"), ("routes",)):
-        code, text = on_terminal(*words, cwd=repository.worktree, env=os.environ)
-        wide = [line for line in text.splitlines() if columns(line) > WIDTH and "/" not in line]
-        assert (code, wide) == (0, []), text

@@ -12,9 +12,7 @@ from console.served import opened
 from console.test_acts import at_home
 from people.ground import SCRIPT, waiting
 
-from pipeline.git import Repository
 from pipeline.runs.lease import FileLease
-from pipeline.service.draft_edit import draft_to_edit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,12 +137,6 @@ def test_after_a_save_that_is_refused_for_itself_the_next_counts_for_what_was_se
     assert "In an editor." in late.text
 
 
-def test_the_text_of_a_form_is_that_of_the_packet_it_counts_for(played: Played, browser: Browser) -> None:
-    shown, text = draft_to_edit(Repository.find(played.project.root), played.project.run_folder(), "plan.md")
-    assert text == next(file.text for file in shown.files if file.name == "plan.md")
-    assert browser.hidden(PLAN)["seen"] == shown.digest
-
-
 @pytest.mark.broad
 @pytest.mark.parametrize(
     ("added", "why"),
@@ -221,17 +213,6 @@ def test_an_edit_after_the_answer_is_refused_and_kept_on_the_page(mine: tuple[Pl
     assert written(late.text) == "my words"
     assert "<button" not in late.text.partition("<main")[2]
     assert browser.get(PLAN).status_code == 409
-
-
-@pytest.mark.broad
-def test_an_approval_leaves_no_words_behind(played: Played, browser: Browser) -> None:
-    fields = browser.hidden(f"{RUN}/packet")
-    for words in ({"comment plan.md 3": "Why <so>?"}, {"feedback": "Why <so>?"}):
-        said = browser.post(f"{RUN}/approve", {**fields, **words})
-        assert said.status_code == 400
-        assert "Nothing was answered" in said.text
-        assert "Why <so>?" in written(said.text)
-        assert browser.json(RUN)["outcome"] == "parked"
 
 
 @pytest.mark.broad
