@@ -32,19 +32,14 @@ from pipeline.progress import counted, duration
 from pipeline.reset_times import moment_words
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.folder import RunFolder
-from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.records import is_of_recipe
 from pipeline.runs.roster import Roster, seen_from
 from pipeline.service.documents import TO_FIX, finding_text
 from pipeline.service.journal_lines import follow as follow_log
 from pipeline.service.journal_lines import log_line
-from pipeline.service.open_gates import gates_place
 from pipeline.service.other_worktrees import advice_as_typed, answers_as_typed
-from pipeline.service.packets import packet
 from pipeline.service.run_list import find, running_beside
-from pipeline.service.run_result import WELL, counted_checkpoints, shown_from
 from pipeline.service.run_status import log_document, show_run
-from pipeline.steps.recipe_context import ReadRun
 from pipeline.terminal import paint, print_document, visible_lines
 
 if TYPE_CHECKING:
@@ -322,6 +317,8 @@ def _review_text(review: ReviewShown) -> list[str]:
 
 def show_packet(folder: Path, here: Repository, at: str | None, *, as_document: bool) -> None:
     """Print what is to be answered at the gate of a run."""
+    from pipeline.service.packets import packet  # noqa: PLC0415  (heavy, and not for a run of an issue)
+
     worktree = folder.parents[1]
     with advice_as_typed(here, worktree, folder.name):
         found = packet(seen_from(here, folder), folder, at)
@@ -357,11 +354,16 @@ _SHOWN: Final = 1_000
 
 def show_steps(folder: Path, here: Repository, *, as_document: bool) -> None:
     """Print how a run stands, from what is on disk, with advice as it works where somebody stands."""
+    from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.steps.recipe_context import ReadRun  # noqa: PLC0415  (heavy, and not for a run of an issue)
+
     tell_steps(ReadRun(RecipeRun.load(folder, driving=False)), here, as_document=as_document)
 
 
 def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
     """Print how a run stands; return that."""
+    from pipeline.service.run_result import shown_from  # noqa: PLC0415  (heavy, and not for a run of an issue)
+
     document = shown_from(ctx, here, driven=driven)
     print_result(document, steps_text, as_document=as_document)
     return document
@@ -369,6 +371,9 @@ def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool 
 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
+    from pipeline.service.open_gates import gates_place  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.service.run_result import WELL, counted_checkpoints  # noqa: PLC0415  (heavy, and not for a run of an issue)
+
     how = "running" if document.live else "interrupted: the process that drove it is gone"
     how = "queued: answered, to be driven on" if document.queued else how
     if document.outcome is not None and document.reason is not None:

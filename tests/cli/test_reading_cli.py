@@ -55,6 +55,7 @@ from pipeline.service.journal_lines import log_line
 from pipeline.service.patches import DiffDocument
 from pipeline.service.run_list import RunsDocument, list_runs, running_beside
 from pipeline.service.run_status import LogDocument, ShowDocument
+from pipeline.terminal import visible_lines
 
 pytestmark = pytest.mark.slow
 
