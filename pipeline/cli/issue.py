@@ -25,7 +25,6 @@ from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.policy.characters import visible
-from pipeline.runs.tracker import first_prefix
 from pipeline.service.issue_records import (
     IssueDocument,
     IssueLintDocument,
@@ -284,6 +283,8 @@ def new(
     if edit:
         require_editor(", or give the text without --edit: --body FILE, or --body - for standard input")
 
+    from pipeline.runs.tracker import first_prefix  # noqa: PLC0415  (heavy, and only for a new issue)
+
     with user_errors(folder):
         wanted = NewIssue(
             title=title,
@@ -499,6 +500,8 @@ def next_id(folder: Path) -> str:
     Raises:
         UserError: the tracker is broken.
     """
+    from pipeline.runs.tracker import first_prefix  # noqa: PLC0415  (heavy, and only for a new issue)
+
     with user_errors(folder):
         return _tracker(folder).draft(NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name)))[0]
 
