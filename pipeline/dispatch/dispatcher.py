@@ -27,10 +27,10 @@ from pipeline.dispatch.desk_gate import rules_of, script_of
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.prompt import ARTIFACTS, Artifacts, continued_prompt, document_of, instruction_files
-from pipeline.dispatch.redaction import Transcript, redacted_answer, secrets_of_run
 from pipeline.dispatch.request import Rest, Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
 from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
+from pipeline.dispatch.transcript import Transcript, redacted_answer, secrets_of_run
 from pipeline.engine.machine import TRUNK
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import GatewayUse

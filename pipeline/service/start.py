@@ -12,8 +12,8 @@ from pipeline import VERSION
 from pipeline.config.folders import state_folder
 from pipeline.config.load import without_effect
 from pipeline.config.sources import Layer
-from pipeline.dispatch.redaction import secrets_of_run
 from pipeline.dispatch.roles import prompts_hash
+from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError, check_all, with_others
 from pipeline.measure.measuring import forget_cache

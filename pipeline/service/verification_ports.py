@@ -11,8 +11,8 @@ import anyio
 from pipeline.boxes.box import open_box
 from pipeline.config import trust
 from pipeline.config.load import load
-from pipeline.dispatch.redaction import secrets_of_run
 from pipeline.dispatch.sandbox_escape import EscapeError
+from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.git import Repository, UntouchedRepository
 from pipeline.outcomes import Reason

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.boxes.children import Lines
 from pipeline.boxes.nobox import NoBox
-from pipeline.dispatch.redaction import LiveWords
+from pipeline.dispatch.transcript import LiveWords
 from pipeline.process import Command
 
 if TYPE_CHECKING:

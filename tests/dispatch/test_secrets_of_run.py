@@ -10,7 +10,7 @@ import pytest
 from pipeline.backends.protocol import AgentResult, Ended
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
-from pipeline.dispatch.redaction import redacted_answer, secrets_of_run
+from pipeline.dispatch.transcript import redacted_answer, secrets_of_run
 
 if TYPE_CHECKING:
     from pathlib import Path

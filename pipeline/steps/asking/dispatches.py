@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import anyio
 
 from pipeline.config.agents import Backend
-from pipeline.dispatch.redaction import LiveWords
 from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.dispatch.results import refusal_of
 from pipeline.dispatch.sandbox_escape import EscapeError
+from pipeline.dispatch.transcript import LiveWords
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
 from pipeline.policy.characters import visible
