@@ -22,10 +22,10 @@ from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.git import Repository
 from pipeline.policy.scope import Action, Grant, TestScope
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
 from pipeline.service.run_config import load_config
+from pipeline.vocabulary import Role
 
 
 async def opened(repository: Repository, place: Path) -> Dispatcher:

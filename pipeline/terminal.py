@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final, Literal
 
-from pipeline.policy.characters import visible
+from pipeline.characters import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

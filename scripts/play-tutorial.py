@@ -31,7 +31,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from terminal import Screen  # noqa: E402
 
-from pipeline.policy.characters import visible  # noqa: E402
+from pipeline.characters import visible  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -45,7 +45,7 @@ from pydantic_core import PydanticSerializationError
 from pipeline.backends.protocol import Fault, Mishap, ToolAnswer, Usage
 from pipeline.backends.report_schemas import form
 from pipeline.backends.stream_result import call_words
-from pipeline.policy.characters import visible
+from pipeline.characters import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

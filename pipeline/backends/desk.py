@@ -21,7 +21,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.reports.kinds import report_schema
 from pipeline.reports.reviews import FAULTS, ToAnswer
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

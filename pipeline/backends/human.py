@@ -21,8 +21,8 @@ import anyio.to_thread
 from pipeline.backends.desk import POINTER, Asked, Desk
 from pipeline.backends.layout import copy_back, copy_out, digest, manifest_of
 from pipeline.backends.protocol import AgentResult, Ended, Usage
+from pipeline.characters import visible
 from pipeline.config.folders import short
-from pipeline.policy.characters import visible
 from pipeline.policy.scope import without_asking
 from pipeline.reports.forms import blanks
 from pipeline.reports.kinds import report_schema

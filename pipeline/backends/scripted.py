@@ -19,7 +19,7 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.programs import locate
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.vocabulary import Question, Role
 from pipeline.yaml_text import YamlError, read
 
 if TYPE_CHECKING:

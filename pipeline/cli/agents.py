@@ -12,6 +12,7 @@ import anyio
 import typer
 from typer.core import TyperCommand
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.cli.text import print_result, print_text, say
 from pipeline.config.problems import did_you_mean
@@ -23,21 +24,20 @@ from pipeline.git import Repository
 from pipeline.languages.readers import region_fault
 from pipeline.languages.table import has_part, listed_commands
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.policy.commands import judge_argv
 from pipeline.policy.paths import protected, scratch_pattern
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.reports.kinds import KINDS
-from pipeline.routing.vocabulary import (
-    Question,
-    Role,
-)
 from pipeline.runs.tracker import named_in
 from pipeline.service.agent_files import ExportDocument, Target, export_roles
 from pipeline.service.run_config import RunOptions, refuse_recursion
 from pipeline.service.trial import Trial, trial_document, trial_exit_code, try_role
 from pipeline.terminal import visible_lines
+from pipeline.vocabulary import (
+    Question,
+    Role,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

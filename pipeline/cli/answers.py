@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import (
     AgentFlags,
     Approve,
@@ -29,7 +30,6 @@ from pipeline.cli.text import print_result, print_text, say
 from pipeline.config.sources import tracker_folder
 from pipeline.git import Repository
 from pipeline.outcomes import stands_words
-from pipeline.policy.characters import visible
 from pipeline.service import answer as answers
 from pipeline.service import stopping
 from pipeline.service.answer import Approval, Rejection, Reply, answerer, given_in

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text
 from pipeline.config import keys
@@ -24,7 +25,6 @@ from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.languages.projects.detection import TOP
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.service.config_file import set_in_repository, set_in_user_file
 from pipeline.service.recipe_choice import recipes_of
 from pipeline.service.run_config import file_at_head, uncounted

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.editor import edit, some_editor
 from pipeline.cli.text import print_text, terminal_width
 from pipeline.config.folders import short
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.reports.decode import Malformed
 from pipeline.reports.form import unmarked
 from pipeline.reports.forms import (
@@ -33,10 +33,10 @@ from pipeline.reports.forms import (
     with_exact_words,
 )
 from pipeline.reports.parse import parse_report, report_of_person
-from pipeline.routing.vocabulary import Role
 from pipeline.service import human_answer, human_report
 from pipeline.service.report_form import ReportForm, came_back
 from pipeline.terminal import visible_lines
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import say
 from pipeline.git import Repository
-from pipeline.policy.characters import visible
 from pipeline.progress import counted
 from pipeline.runs.roster import Roster
 from pipeline.service.patches import diff_run

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import anyio
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.status_line import Beating
 from pipeline.cli.text import print_text, terminal_width, wrapped
-from pipeline.policy.characters import visible
 from pipeline.service.doctor import checkup
 from pipeline.terminal import paint, print_document
 

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final, cast
 import typer
 
 from pipeline import VERSION
+from pipeline.characters import visible
 from pipeline.cli.text import print_text, several_lines
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.interrupts import StoppedError
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.policy.characters import visible
 from pipeline.runs.files import full_disk
 from pipeline.terminal import visible_lines
 

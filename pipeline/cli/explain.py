@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.show import decisions_text
 from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, several_lines, terminal_width, wrapped
 from pipeline.git import Repository
 from pipeline.outcomes import Outcome, Reason, stands_words
-from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.runs.records import is_of_recipe
 from pipeline.runs.roster import Roster

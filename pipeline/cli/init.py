@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.issue import next_id, user_errors
 from pipeline.cli.text import print_text
@@ -23,7 +24,6 @@ from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file, t
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.policy.paths import TRACKER
 from pipeline.runs.files import disk
 from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.editor import edit as open_editor
 from pipeline.cli.editor import require_editor
 from pipeline.cli.text import fitted, print_text
 from pipeline.config.sources import tracker_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.service.issue_records import (
     IssueDocument,
     IssueLintDocument,

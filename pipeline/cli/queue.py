@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
 from pipeline.cli.text import columned, print_text, say
 from pipeline.git import Repository
 from pipeline.outcomes import PAUSED, Reason
-from pipeline.policy.characters import visible
 from pipeline.queue import lines, orders
 from pipeline.queue.lines import RunWords
 from pipeline.reset_times import moment_words

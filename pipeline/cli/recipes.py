@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.progress import counted
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.model import Kind

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.recipes import simulation as of_steps
 from pipeline.recipes.machine import RecipeMachine
 from pipeline.recipes.plan import inputs_of, phases_of

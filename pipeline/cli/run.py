@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import (
     AgentFlags,
     Approve,
@@ -24,7 +25,6 @@ from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.runs.tracker import named_in
 from pipeline.service import recipe_choice, worktrees
 from pipeline.service.dry_run import dry_run as try_out

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text, terminal_width, wrapped
 from pipeline.git import Repository
 from pipeline.outcomes import PAUSED, Outcome, Reason
-from pipeline.policy.characters import visible
 from pipeline.progress import counted
 from pipeline.reset_times import moment_words
 from pipeline.service.run_list import as_json, list_runs, newest_runs, with_removed

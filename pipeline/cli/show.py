@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument, StepMeant
 from pipeline.cli.text import (
     answer_rows,
@@ -27,7 +28,6 @@ from pipeline.engine.journal import Journal
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words, status_word
-from pipeline.policy.characters import visible
 from pipeline.progress import counted, duration
 from pipeline.reset_times import moment_words
 from pipeline.routing.state import TaskStatus

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from pipeline.characters import as_utf8, visible
 from pipeline.cli.runs import age_words, where_words
 from pipeline.cli.text import print_text
 from pipeline.config import folders
@@ -19,7 +20,6 @@ from pipeline.config.sources import repository_file, tracker_folder
 from pipeline.errors import UserError
 from pipeline.git import NoRepositoryError, Repository
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import as_utf8, visible
 from pipeline.progress import counted
 from pipeline.service.issue_records import claims_of
 from pipeline.service.run_list import has_ended, newest_runs

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeVar
 
 import typer
 
+from pipeline.characters import columns as columns_of
+from pipeline.characters import visible
 from pipeline.cli.text import terminal_width, wrapped
-from pipeline.policy.characters import columns as columns_of
-from pipeline.policy.characters import visible
 from pipeline.progress import duration
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.characters import columns, visible
+from pipeline.characters import columns, visible
 from pipeline.terminal import echo, print_document, visible_lines
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.characters import visible
 from pipeline.cli.arguments import Plain
 from pipeline.cli.status_line import MARKS
 from pipeline.cli.text import print_text, say
 from pipeline.engine.events import ArtifactWritten
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
 from pipeline.runs.events import TrackerWritten

@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints
 from pipeline.config.providers import ProviderName
 from pipeline.config.tables import Seconds, Table
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 Argv = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
 """A command as a list of words, of which the first is the program; no shell reads it."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args, get_ori
 from pydantic import BaseModel
 
 from pipeline.config.model import Config
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from pipeline.config.problems import did_you_mean, pointer, refusal
 from pipeline.config.sources import Layer, Origin
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -20,7 +20,7 @@ from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
 from pipeline.languages.table import LANGUAGES
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import ISSUE_ROLES, Role
+from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

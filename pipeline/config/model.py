@@ -22,7 +22,7 @@ from pipeline.reports.fields import RelPath
 from pipeline.scheduling.patterns import EVERYTHING, fault
 
 if TYPE_CHECKING:
-    from pipeline.routing.vocabulary import Role
+    from pipeline.vocabulary import Role
 
     ToolchainName = str
 else:

@@ -11,13 +11,13 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
+from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.console.frame import Frame, wants_json
 from pipeline.console.patches import files_of, tests_of
 from pipeline.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.errors import UserError
 from pipeline.outcomes import FINAL, Outcome, Reason
-from pipeline.policy.characters import visible
 from pipeline.routing.matrix import MATRIX, steps_of
 from pipeline.routing.words import routed_words
 from pipeline.runs.gates import WAYS_BACK, gate_of
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from pipeline.git import Repository
-    from pipeline.routing.vocabulary import Signal
     from pipeline.service.documents import DispatchLine
     from pipeline.service.explanation import ExplainDocument, Mistake
     from pipeline.service.live_view import LiveView
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from pipeline.service.run_list import RunLine
     from pipeline.service.run_result import RecipeDocument
     from pipeline.service.run_status import LogDocument
+    from pipeline.vocabulary import Signal
 
 
 @dataclass(frozen=True)

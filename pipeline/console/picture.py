@@ -11,9 +11,9 @@ from markupsafe import Markup
 from pipeline.engine.events import GateAnswered
 from pipeline.engine.machine import TRUNK
 from pipeline.routing.actions import Again, Retry, Return
-from pipeline.routing.vocabulary import Step
 from pipeline.routing.words import GATE_BEHIND, PHASES, phase_with
 from pipeline.service.live_view import phases_of
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup, escape
 
-from pipeline.policy.characters import HIDDEN, escaped, visible
+from pipeline.characters import HIDDEN, escaped, visible
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator

@@ -17,12 +17,12 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.boxes.box import open_box
+from pipeline.characters import visible
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
 from pipeline.errors import UserError
 from pipeline.interrupts import NUMBERS
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.policy.characters import visible
 from pipeline.terminal import print_document
 
 if TYPE_CHECKING:

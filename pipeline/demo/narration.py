@@ -7,11 +7,11 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pipeline.characters import visible
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.journal import Line
-from pipeline.policy.characters import visible
-from pipeline.routing.vocabulary import Step
 from pipeline.runs.events import ChangeRejected
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

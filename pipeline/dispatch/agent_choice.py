@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config, Outage
-    from pipeline.routing.vocabulary import Role
     from pipeline.runs.info import DispatchRecord
+    from pipeline.vocabulary import Role
 
 _CLAUDE: Final[Mapping[Tier, str]] = {Tier.SMALL: "haiku", Tier.MEDIUM: "sonnet", Tier.LARGE: "opus"}
 """The product's own model names, which outlast single models."""

@@ -38,10 +38,10 @@ from pipeline.git.settings import paths_git_uses
 from pipeline.languages.readers import only_test_regions
 from pipeline.policy.scope import Writes
 from pipeline.process import Mount
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.trees import remove_tree
 from pipeline.views.views import Views
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.policy.roles import RoleSpec
     from pipeline.process import Box
-    from pipeline.routing.vocabulary import Question, Role
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.folder import Written
     from pipeline.runs.info import DispatchRecord, DispatchResult, Try
+    from pipeline.vocabulary import Question, Role
 
 
 @dataclass

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from pipeline.backends.protocol import Mishap, ToolAnswer
+from pipeline.characters import visible
 from pipeline.dispatch import searcher
 from pipeline.dispatch.request import Tools
 from pipeline.errors import UserError
 from pipeline.languages.readers import region_fault
 from pipeline.languages.table import listed_commands
-from pipeline.policy.characters import visible
 from pipeline.policy.commands import judge_command, judge_selectors
 from pipeline.policy.paths import TRACKER, malformed
 from pipeline.policy.scope import judge_deletion, judge_path

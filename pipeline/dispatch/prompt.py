@@ -24,7 +24,7 @@ from pipeline.reports.forms import questions_md, shape
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.reviews import ToAnswer
 from pipeline.reports.untrusted_text import one_line
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

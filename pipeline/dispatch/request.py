@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pipeline.reports.decode import Malformed
     from pipeline.reports.fields import Report
     from pipeline.reports.reviews import ToAnswer
-    from pipeline.routing.vocabulary import Question, Role
     from pipeline.scheduling.patterns import Pattern
+    from pipeline.vocabulary import Question, Role
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.backends.protocol import Ended, Fault
+from pipeline.characters import visible
 from pipeline.git import Entry, TreeChange
-from pipeline.policy.characters import visible
 from pipeline.policy.scope import ChangeKind
 from pipeline.reports.decode import Malformed, Missing
 from pipeline.reports.parse import extract_report, read_report
 from pipeline.reset_times import as_text
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.files import to_json
 from pipeline.runs.info import (
     AgentFacts,
@@ -30,6 +29,7 @@ from pipeline.runs.info import (
     ViolationRecord,
 )
 from pipeline.safe_names import SESSION
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.dispatch.prompt import Template, parse_template, template_name
 from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
 from pipeline.reports.kinds import KINDS
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
+from pipeline.characters import visible
 from pipeline.engine import events as engine
-from pipeline.policy.characters import visible
 from pipeline.queue import lines as orders
 from pipeline.runs import events as runs
 

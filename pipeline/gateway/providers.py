@@ -17,7 +17,7 @@ from pipeline.gateway.route import proxy_for
 from pipeline.gateway.spending import Allowance
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import ISSUE_ROLES, Role
+from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,18 +15,18 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pipeline.characters import as_utf8
 from pipeline.dispatch.redaction import redacted_observation
 from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for
 from pipeline.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, View
 from pipeline.measure import kept_runs
-from pipeline.policy.characters import as_utf8
 from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.progress import duration
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import remove_tree
 from pipeline.runs.events import MeasuredTests
 from pipeline.views.copies import shown_repository
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping

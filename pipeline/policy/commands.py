@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.characters import HIDDEN, escaped
+from pipeline.characters import HIDDEN, escaped
 from pipeline.policy.listed_commands import ANY_NUMBER, HINTS, READING_COMMANDS
 
 if TYPE_CHECKING:

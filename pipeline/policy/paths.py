@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.characters import HIDDEN
+from pipeline.characters import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

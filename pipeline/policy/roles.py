@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 from pipeline.yaml_text import YamlError, read, text_only
 
 if TYPE_CHECKING:

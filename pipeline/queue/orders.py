@@ -20,12 +20,12 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from pipeline.characters import visible
 from pipeline.config.folders import state_folder
 from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
-from pipeline.policy.characters import visible
 from pipeline.queue import lines
 from pipeline.queue.lines import KINDS, OrderFact, OrderLine, OrderPlaced, RunWords
 from pipeline.runs.files import disk

@@ -15,11 +15,11 @@ from pipeline.recipes.step_table import Bound
 from pipeline.recipes.templates import Reference, filled, listed, only_reference, references
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
 from pipeline.routing.phases import Phases
-from pipeline.routing.vocabulary import Loop, Role
 from pipeline.scheduling import graph
 from pipeline.scheduling.graph import Conflict, Posture, planned
 from pipeline.scheduling.graph import Step as Node
 from pipeline.scheduling.patterns import EVERYTHING, Pattern, fault, parsed
+from pipeline.vocabulary import Loop, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

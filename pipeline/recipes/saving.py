@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
-from pipeline.policy.characters import visible
+from pipeline.characters import visible
 from pipeline.recipes.model import SLUG, Input, Recipe
 from pipeline.recipes.reading import Problem
 from pipeline.recipes.rules import AREAS

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.reports.fields import OutOfScope, Verdict
     from pipeline.reports.findings import Advisory, Finding, ReviewOutcome, StageFindings
     from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitAnswers
-    from pipeline.routing.vocabulary import Signal
+    from pipeline.vocabulary import Signal
 
 PROBLEM = "Problem"
 APPROACH = "Approach"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from pipeline.policy.characters import on_one_line
+from pipeline.characters import on_one_line
 from pipeline.reports.artifacts import (
     APPROACH,
     FILES,

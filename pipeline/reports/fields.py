@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from pipeline.policy.characters import HIDDEN
+from pipeline.characters import HIDDEN
 from pipeline.policy.paths import protected
 from pipeline.policy.scope import Action
 

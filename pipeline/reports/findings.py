@@ -23,7 +23,7 @@ from pipeline.reports.reviews import (
     WorkFinding,
 )
 from pipeline.reports.untrusted_text import one_line
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
-from pipeline.policy.characters import visible
+from pipeline.characters import visible
 from pipeline.reports.decode import pointer_of
 from pipeline.reports.form_words import sentence
 from pipeline.reports.forms import alternatives, deciding, meant, resolved

@@ -38,7 +38,7 @@ from pipeline.reports.work import (
     ReadyTests,
     Unbuilt,
 )
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

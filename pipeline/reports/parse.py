@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pipeline.reports.fields import Report
     from pipeline.reports.schema_errors import Fault
-    from pipeline.routing.vocabulary import Question, Role
+    from pipeline.vocabulary import Question, Role
 
 _MOST_FAULTS: Final = 5
 _BEGIN: Final = re.compile(r"^(?:[ \t\ufeff]|\x1b\[[0-9;]*m)*\{", re.MULTILINE)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.policy.paths import collision_key
 from pipeline.reports.tasks import MAKING
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

@@ -14,7 +14,7 @@ from pipeline.reports.fields import Concern
 from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_review, rerouted
 from pipeline.reports.reviews import Acceptance, CheckReview, Diagnosis, SimplifyReview, SuiteJudgement
 from pipeline.reports.work import Blocked, CannotProceed, Complete, Incomplete, NotTestable, ReadyTests, Unbuilt
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -8,7 +8,7 @@ from typing import Final
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.policy.characters import visible
+from pipeline.characters import visible
 from pipeline.reports.decode import MAX_BYTES, JsonObject, Malformed
 from pipeline.reports.markdown import front_matter_end
 from pipeline.reports.schema_errors import explain

@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.policy.characters import on_one_line, visible
+from pipeline.characters import on_one_line, visible
 
 OPENING: Final = re.compile(r"^(?P<lead>\s*(?:(?:[-*+]|1[.)])\s+)*)(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
 """A line that opens a code fence, alone or first in list items that may interrupt a paragraph (CommonMark)."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pipeline.outcomes import Outcome, Reason
-    from pipeline.routing.vocabulary import Loop, Question, Signal, Step
+    from pipeline.vocabulary import Loop, Question, Signal, Step
 
 
 class Given(StrEnum):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.routing.actions import Again
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, EMITS, GATES, MATRIX, steps_of
-from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
+from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from pipeline.routing.actions import Row

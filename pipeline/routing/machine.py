@@ -29,7 +29,7 @@ from pipeline.routing.state_changes import (
     taken_back,
     turned_back,
 )
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

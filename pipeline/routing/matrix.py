@@ -28,7 +28,7 @@ from pipeline.routing.actions import (
     Row,
     Stop,
 )
-from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
+from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.routing.matrix import ASKS
-from pipeline.routing.vocabulary import Role, Step
+from pipeline.vocabulary import Role, Step
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

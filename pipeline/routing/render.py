@@ -13,8 +13,8 @@ from pipeline.engine.machine import action_value
 from pipeline.outcomes import Outcome
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import ASKS, BOUNDS, GATES, MATRIX, steps_of
-from pipeline.routing.vocabulary import Loop, Step
 from pipeline.routing.words import PHASES, exhausted_words, limit_words, limited_words, routed_words, step_words
+from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -20,8 +20,8 @@ from pipeline.routing.machine import MatrixMachine, advance
 from pipeline.routing.matrix import MATRIX
 from pipeline.routing.state import Event, MatrixLane, NewTask, RunState, Settings, Trees
 from pipeline.routing.state_changes import DRAFTS
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.routing.words import action_words, step_words
+from pipeline.vocabulary import Loop, Role, Signal, Step
 from pipeline.yaml_text import YamlError, read
 
 if TYPE_CHECKING:

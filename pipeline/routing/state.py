@@ -17,8 +17,8 @@ from pipeline.engine import machine as engine
 from pipeline.outcomes import Reason
 from pipeline.routing.actions import Action, Given
 from pipeline.routing.phases import EVERYBODY, Phases, Written
-from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
 from pipeline.safe_names import BareName, ObjectName
+from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 
 class TaskStatus(StrEnum):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engine.machine import TRUNK
 from pipeline.routing.phases import Written
 from pipeline.routing.state import Event, MatrixLane, RunState, TaskState, TaskStatus
-from pipeline.routing.vocabulary import MEASURED_GREEN, Loop, Question, Signal, Step
+from pipeline.vocabulary import MEASURED_GREEN, Loop, Question, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

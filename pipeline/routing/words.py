@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, MATRIX
-from pipeline.routing.vocabulary import Loop, Question, Signal, Step
+from pipeline.vocabulary import Loop, Question, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engine.run import sha256_hex
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.vocabulary import Step
 from pipeline.runs.records import remove_record
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,10 +15,10 @@ from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.vocabulary import Loop, Role
 from pipeline.runs.events import DispatchFinished, DispatchWaits, Landed, Published
 from pipeline.runs.gates import gate_place
 from pipeline.runs.spending import spent
+from pipeline.vocabulary import Loop, Role
 
 if TYPE_CHECKING:
     from pipeline.routing.state import RunState

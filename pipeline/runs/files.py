@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.characters import HIDDEN
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
-from pipeline.policy.characters import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 from pipeline.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason
 from pipeline.reports.markdown import parse
-from pipeline.routing.vocabulary import Step
 from pipeline.runs.drafts import PLAN, open_drafts, undone_edits
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.routing.vocabulary import Role
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
+    from pipeline.vocabulary import Role
 
 WAYS_BACK: Final = {"plan": ("plan",), "split": ("split", "plan"), "commit": ("fix", "split", "plan")}
 """The gates in their order, and where each can send a run back to; the first is its default."""

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pipeline.engine.machine import TRUNK
 from pipeline.routing.phases import EVERYBODY, Phases
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.safe_names import BareName, BranchName, ObjectName, SessionName, Timestamp
+from pipeline.vocabulary import Role, Signal
 
 RECIPE: Final = "recipe.json"
 """The file of a run that says what recipe it is of, as it was when it began."""

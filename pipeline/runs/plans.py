@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.recipes.model import Recipe
 from pipeline.recipes.rules import given_of
 from pipeline.reports.drafts import PlanAndTasks, PlanReport
-from pipeline.routing.vocabulary import Step
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RECIPE
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from pipeline.runs.info import DispatchRecord

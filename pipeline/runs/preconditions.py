@@ -13,9 +13,9 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pipeline.characters import visible
 from pipeline.errors import UserError, check_all
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.runs.roster import Roster, claimant
 from pipeline.runs.run import Run
 from pipeline.runs.store import WORKFLOW, claim_holder, claim_holders, claim_on, runs_folder, worktree_key

@@ -15,13 +15,13 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing.machine import Decision, MatrixMachine
 from pipeline.routing.state import PARALLEL, Event, RunState, Settings
-from pipeline.routing.vocabulary import Loop
 from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted, GatesAsked
 from pipeline.runs.files import to_json
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
 from pipeline.runs.records import read_record, refuse_strange, remove_temporaries
 from pipeline.runs.store import issue_of
+from pipeline.vocabulary import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

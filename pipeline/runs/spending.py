@@ -13,8 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from pipeline.routing.vocabulary import Role, Step
 from pipeline.runs.info import Reserved
+from pipeline.vocabulary import Role, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

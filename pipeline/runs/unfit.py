@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
+from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.git import REFETCH
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.policy.paths import SCRATCH
 from pipeline.progress import counted
 

@@ -29,7 +29,6 @@ from pipeline.reports.problems import Problem, Weight
 from pipeline.reports.proofs import ProvingTest
 from pipeline.reports.tasks import execution_order
 from pipeline.routing.state import Event, TaskStatus
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
 from pipeline.runs.gates import WAYS_BACK
@@ -54,6 +53,7 @@ from pipeline.steps.context import Context
 from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
 from pipeline.steps.recipe_context import RecipeContext
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -29,7 +29,6 @@ from pipeline.git import Repository
 from pipeline.programs import locate
 from pipeline.progress import counted
 from pipeline.recipes.check import checked_source
-from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 from pipeline.runs.preconditions import base_branch, shown_by_live_runs
 from pipeline.runs.run import Run
 from pipeline.runs.store import (
@@ -52,6 +51,7 @@ from pipeline.service.recipe_choice import roles_of
 from pipeline.service.recipe_files import Origin, RecipeFiles
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import widening_in
+from pipeline.vocabulary import ISSUE_ROLES, Role
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 
 if TYPE_CHECKING:

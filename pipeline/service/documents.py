@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pipeline.characters import visible
 from pipeline.measure.task_evidence import TaskEvidence, name_of
-from pipeline.policy.characters import visible
 from pipeline.reports.fields import Severity
 from pipeline.reports.findings import Stage
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.info import DispatchResult, Usage, ViolationRecord
 from pipeline.runs.records import MIB, read_record
 from pipeline.runs.store import issue_of
 from pipeline.steps.asking.review_record import ReviewRecord
+from pipeline.vocabulary import Role, Signal, Step
 from todo import MappingSource, Tracker, TrackerError
 
 if TYPE_CHECKING:

@@ -30,7 +30,6 @@ from pipeline.outcomes import Reason
 from pipeline.recipes.machine import held_by
 from pipeline.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Signal, Step
 from pipeline.runs.drafts import put_back, vain_edit
 from pipeline.runs.facts import task_words
 from pipeline.runs.files import full_disk
@@ -45,6 +44,7 @@ from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.recipe_context import CollisionError, RecipeContext
 from pipeline.steps.recipe_outcome import write_outcome
 from pipeline.steps.table import RUNNERS, STEPS
+from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Generator

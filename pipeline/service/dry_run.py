@@ -12,7 +12,6 @@ from pipeline.errors import UserError
 from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import Preview, phases_of, preview, why_not
 from pipeline.routing.matrix import DISPATCHES_PER_TASK
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.preconditions import examine, refuse_base_branch
 from pipeline.runs.unfit import refuse_hidden
@@ -22,6 +21,7 @@ from pipeline.service.recipe_choice import chosen, unsound, values_of, with_issu
 from pipeline.service.recipe_files import RecipeFiles
 from pipeline.service.run_config import read_config
 from pipeline.service.worktrees import begins
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

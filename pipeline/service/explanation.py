@@ -21,7 +21,6 @@ from pipeline.progress import counted
 from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.routing.words import WRONG
 from pipeline.runs.drafts import edit_words
 from pipeline.runs.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
@@ -41,6 +40,7 @@ from pipeline.service.documents import (
 )
 from pipeline.service.other_worktrees import texts_as_typed
 from pipeline.service.run_result import why_not_ready
+from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

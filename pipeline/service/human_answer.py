@@ -13,13 +13,13 @@ from pydantic import ValidationError
 
 from pipeline.backends.desk import Asked, Desk, desk_around, desks_gone, desks_of
 from pipeline.backends.layout import Difference
+from pipeline.characters import visible
 from pipeline.config.folders import short, state_folder
 from pipeline.dispatch.desk_gate import DeskRules
 from pipeline.dispatch.prompt import request_part
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.policy.scope import without_asking
 from pipeline.runs.activity_file import read_now
 from pipeline.runs.facts import place_of
@@ -32,8 +32,8 @@ from pipeline.service import human_report
 
 if TYPE_CHECKING:
     from pipeline.backends.layout import Manifest
-    from pipeline.routing.vocabulary import Role
     from pipeline.runs.roster import RunPlace
+    from pipeline.vocabulary import Role
 
 SCHEMA: Final = "redfirst.hand-in/1"
 

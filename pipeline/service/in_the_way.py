@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Step
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.store import WORKFLOW
 from pipeline.steps.publication.moving import put_away, refusal_of_files
 from pipeline.steps.publication.publisher import Base, Blocked, choose
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

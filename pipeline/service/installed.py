@@ -14,9 +14,9 @@ from pipeline.backends.discovery import (
     services,
     with_versions,
 )
+from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import visible
 from pipeline.process import BoxError, Command
 from pipeline.service.doctor_document import AgentLine, LoginLine
 from pipeline.service.init_config import starts

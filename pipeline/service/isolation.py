@@ -12,9 +12,9 @@ from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import ISSUE_ROLES, Role
 from pipeline.service.doctor_document import Check
 from pipeline.views.overlay import overlay_works
+from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
+from pipeline.characters import as_utf8
 from pipeline.errors import UserError
-from pipeline.policy.characters import as_utf8
 from todo import Problem, file_name
 
 if TYPE_CHECKING:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from pipeline.characters import visible
 from pipeline.engine import events as engine
 from pipeline.outcomes import PAUSED, Reason
-from pipeline.policy.characters import visible
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
-from pipeline.routing.vocabulary import Loop
 from pipeline.runs import events as runs
 from pipeline.runs.drafts import edit_words
 from pipeline.runs.folder import followed
+from pipeline.vocabulary import Loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

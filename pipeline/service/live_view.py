@@ -20,7 +20,6 @@ from pipeline.recipes.step_table import Checkpoint
 from pipeline.routing.lookup import limit_of
 from pipeline.routing.state import TaskStatus
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.vocabulary import Loop, Signal, Step
 from pipeline.routing.words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.runs.activity_file import forget_now, read_now, write_now
 from pipeline.runs.facts import beside_words, counters_of, driven_s, last_note, not_before_of, place_of, task_words
@@ -29,6 +28,7 @@ from pipeline.runs.recipe_run import RecipeRun, load_run
 from pipeline.runs.run import Run
 from pipeline.runs.spending import spent
 from pipeline.service.documents import title_of
+from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -10,9 +10,9 @@ import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
-from pipeline.policy.characters import visible
 from pipeline.runs import tracker
 from pipeline.runs.facts import commits_of
 from pipeline.runs.gates import begun_again, safe_next_actions
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pipeline.git import Repository
-    from pipeline.routing.vocabulary import Role
+    from pipeline.vocabulary import Role
 
 
 def landed(repository: Repository, run: Run) -> bool | None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason, status_word
 from pipeline.recipes.machine import behind
-from pipeline.routing.vocabulary import Step
 from pipeline.runs.facts import last_note
 from pipeline.runs.gates import GateAnswer, gate_place
 from pipeline.steps.recipe_context import ReadRun
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,11 +13,11 @@ from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import choose, looked_for
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.store import state_of_run
 from pipeline.service.isolation import isolation
 from pipeline.service.trust_requests import toolchain_of
+from pipeline.vocabulary import ISSUE_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.git import Repository
-    from pipeline.routing.vocabulary import Role
     from pipeline.runs.spending import AnyRun
     from pipeline.steps.context import DriverContext, Say
+    from pipeline.vocabulary import Role
 
     ContextT = TypeVar("ContextT", bound=DriverContext)
 

@@ -19,7 +19,6 @@ from pipeline.recipes.model import Kind
 from pipeline.recipes.plan import MOST_ITEMS, Preview, inputs_of, phases_of, preview, why_not
 from pipeline.recipes.rules import given_of
 from pipeline.recipes.templates import listed
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import to_json
 from pipeline.runs.info import ChangeSeen, RecipeFacts
 from pipeline.runs.preconditions import base_branch
@@ -27,6 +26,7 @@ from pipeline.runs.tracker import as_user_errors, in_tree, in_worktree, named_in
 from pipeline.service.recipe_files import FOLDER as RECIPES
 from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
 from pipeline.service.run_config import issue_input, pairs
+from pipeline.vocabulary import Role
 from todo import Status, TrackerError
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from pipeline.reports.markdown import front_matter_end
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Step
 from pipeline.runs.drafts import PLAN, counted, task_file
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.plans import kept_recipe, planned
@@ -31,6 +30,7 @@ from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
 from pipeline.service.recipe_files import BUILTIN, FOLDER, Origin, RecipeFile, files_here
 from pipeline.trees import read_regular
+from pipeline.vocabulary import Step
 from pipeline.yaml_text import YamlError, read, text_or_null
 
 if TYPE_CHECKING:

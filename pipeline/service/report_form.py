@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from difflib import ndiff
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.policy.characters import visible
 from pipeline.reports.form import blanks_of, form_text, marked, read_form, unmarked, with_head
 from pipeline.runs.drafts import counted
 from pipeline.runs.run import Run

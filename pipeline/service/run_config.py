@@ -25,10 +25,10 @@ from pipeline.outcomes import Reason
 from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.state import PARALLEL
-from pipeline.routing.vocabulary import ISSUE_ROLES, Loop, Role
 from pipeline.runs.files import to_json
 from pipeline.service.installed import hinted
 from pipeline.service.trust_requests import widening_in
+from pipeline.vocabulary import ISSUE_ROLES, Loop, Role
 
 if TYPE_CHECKING:
     from pipeline.config.load import Loaded

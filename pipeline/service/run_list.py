@@ -17,11 +17,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pipeline import VERSION
+from pipeline.characters import as_utf8
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.outcomes import FINAL, Outcome, Reason, status_word
-from pipeline.policy.characters import as_utf8
 from pipeline.runs.lease import FileLease
 from pipeline.runs.records import ARTIFACT_LIMIT
 from pipeline.runs.roster import GONE, RUNNING, Roster, claimant, orphans

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.routing.vocabulary import Role
     from pipeline.runs.spending import Spent
+    from pipeline.vocabulary import Role
 
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")
 

@@ -22,7 +22,6 @@ from pipeline.recipes.model import Kind
 from pipeline.recipes.step_table import ANY, GIVEN, ROWS, At
 from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.state import PARALLEL
-from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.events import PublishOnto
 from pipeline.runs.files import disk
 from pipeline.runs.gates import WAYS_BACK, begun_again
@@ -70,6 +69,7 @@ from pipeline.steps import recipe_publish
 from pipeline.steps.context import Context
 from pipeline.steps.publication.commits import planned
 from pipeline.steps.recipe_context import RecipeContext
+from pipeline.vocabulary import ISSUE_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,12 +79,12 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.recipes.model import Recipe
     from pipeline.routing.phases import Phases
-    from pipeline.routing.vocabulary import Role
     from pipeline.runs.info import ChangeSeen
     from pipeline.service.live_view import Display
     from pipeline.service.recipe_choice import Chosen
     from pipeline.steps.publication.commits import Planned
     from pipeline.steps.publication.publisher import Base
+    from pipeline.vocabulary import Role
 
 _MOST_BESIDE: Final = 12
 """As many tasks as `limits.parallel` may name."""

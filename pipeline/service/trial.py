@@ -28,7 +28,6 @@ from pipeline.reports.taskfile import parse_task_md
 from pipeline.reports.tasks import Task
 from pipeline.reports.untrusted_text import legible
 from pipeline.reset_times import moment_words
-from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs import tracker
 from pipeline.runs.info import DispatchRecord
 from pipeline.service.isolation import box_of
@@ -36,6 +35,7 @@ from pipeline.service.run_config import RunOptions, load_config
 from pipeline.service.verification_ports import lent_context
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.grants import production_grants, scope_of
+from pipeline.vocabulary import Question, Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

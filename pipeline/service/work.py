@@ -21,7 +21,6 @@ from pipeline.queue.pick import Candidate, Room, pick
 from pipeline.queue.slots import Slots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
-from pipeline.routing.vocabulary import ISSUE_ROLES
 from pipeline.runs.events import DispatchFinished
 from pipeline.runs.folder import Tail
 from pipeline.runs.lease import FileLease
@@ -34,6 +33,7 @@ from pipeline.runs.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
 from pipeline.service.run_config import read_config, refuse_recursion
 from pipeline.service.run_list import has_ended, lines_of, list_runs
+from pipeline.vocabulary import ISSUE_ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -27,7 +27,6 @@ from pipeline.reports.tasks import task_as_done
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import Built, BuiltUntested, Unbuilt
 from pipeline.routing.state import Event, Trees
-from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.scheduling.patterns import parsed
 from pipeline.steps import write_tests
@@ -38,6 +37,7 @@ from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.records import baseline_of, by_their_names, read_evidence, write_evidence
 from pipeline.steps.evidence.red import look, wrong_ids
+from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

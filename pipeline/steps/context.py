@@ -16,9 +16,9 @@ from pipeline.progress import Progress
 from pipeline.reports.decode import Malformed
 from pipeline.reports.taskfile import parse_task_md
 from pipeline.routing.matrix import MATRIX
-from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.views.copies import Copies
+from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,7 +11,6 @@ from pipeline.errors import UserError
 from pipeline.git import SigningError
 from pipeline.outcomes import Reason
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import work_tree
@@ -22,6 +21,7 @@ from pipeline.steps.publication.moving import intend, is_published, move, take_b
 from pipeline.steps.publication.publisher import Base, Blocked, choose, note_published
 from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.publication.trees import put_on
+from pipeline.vocabulary import Signal
 from todo import NO_EDITS, Status
 
 if TYPE_CHECKING:

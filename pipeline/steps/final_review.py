@@ -22,7 +22,6 @@ from pipeline.reports.fields import Verdict
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.vocabulary import Signal, Step
 from pipeline.runs.files import to_json
 from pipeline.steps import own_steps
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
@@ -40,6 +39,7 @@ from pipeline.steps.evidence.green import probe_artifacts
 from pipeline.steps.evidence.records import baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.judgements import already_name
 from pipeline.steps.publication.follow_ups import not_testable_manifest
+from pipeline.vocabulary import Signal, Step
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,13 +16,13 @@ from pipeline.reports.reduce import ImplementFacts
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import MEASURED_GREEN, Role, Signal
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.words import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
+from pipeline.vocabulary import MEASURED_GREEN, Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

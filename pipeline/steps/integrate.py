@@ -16,7 +16,6 @@ from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import fenced
 from pipeline.reports.work import ReadyTests
 from pipeline.routing.state import Event, Trees
-from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
@@ -25,6 +24,7 @@ from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_gr
 from pipeline.steps.evidence.in_lane import red_over_head, still_holds
 from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
 from pipeline.steps.publication.trees import put_on
+from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

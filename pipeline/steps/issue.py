@@ -10,11 +10,11 @@ from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import task_of_issue
 from pipeline.reports.untrusted_text import legible
 from pipeline.routing.state import Event, NewTask
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.runs.events import ClaimTaken
 from pipeline.runs.store import take_claim
+from pipeline.vocabulary import Signal
 from todo import ErrorKind, Status
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import amend_task, amend_tests
 from pipeline.reports.untrusted_text import block, fenced
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Question, Role, Signal, Step
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.runs.files import to_json
 from pipeline.steps.asking import questions
@@ -31,6 +30,7 @@ from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.proofs import proved, work_of_tests
 from pipeline.steps.asking.reviews import last_review, review_of_tasks
 from pipeline.steps.evidence.records import baseline_of, by_their_names, files_of, read_evidence, write_evidence
+from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable

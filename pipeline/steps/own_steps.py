@@ -16,7 +16,6 @@ from pipeline.recipes.plan import ATTEMPTS, area_of
 from pipeline.recipes.templates import filled
 from pipeline.reports.work import Complete
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.plans import kept_recipe
 from pipeline.steps.asking.dispatches import as_step_says, ask
 from pipeline.steps.asking.grants import scope_without_task
@@ -24,6 +23,7 @@ from pipeline.steps.evidence.records import baseline_of, files_of, known_tests
 from pipeline.steps.publication.holding import held_md, hold
 from pipeline.steps.recipe_ask import changed_md
 from pipeline.steps.recipe_context import in_text
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

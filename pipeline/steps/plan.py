@@ -15,7 +15,6 @@ from pipeline.reports.hygiene import lint_plan
 from pipeline.reports.problems import drafted
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
 from pipeline.runs.drafts import PLAN, redraft, task_file
 from pipeline.runs.info import PREVIOUS_PATCH
@@ -46,6 +45,7 @@ from pipeline.steps.asking.reviews import (
     unfounded,
 )
 from pipeline.steps.asking.words import baseline_md
+from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report

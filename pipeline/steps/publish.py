@@ -17,7 +17,6 @@ from pipeline.measure.measuring import UnmeasurableError
 from pipeline.progress import counted
 from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.dispatches import stopped
@@ -36,6 +35,7 @@ from pipeline.steps.publication.moving import (
 )
 from pipeline.steps.publication.publisher import Blocked, blocked, choose, note_published, start_of
 from pipeline.steps.publication.summary import write_summary
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

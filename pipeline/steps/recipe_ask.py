@@ -18,11 +18,11 @@ from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import form_of, read_payload, with_checked_quotes
 from pipeline.reports.untrusted_text import block, one_line
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import to_json
 from pipeline.scheduling.patterns import fault, parsed
 from pipeline.steps.asking.dispatches import Asking, as_step_says, evidence_of, report_of, results_of
 from pipeline.steps.recipe_tests import payload_proved, scope_of, tools_of
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,7 +22,6 @@ from pipeline.recipes.templates import only_reference
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import Findings, ProposedIssues, spaced_once
 from pipeline.reports.untrusted_text import block, fenced, one_line
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.run_ref import drop_publication
 from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature
@@ -34,6 +33,7 @@ from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import below, tree_with
 from pipeline.steps.recipe_outcome import left_open
 from pipeline.steps.recipe_tests import has_tests, prepared
+from pipeline.vocabulary import Signal
 from todo.issue import normalised_title
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from pipeline.reports.markdown import bullets
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reduce import Reviewed
 from pipeline.reports.reviews import CheckReview, SimplifyReview
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking.dispatches import as_form, evidence_of
 from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.asking.reviews import AnyReview, summarise
 from pipeline.steps.recipe_ask import REVIEW, ask_all, handed, not_counting
 from pipeline.steps.recipe_tests import work_between
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

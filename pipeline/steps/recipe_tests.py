@@ -35,11 +35,11 @@ from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.payloads import Findings, MeasuredTest, TestEvidence
 from pipeline.reports.untrusted_text import fenced, one_line
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.ignored import include_ignored
 from pipeline.runs.info import day_of
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.proofs import measured_once
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

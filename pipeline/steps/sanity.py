@@ -16,11 +16,11 @@ from pipeline.measure.words import in_sum
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.ignored import forget_ignored, include_ignored
 from pipeline.runs.preconditions import examine
 from pipeline.runs.unfit import closed_to_agents
 from pipeline.steps.evidence.records import BASELINE
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pipeline.steps.context import Context

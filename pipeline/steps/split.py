@@ -16,7 +16,6 @@ from pipeline.reports.reviews import CheckReview
 from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.vocabulary import Role, Signal, Step
 from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import as_form, ask
@@ -48,6 +47,7 @@ from pipeline.steps.asking.reviews import (
     task_artifacts,
     unfounded,
 )
+from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
     from pipeline.reports.fields import Report

@@ -23,13 +23,13 @@ from pipeline.reports.reduce import SeamFacts, StubFacts
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.words import came_back_tree, claim_of, handed_on
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 from pipeline.steps.evidence.stubs import stub_of, symbols_of, waiting_name
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,6 @@ from pipeline.measure.measuring import changed_paths
 from pipeline.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
-from pipeline.routing.vocabulary import Step
 from pipeline.steps import (
     build,
     failure,
@@ -30,6 +29,7 @@ from pipeline.steps import (
 )
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import base_of
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -20,7 +20,6 @@ from pipeline.reports.tasks import adds_tests
 from pipeline.reports.untrusted_text import block
 from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.drafts import planned
@@ -36,6 +35,7 @@ from pipeline.steps.evidence.red import (
     tests_start,
     wrong_ids,
 )
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from pipeline.measure.task_evidence import NoticingEvidence

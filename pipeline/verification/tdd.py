@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from pipeline.characters import as_utf8
 from pipeline.errors import UserError
 from pipeline.evidence.compare import passed
 from pipeline.evidence.observation import Ended
@@ -25,7 +26,6 @@ from pipeline.measure.red import texts
 from pipeline.measure.revert import Wanted
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import as_utf8
 from pipeline.reports.untrusted_text import one_line
 from pipeline.verification.red_green import (
     OldForm,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

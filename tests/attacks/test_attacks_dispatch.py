@@ -9,7 +9,7 @@ from attacks.catalogue import Layer, Verdict, cases, script
 from attacks.figures import count
 from attacks.outcome import ELSEWHERE, is_expected
 
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,13 +21,13 @@ from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.preconditions import examine
 from pipeline.runs.run import Run
 from pipeline.runs.store import claims, release_claim
 from pipeline.service.doctor import check_leftovers
 from pipeline.trees import remove_tree
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from languages.direct import context_of, measure, write
 from pipeline.evidence.compare import expectations, judge_green
 from pipeline.evidence.red import judge_red
 from pipeline.languages.sources.forgery import notes
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

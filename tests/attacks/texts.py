@@ -26,9 +26,9 @@ from kit import (
 )
 from markdown_it import MarkdownIt
 
+from pipeline.characters import HIDDEN
 from pipeline.dispatch.roles import load_roles
 from pipeline.languages import names
-from pipeline.policy.characters import HIDDEN
 from pipeline.policy.roles import Network, Writes
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant
 from pipeline.policy.scope import judge as judge_change
@@ -39,7 +39,7 @@ from pipeline.reports.parse import parse_report
 from pipeline.reports.problems import drafted
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import tasks_from_split
-from pipeline.routing.vocabulary import Role, Signal
+from pipeline.vocabulary import Role, Signal
 from todo import Status, TrackerError
 from todo.frontmatter import Scalar, parse
 from todo.issue import read_issue

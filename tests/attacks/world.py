@@ -23,11 +23,11 @@ from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.git import Entry, TreeChange
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.programs import locate
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.folder import Written
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.store import WORKFLOW
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

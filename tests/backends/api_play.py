@@ -23,7 +23,7 @@ from pipeline.gateway.proxy import ModelGateway
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

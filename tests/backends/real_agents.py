@@ -22,7 +22,7 @@ from pipeline.config.providers import CredentialHeader, Provider
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.process import WORKSPACE, Mount
 from pipeline.reports.kinds import report_schema
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ from pipeline.backends.stream_result import result_of, stream_words, without_los
 from pipeline.boxes.nobox import NoBox
 from pipeline.process import Completed, Mount
 from pipeline.reports.kinds import report_schema
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -41,7 +41,7 @@ from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.spending import Allowance
 from pipeline.policy.scope import Action, Grant
 from pipeline.process import BoxError, Completed
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from pipeline.process import Mount
 from pipeline.reports.kinds import report_schema
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import Task
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.process import Mount
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 
 def write(tmp_path: Path, text: str) -> Path:

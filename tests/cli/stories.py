@@ -14,11 +14,11 @@ from pipeline.reports.fields import Severity, Verdict
 from pipeline.reports.findings import Stage, StageFindings, apply_review
 from pipeline.reports.reviews import CheckReview, ReviewFinding
 from pipeline.routing.state import NewTask
-from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.events import MeasuredTests, Published, PublishIntended
 from pipeline.runs.files import to_json
 from pipeline.runs.info import ChangeRecord, Usage, ViolationRecord
 from pipeline.steps.asking.review_record import ReviewRecord
+from pipeline.vocabulary import Question, Role, Signal
 
 if TYPE_CHECKING:
     from pipeline.runs.run import Run

@@ -13,7 +13,7 @@ from pipeline.cli.agents import app
 from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,8 @@ from pipeline.cli.agents import app
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Role
 from pipeline.service.agent_files import FOLDERS, Target, agent_file
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,7 +33,6 @@ from pipeline.progress import Activity
 from pipeline.reports.reviews import ToAnswer
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import Task
-from pipeline.routing.vocabulary import Question, Role, Signal
 from pipeline.runs.activity_file import write_now
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord, DispatchResult
@@ -42,6 +41,7 @@ from pipeline.runs.run import Run
 from pipeline.runs.store import state_of_run
 from pipeline.service.report_form import ReportForm
 from pipeline.trees import remove_tree
+from pipeline.vocabulary import Question, Role, Signal
 
 if TYPE_CHECKING:
     from pipeline.git import Repository

@@ -16,8 +16,8 @@ from pipeline.backends.discovery import Server, find_servers
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
 from pipeline.dispatch.agent_choice import choices
-from pipeline.routing.vocabulary import Role
 from pipeline.service.init_config import names, start_called, starts, toml
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

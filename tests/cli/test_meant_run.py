@@ -13,8 +13,8 @@ from pipeline.engine.events import GateAnswered
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Signal
 from pipeline.service.meant_run import meant_by
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

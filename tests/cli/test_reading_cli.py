@@ -34,6 +34,7 @@ from runs.real import (
 )
 from typer.testing import CliRunner
 
+from pipeline.characters import visible
 from pipeline.cli.diff import diff
 from pipeline.cli.explain import explain
 from pipeline.cli.runs import runs, runs_text
@@ -42,9 +43,7 @@ from pipeline.engine.events import EVENTS, ConfigChanged, GateAnswered, RunResum
 from pipeline.engine.journal import Line
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.policy.characters import visible
 from pipeline.routing.state import NewTask
-from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.events import DispatchFinished
 from pipeline.runs.info import Usage
 from pipeline.runs.lease import FileLease
@@ -56,6 +55,7 @@ from pipeline.service.patches import DiffDocument
 from pipeline.service.run_list import RunsDocument, list_runs, running_beside
 from pipeline.service.run_status import LogDocument, ShowDocument
 from pipeline.terminal import visible_lines
+from pipeline.vocabulary import Loop, Role, Signal
 
 pytestmark = pytest.mark.slow
 
@@ -389,7 +389,7 @@ import sys
 from pathlib import Path
 from pipeline.routing.state import Event
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 lease = FileLease.take(Path(sys.argv[1]))

@@ -17,10 +17,10 @@ from crashes import spawn
 from kit import FILES, REDFIRST, make_project
 from terminal import INTERRUPT, OnTerminal, Screen, Terminal
 
+from pipeline.characters import columns as columns_of
 from pipeline.cli.status_line import Beating, Heartbeat, StatusLine, line_of, opened_display
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.policy.characters import columns as columns_of
 from pipeline.progress import Progress
 from pipeline.routing.words import PHASES
 from pipeline.service.live_view import PhaseShown, Status

@@ -11,13 +11,13 @@ from kit import REDFIRST, make_project
 from runs.real import begin, event
 from terminal import INTERRUPT, OnTerminal
 
+from pipeline.characters import columns
 from pipeline.git import Repository
-from pipeline.policy.characters import columns
 from pipeline.progress import Activity
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.activity_file import write_now
 from pipeline.runs.lease import FileLease
 from pipeline.service.live_view import live_view
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

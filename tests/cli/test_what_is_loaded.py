@@ -13,7 +13,7 @@ from kit import FILES, REDFIRST, Project, make_project
 from runs.real import begin, event
 
 from pipeline.git import Repository
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

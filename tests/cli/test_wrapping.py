@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kit import make_project
 from terminals import on_terminal
 
+from pipeline.characters import columns
 from pipeline.cli.text import columned, wrapped
-from pipeline.policy.characters import columns
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipeline.config.layers import Flags
     from pipeline.config.model import Config
     from pipeline.config.providers import Provider
-    from pipeline.routing.vocabulary import Role
+    from pipeline.vocabulary import Role
 
 CUSTOM = """
 [agents]

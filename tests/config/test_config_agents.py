@@ -13,7 +13,7 @@ from pipeline.config.load import require_agents
 from pipeline.config.trust import widening_of
 from pipeline.errors import UserError
 from pipeline.policy.roles import Network
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

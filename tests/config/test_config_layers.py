@@ -14,7 +14,7 @@ from pipeline.config.sources import Layer, Origin, RepositoryFile, tracker_folde
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.routing.matrix import BOUNDS
-from pipeline.routing.vocabulary import Loop, Role
+from pipeline.vocabulary import Loop, Role
 
 CONTRACT_EXAMPLE = """
 sandbox = "auto"

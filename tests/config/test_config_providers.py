@@ -12,7 +12,7 @@ from pipeline.config.trust import require_trust
 from pipeline.errors import UserError
 from pipeline.gateway.providers import asks_a_service, provider_of, require_providers
 from pipeline.outcomes import Reason
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

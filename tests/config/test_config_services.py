@@ -10,7 +10,7 @@ from config.reading import CUSTOM, KEY, of, read, refused
 from pipeline.config.providers import PATHS_OF, Api, CredentialHeader, Tier
 from pipeline.errors import UserError
 from pipeline.gateway.providers import gateway_of, provider_of, require_providers
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from people.ground import FAST, SCRIPT, make
 from people.test_questions import PLAN, asking, begun
 from runs.real import begin, event, make_repository
 
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Generator

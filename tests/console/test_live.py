@@ -16,9 +16,9 @@ from runs.real import begin, event, make_repository
 from pipeline.console.live import Hub, Reader
 from pipeline.events.model import Event
 from pipeline.progress import Activity
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.activity_file import write_now
 from pipeline.runs.lease import FileLease
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from pipeline.dispatch.caches import Cache, remove_caches
 from pipeline.dispatch.dispatcher import used_entries
 from pipeline.engine.machine import TRUNK
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord, DispatchResult
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

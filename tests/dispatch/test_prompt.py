@@ -27,7 +27,7 @@ from pipeline.reports.forms import shape
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
 from pipeline.reports.untrusted_text import one_line
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.vocabulary import Question, Role
 
 Asked = tuple[str, Role, Question | None]
 ASKED: list[Asked] = [

@@ -16,12 +16,12 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.dispatch.sandbox_escape import Fingerprint
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.events import ClaimTaken
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.run_ref import drop_publication, keep, keep_publication
 from pipeline.runs.store import run_ref
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

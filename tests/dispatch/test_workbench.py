@@ -20,7 +20,7 @@ from pipeline.dispatch.request import Tools
 from pipeline.dispatch.roles import load_roles
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

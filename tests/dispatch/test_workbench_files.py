@@ -16,9 +16,9 @@ from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.roles import load_roles
 from pipeline.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
-from pipeline.routing.vocabulary import Role
 from pipeline.views.overlay import OverlayView, overlay_works
 from pipeline.views.view_files import opened_top, put_file
+from pipeline.vocabulary import Role
 
 pytestmark = pytest.mark.slow
 

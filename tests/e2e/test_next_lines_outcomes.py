@@ -18,9 +18,9 @@ from next_lines import Scene, actions_of
 
 from pipeline.outcomes import Reason
 from pipeline.routing.state import Event, NewTask
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -25,7 +25,7 @@ from kit import (
 )
 from markdown_it import MarkdownIt
 
-from pipeline.policy.characters import HIDDEN
+from pipeline.characters import HIDDEN
 
 if TYPE_CHECKING:
     from pathlib import Path

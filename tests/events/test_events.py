@@ -19,8 +19,8 @@ from pipeline.engine.events import EVENTS
 from pipeline.engine.journal import JOURNAL, Journal
 from pipeline.errors import UserError
 from pipeline.events.model import TYPES, checked
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs.folder import RunFolder, Tail
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

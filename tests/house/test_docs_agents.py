@@ -32,7 +32,7 @@ from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.providers import BUILTIN
 from pipeline.dispatch.agent_choice import choices
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from pipeline.backends.desk import Desk
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import ResultReview
-from pipeline.routing.vocabulary import Role
 from pipeline.service.human_report import proof_faults
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

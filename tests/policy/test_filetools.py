@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.dispatch.roles import load_roles
 from pipeline.languages.rust.test_regions import region_fault
 from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge, judge_deletion, judge_path
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pipeline.policy.scope import Ruling

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.policy.roles import FAMILY, KINDS_OF, ContractError, Network, Writes, parse_role
 from pipeline.reports.kinds import KINDS
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 GOOD = {
     "name": "make",

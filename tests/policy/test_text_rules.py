@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pipeline.policy.characters import HIDDEN, visible
+from pipeline.characters import HIDDEN, visible
 from pipeline.reports.artifacts import finding_md
 from pipeline.reports.fields import Severity
 from pipeline.reports.findings import Finding

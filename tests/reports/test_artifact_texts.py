@@ -8,7 +8,7 @@ from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_
 from pipeline.reports.markdown import parse
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 PLAN: dict[str, Any] = {
     "problem": "Names may be empty.",

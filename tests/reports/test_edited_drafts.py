@@ -12,7 +12,7 @@ from pipeline.reports.fields import Action
 from pipeline.reports.parse import parse_report
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import TASK_SECTIONS, Task, amend_tests, tasks_from_split
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 REPORT = parse_report(
     "plan",

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.policy.characters import visible
+from pipeline.characters import visible
 from pipeline.reports.form import Blank, Sort, blanks_of, form_text, marked, read_form, unmarked, with_head
 from pipeline.reports.form_words import SENTENCES
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import report_faults
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.reports.form import Filled
-    from pipeline.routing.vocabulary import Question
+    from pipeline.vocabulary import Question
 
 REPORTS = [
     (kind.name, role, question)

@@ -17,7 +17,7 @@ from pipeline.reports.parse import parse_report
 from pipeline.reports.problems import RULES, Problem, Weight, drafted
 from pipeline.reports.taskfile import task_md
 from pipeline.reports.tasks import Task, tasks_from_split
-from pipeline.routing.vocabulary import Role, Signal
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from pipeline.policy.scope import Change, ChangeKind, TestScope, judge
 from pipeline.reports import reduce
 from pipeline.reports.reduce import ImplementFacts
 from pipeline.reports.work import Built, Unbuilt
-from pipeline.routing.vocabulary import Signal
 from pipeline.scheduling.patterns import EVERYTHING, parsed
+from pipeline.vocabulary import Signal
 
 BUILT = Built(result="COMPLETE")
 UNBUILT = Unbuilt(result="INCOMPLETE", blocking_issue="two things")

@@ -21,7 +21,7 @@ from pipeline.reports.payloads import (
     schema_faults,
     with_checked_quotes,
 )
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -23,7 +23,7 @@ from pipeline.reports.work import (
     WriteTestsReport,
 )
 from pipeline.routing.matrix import EMITS
-from pipeline.routing.vocabulary import Question, Role, Signal, Step
+from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from pipeline.reports.reduce import Reviewed

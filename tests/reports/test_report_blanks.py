@@ -10,7 +10,7 @@ from pipeline.reports.decode import Malformed
 from pipeline.reports.forms import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.reports.kinds import KINDS, report_schema
 from pipeline.reports.parse import parse_report
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.vocabulary import Question, Role
 
 Asked = tuple[str, Role, Question | None]
 

@@ -12,7 +12,7 @@ from pipeline.reports.drafts import PlanReport
 from pipeline.reports.kinds import KINDS, report_schema, report_type
 from pipeline.reports.parse import extract_report, parse_report, read_report, report_of_person
 from pipeline.reports.work import ReadyTests
-from pipeline.routing.vocabulary import Question, Role
+from pipeline.vocabulary import Question, Role
 
 # (kind, role, question, the least report that counts): only the bold fields of contract 5.
 LEAST: list[tuple[str, Role, Question | None, dict[str, Any]]] = [

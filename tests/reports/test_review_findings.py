@@ -19,7 +19,7 @@ from pipeline.reports.findings import (
 )
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import CheckReview, SimplifyReview
-from pipeline.routing.vocabulary import Role, Signal
+from pipeline.vocabulary import Role, Signal
 
 
 def review(verdict: str, *findings: dict[str, Any], prior: dict[str, str] | None = None) -> CheckReview:

@@ -11,7 +11,7 @@ from pipeline.reports.findings import Finding, MeasuredFinding, Stage, StageFind
 from pipeline.reports.parse import parse_report
 from pipeline.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
 from pipeline.reports.reviews import CheckReview, PriorAnswer, ReviewFinding
-from pipeline.routing.vocabulary import Role, Signal
+from pipeline.vocabulary import Role, Signal
 
 TEST = Proof(test=ProvingTest(path="tests/test_x.py", content="x"))
 EDIT = Proof(edit=Edit(path="x.py", old="a", new="b"))

@@ -13,7 +13,7 @@ from pipeline.reports.fields import Action, FileChange, Need, OldTest, Symbol, S
 from pipeline.reports.parse import parse_report
 from pipeline.reports.taskfile import parse_task_md, task_md
 from pipeline.reports.tasks import Task, amend_task, amend_tests, execution_order, tasks_from_split
-from pipeline.routing.vocabulary import Role
+from pipeline.vocabulary import Role
 
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,7 @@ from pipeline.routing.actions import (
     Stop,
 )
 from pipeline.routing.matrix import ASKS, Bound, steps_of
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 Matrix = tuple[Row, ...]
 Bounds = Mapping[Loop, Bound]

@@ -12,7 +12,7 @@ from pipeline.routing.lookup import counter_key
 from pipeline.routing.machine import advance
 from pipeline.routing.matrix import ASKS
 from pipeline.routing.simulation import dispatches_due
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,7 +12,7 @@ from pipeline.routing.actions import Goto, Stop
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.machine import advance
 from pipeline.routing.state import Event, NewTask
-from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
+from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from pipeline.routing.actions import Goto, NextTask
 from pipeline.routing.lookup import UnroutedSignalError, limit_of, signals_of
 from pipeline.routing.machine import MatrixMachine, advance
 from pipeline.routing.state import Event, NewTask, RunState, Settings
-from pipeline.routing.vocabulary import Loop, Question, Role, Signal, Step
+from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 MACHINE = MatrixMachine("start", Settings())
 TO_REVIEW_SPLIT = f"{TO_SPLIT} DRAFTED:1"

@@ -18,7 +18,7 @@ from pipeline.routing.machine import advance
 from pipeline.routing.simulation import dispatches_due
 from pipeline.routing.state import Event, NewTask, RunState, TaskStatus
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.vocabulary import Loop, Signal, Step
 
 pytestmark = pytest.mark.slow
 

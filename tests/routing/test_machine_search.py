@@ -11,7 +11,7 @@ from routing.walks import begin
 
 from pipeline.routing.machine import advance
 from pipeline.routing.state import NewTask
-from pipeline.routing.vocabulary import Loop, Step
+from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.machine import advance
 from pipeline.routing.state import Event, NewTask, RunState
-from pipeline.routing.vocabulary import Loop, Question, Signal, Step
+from pipeline.vocabulary import Loop, Question, Signal, Step
 
 ONE = "ACCEPTABLE DRAFTED:1 ACCEPTABLE"
 OPEN_SPLIT = "ACCEPTABLE DRAFTED:1 CONVERGED!split-2-01"

@@ -7,7 +7,7 @@ from routing.walks import START, TO_SPLIT, at_first_task, begin, event, walk
 
 from pipeline.routing.machine import advance
 from pipeline.routing.state import NewTask, RunState
-from pipeline.routing.vocabulary import Step
+from pipeline.vocabulary import Step
 
 
 def trees(state: RunState, task: str = "1") -> str:

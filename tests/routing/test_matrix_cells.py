@@ -19,7 +19,7 @@ from pipeline.routing.matrix import (
     MEASURING,
 )
 from pipeline.routing.matrix import steps_of as steps_of_row
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from pipeline.routing.actions import Action

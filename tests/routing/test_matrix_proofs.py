@@ -10,7 +10,7 @@ from routing.proofs import PROOFS, refuted, totality
 
 from pipeline.routing.actions import Again, Goto, NextTask, Retry, Return
 from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
     from routing.proofs import Bounds, Matrix

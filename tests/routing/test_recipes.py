@@ -18,7 +18,7 @@ from pipeline.routing.matrix import MATRIX
 from pipeline.routing.phases import EVERYBODY, Phases
 from pipeline.routing.simulation import dispatches_due
 from pipeline.routing.state import Event, Trees
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

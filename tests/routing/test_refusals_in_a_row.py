@@ -10,7 +10,7 @@ from pipeline.routing.lookup import limit_of, why_unusable
 from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.state import Event, NewTask, RunState, Settings
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 UNUSABLE = (Outcome.PARKED, Reason.AGENT_UNUSABLE)
 AGAIN = "PRODUCTION_LOGIC"

@@ -29,8 +29,8 @@ from pipeline.routing.render import (
     refresh,
     table_markdown,
 )
-from pipeline.routing.vocabulary import Loop, Question, Step
 from pipeline.routing.words import action_words, routed_words
+from pipeline.vocabulary import Loop, Question, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from pipeline.routing.simulation import (
     walk_value,
 )
 from pipeline.routing.state import Settings
-from pipeline.routing.vocabulary import Loop, Signal, Step
+from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

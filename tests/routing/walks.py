@@ -8,7 +8,7 @@ from pipeline.outcomes import Reason
 from pipeline.routing.machine import MatrixMachine, advance
 from pipeline.routing.phases import EVERYBODY
 from pipeline.routing.state import Event, NewTask, Settings
-from pipeline.routing.vocabulary import Loop, Role, Signal
+from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,7 +12,7 @@ from pipeline.routing.machine import MatrixMachine
 from pipeline.routing.matrix import ASKS, MATRIX
 from pipeline.routing.state import Event, NewTask, Settings, Trees
 from pipeline.routing.state_changes import DRAFTS
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

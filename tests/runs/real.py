@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.git import Entry, Repository, TreeChange
 from pipeline.routing.state import Event, NewTask
-from pipeline.routing.vocabulary import Role, Signal
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
 from pipeline.runs.run import KeptRun, Run
 from pipeline.runs.store import workflow_folder
+from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

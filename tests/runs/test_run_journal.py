@@ -34,10 +34,10 @@ from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.routing.state import NewTask
-from pipeline.routing.vocabulary import Loop, Role, Signal, Step
 from pipeline.runs.events import ChangeAdmitted
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.run import Run
+from pipeline.vocabulary import Loop, Role, Signal, Step
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +136,7 @@ import resource, sys
 from pathlib import Path
 from pipeline.errors import UserError
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 from pipeline.runs.run import Run
 run = Run.load(Path(sys.argv[1]), driving=True)
 size = (run.folder / "journal.jsonl").stat().st_size
@@ -292,7 +292,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 from pipeline.runs.run import Run
 run = Run.load(Path(sys.argv[1]), driving=True)
 run.decide(Event(signal=Signal.OK))

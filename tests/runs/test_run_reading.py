@@ -10,7 +10,6 @@ from runs.real import alone, begin, event, load, make_repository, to_first_task,
 
 from pipeline.outcomes import EXIT_CODES, Outcome, Reason, exit_code
 from pipeline.routing.state import NewTask
-from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import (
     TaskFacts,
@@ -24,6 +23,7 @@ from pipeline.runs.facts import (
 )
 from pipeline.runs.gates import ACTIONS, gate_of, safe_next_actions
 from pipeline.runs.info import RecipeFacts
+from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,10 +15,10 @@ from kit import REDFIRST
 from pipeline.engine.events import EVENTS, ConfigChanged, DecisionMade, EffectMade, RunResumed
 from pipeline.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.vocabulary import Loop, Step
 from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.run import Run
+from pipeline.vocabulary import Loop, Step
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "run-GAL-39"
 SINCE: Final = {

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from runs.real import info_of, make_repository
 
 from pipeline.config.tables import Budget
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, ModelTraffic, Reserved, Usage
 from pipeline.runs.run import Run
 from pipeline.runs.spending import Held, Spent, UsedUp, by_phase, by_role, phase_of, reserve, spent
+from pipeline.vocabulary import Role
 
 pytestmark = pytest.mark.slow
 

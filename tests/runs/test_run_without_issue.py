@@ -11,10 +11,10 @@ from runs.real import info_of, make_repository, write_result
 
 from pipeline.engine.machine import Decision, Event, LoopState
 from pipeline.errors import UserError
-from pipeline.routing.vocabulary import Role
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.run import KeptRun, Run
 from pipeline.runs.store import workflow_folder
+from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path

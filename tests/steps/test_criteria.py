@@ -9,8 +9,8 @@ from pipeline.evidence.observation import Ended
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.reports.tasks import Task
-from pipeline.routing.vocabulary import Role
 from pipeline.steps.asking.criteria import to_answer, unanswered, unshown, wrong_ids
+from pipeline.vocabulary import Role
 
 BODY = "# Task 1: greet\n\n## Acceptance Criteria\n\n- [ ] C1: greets by name\n- [ ] refuses an empty name\n"
 TASK = Task(id="1", title="greet", files=(), test_files=(), body=BODY)

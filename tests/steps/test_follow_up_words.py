@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.reports.parse import parse_report
 from pipeline.reports.reviews import FollowUps
-from pipeline.routing.vocabulary import Role
 from pipeline.steps.publication.follow_ups import TITLE_LIMIT, Item, file_items, refusal
+from pipeline.vocabulary import Role
 from todo import MappingSource, Status, Tracker
 
 

@@ -14,7 +14,7 @@ import tokenize
 import warnings
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.characters import HIDDEN
+from pipeline.characters import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

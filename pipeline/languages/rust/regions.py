@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from pipeline.characters import HIDDEN, escaped
 from pipeline.languages.sources.syntax_trees import first_error
-from pipeline.policy.characters import HIDDEN, escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import anyio
 
+from pipeline.characters import visible
 from pipeline.config.agents import Backend
 from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.dispatch.results import refusal_of
@@ -22,18 +23,17 @@ from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import LiveWords
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
-from pipeline.policy.characters import visible
 from pipeline.process import BoxError
 from pipeline.reports.decode import Malformed
 from pipeline.reports.parse import parse_report
 from pipeline.reset_times import as_text, moment_words
 from pipeline.routing.lookup import counter_key, limit_of, told_why, why_unusable
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs.events import DispatchFinished, DispatchWaits
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult
 from pipeline.runs.spending import Held, UsedUp, reserve
+from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import Request, Rest
     from pipeline.recipes import model
     from pipeline.reports.fields import Report
-    from pipeline.routing.vocabulary import Step
     from pipeline.runs.info import Reserved
     from pipeline.steps.context import Context, DriverContext
+    from pipeline.vocabulary import Step
 
 
 EventT = TypeVar("EventT")

@@ -25,13 +25,13 @@ from pipeline.routing.lookup import told_why, why_unusable
 from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.state import Event, NewTask
 from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.vocabulary import Loop, Signal
 from pipeline.runs import plans
 from pipeline.scheduling import graph
 from pipeline.scheduling.patterns import of_file
 from pipeline.steps.asking.questions import answers
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
+from pipeline.vocabulary import Loop, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

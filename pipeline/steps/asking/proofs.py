@@ -18,12 +18,12 @@ from pipeline.reports.tasks import tasks_from_split
 from pipeline.reports.untrusted_text import one_line
 from pipeline.reports.work import NamedTest, ReadyTests, ShownCriterion
 from pipeline.routing.matrix import MAX_FIX_TASKS
-from pipeline.routing.vocabulary import Loop, Step
 from pipeline.steps.asking.drafts import accepted, lint_each, new_tasks, next_ids
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.reviews import last_review
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 from pipeline.steps.evidence.stubs import symbols_of
+from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from pipeline.engine.events import DecisionMade, InputGiven
 from pipeline.reports.untrusted_text import block, fenced, one_line
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Role, Signal
+from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.reports.findings import StageFindings
 from pipeline.reports.reviews import ToAnswer
-from pipeline.routing.vocabulary import Signal
+from pipeline.vocabulary import Signal
 
 
 class ReviewRecord(BaseModel):

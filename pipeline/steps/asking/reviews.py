@@ -14,11 +14,11 @@ from pipeline.reports.findings import Stage, StageFindings
 from pipeline.reports.markdown import bullets
 from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitReview
 from pipeline.routing.lookup import counter_key
-from pipeline.routing.vocabulary import Loop, Role, Step
 from pipeline.steps.asking.dispatches import ask_all
 from pipeline.steps.asking.drafts import CUT, WITH_PLAN, planned
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.evidence.records import baseline_of
+from pipeline.vocabulary import Loop, Role, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 from pydantic import BeforeValidator, TypeAdapter
 
+from pipeline.characters import hidden_places, visible
 from pipeline.engine.events import DecisionMade
 from pipeline.evidence.written_ids import forms
 from pipeline.languages import readers
@@ -20,14 +21,13 @@ from pipeline.measure.composed_trees import both
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.suspicions import added_lines_by_side, means_of_forgery
 from pipeline.measure.words import in_sum, noticed_lines
-from pipeline.policy.characters import hidden_places, visible
 from pipeline.reports.markdown import bullets, sections
 from pipeline.reports.untrusted_text import one_line
 from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import TaskStatus
-from pipeline.routing.vocabulary import Step
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.evidence.records import BASELINE, baseline_of, read_evidence
+from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

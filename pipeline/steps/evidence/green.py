@@ -30,10 +30,10 @@ from pipeline.progress import counted
 from pipeline.reports.markdown import bullets
 from pipeline.reports.untrusted_text import fenced
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
 from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
 from pipeline.steps.evidence.records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
 from pipeline.steps.evidence.stubs import stubs_left
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

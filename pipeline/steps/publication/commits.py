@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from pipeline.characters import on_one_line, visible
 from pipeline.config.commits import styled
 from pipeline.git import Signature
-from pipeline.policy.characters import on_one_line, visible
 from pipeline.reports.fields import Evidence
 from pipeline.reports.hygiene import SUBJECT
 from pipeline.runs import tracker

@@ -21,11 +21,11 @@ from pipeline.reports.reviews import FollowUps
 from pipeline.reports.untrusted_text import block, one_line
 from pipeline.routing.lookup import limit_of
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Loop, Role, Signal
 from pipeline.runs import tracker
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.evidence.records import read_evidence
+from pipeline.vocabulary import Loop, Role, Signal
 from todo import NO_EDITS, Edits, NewIssue, Status, Tracker
 from todo.issue import normalised_title
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from pipeline.engine.events import RunResumed, RunStopped
 from pipeline.routing.state import Event
-from pipeline.routing.vocabulary import Signal
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended, PublishMoving
 from pipeline.runs.run_ref import keep_publication
@@ -19,6 +18,7 @@ from pipeline.steps.publication.publisher import blocked, meetings, under_way
 from pipeline.steps.publication.trees import put_on
 from pipeline.verification.recheck import recheck
 from pipeline.verification.results import Status
+from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
