@@ -21,7 +21,7 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.git import Repository
-from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
 from pipeline.service.run_config import load_config

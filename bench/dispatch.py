@@ -24,8 +24,8 @@ from pipeline.boxes.box import try_boxes
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.sandbox_escape import Fingerprint
 from pipeline.git import Entry, Repository, TreeChange
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Action, Grant
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import Action, Grant
 from pipeline.process import Command
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.folder import Written

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.agents_bare import tests_module
-from pipeline.reports.reviews import SplitAnswers
+from pipeline.judge.reports.reviews import SplitAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -146,7 +146,7 @@ def _load() -> None:
     for module in pkgutil.walk_packages(pipeline.__path__, "pipeline."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    kinds = importlib.import_module("pipeline.reports.kinds")
+    kinds = importlib.import_module("pipeline.judge.reports.kinds")
     for kind in kinds.KINDS.values():  # a whole run makes these schemas once, which is an eighth of what it costs
         for role in kind.by_role:
             kinds.report_schema(kind.name, role)

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from pipeline.backends.layout import Manifest, opened_file
 from pipeline.errors import UserError
+from pipeline.judge.reports.kinds import report_schema
+from pipeline.judge.reports.reviews import FAULTS, ToAnswer
 from pipeline.outcomes import Reason
-from pipeline.reports.kinds import report_schema
-from pipeline.reports.reviews import FAULTS, ToAnswer
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ from pipeline.backends.layout import copy_back, copy_out, digest, manifest_of
 from pipeline.backends.protocol import AgentResult, Ended, Usage
 from pipeline.characters import visible
 from pipeline.config.folders import short
-from pipeline.policy.scope import without_asking
-from pipeline.reports.forms import blanks
-from pipeline.reports.kinds import report_schema
-from pipeline.reports.taskfile import parse_task_md
-from pipeline.reports.tasks import Task
+from pipeline.judge.policy.scope import without_asking
+from pipeline.judge.reports.forms import blanks
+from pipeline.judge.reports.kinds import report_schema
+from pipeline.judge.reports.taskfile import parse_task_md
+from pipeline.judge.reports.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

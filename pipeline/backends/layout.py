@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git.tracked_paths import ignored_in
-from pipeline.policy.paths import scratch_pattern
+from pipeline.judge.policy.paths import scratch_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pipeline.config.agents import Backend, Profile
 from pipeline.errors import UserError
+from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
-from pipeline.policy.roles import Network
 from pipeline.process import BOX_HOME, Mount
 from pipeline.programs import SYSTEM_FOLDERS, Program, locate
 

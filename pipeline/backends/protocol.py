@@ -1,7 +1,7 @@
 """The protocol of backends, with the job that they get and the result that they return; `BACKENDS` lists them.
 
 A backend starts something in the box, waits, and reports how that ended. Whether a report is well formed is decided by
-`pipeline.reports`, whether a change is allowed by the gate; a backend decides neither.
+`pipeline.judge.reports`, whether a change is allowed by the gate; a backend decides neither.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Our schemas are what pydantic writes: unions at the top, `$defs`, defaults. A tool's input must be an object, so a union
 is wrapped. OpenAI's strict mode knows fewer words and wants every key; what is left out is then null, which
-`pipeline.reports` reads so.
+`pipeline.judge.reports` reads so.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def form(schema: Mapping[str, Any], *, strict: bool) -> Form:
     """Return *schema* in the form that a product accepts.
 
     Args:
-        schema: One of `pipeline.reports.kinds.report_schema`.
+        schema: One of `pipeline.judge.reports.kinds.report_schema`.
         strict: For OpenAI's strict mode: every key is required, and fewer words are known.
     """
     told = _told(dict(schema), strict=strict)

@@ -18,10 +18,9 @@ from pipeline.cli.editor import edit, some_editor
 from pipeline.cli.text import print_text, terminal_width
 from pipeline.config.folders import short
 from pipeline.errors import UserError
-from pipeline.outcomes import Reason
-from pipeline.reports.decode import Malformed
-from pipeline.reports.form import unmarked
-from pipeline.reports.forms import (
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.form import unmarked
+from pipeline.judge.reports.forms import (
     alternatives,
     blanks,
     deciding,
@@ -32,7 +31,8 @@ from pipeline.reports.forms import (
     unfilled,
     with_exact_words,
 )
-from pipeline.reports.parse import parse_report, report_of_person
+from pipeline.judge.reports.parse import parse_report, report_of_person
+from pipeline.outcomes import Reason
 from pipeline.service import human_answer, human_report
 from pipeline.service.report_form import ReportForm, came_back
 from pipeline.terminal import visible_lines
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.backends.desk import Asked, Desk
-    from pipeline.reports.decode import JsonObject
-    from pipeline.reports.forms import Field
+    from pipeline.judge.reports.decode import JsonObject
+    from pipeline.judge.reports.forms import Field
 
 
 _DESK: Final = "desk: "

@@ -16,10 +16,10 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pipeline.config.problems import did_you_mean
 from pipeline.errors import UserError
 from pipeline.events.model import checked
+from pipeline.judge.reports.kinds import KINDS, report_schema
+from pipeline.judge.reports.payloads import NAMED
 from pipeline.outcomes import Reason
 from pipeline.recipes.model import Extension, Recipe
-from pipeline.reports.kinds import KINDS, report_schema
-from pipeline.reports.payloads import NAMED
 
 SCHEMA: Final = "redfirst.schemas/1"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

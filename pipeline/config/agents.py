@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 
 from pipeline.config.providers import ProviderName
 from pipeline.config.tables import Seconds, Table
-from pipeline.policy.roles import Network
+from pipeline.judge.policy.roles import Network
 from pipeline.vocabulary import Role
 
 Argv = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]

@@ -15,10 +15,10 @@ from pipeline.config.agents import AgentConfig, AgentOverride, Agents, Argv, Spa
 from pipeline.config.commits import Commits
 from pipeline.config.providers import PriceTable, ProviderName, ProviderTable
 from pipeline.config.tables import Budget, Gates, Limits, Probes, Seconds, Table
-from pipeline.evidence.quarantine import Quarantined
+from pipeline.judge.evidence.quarantine import Quarantined
+from pipeline.judge.policy.paths import TRACKER, tracker_fault
+from pipeline.judge.reports.fields import RelPath
 from pipeline.languages.table import LANGUAGES, SEVERAL
-from pipeline.policy.paths import TRACKER, tracker_fault
-from pipeline.reports.fields import RelPath
 from pipeline.scheduling.patterns import EVERYTHING, fault
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.errors import UserError
+from pipeline.judge.policy.paths import TRACKER, tracker_fault
 from pipeline.outcomes import Reason
-from pipeline.policy.paths import TRACKER, tracker_fault
 from pipeline.toml_text import toml_table
 from pipeline.trees import read_regular
 

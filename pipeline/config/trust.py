@@ -26,9 +26,9 @@ from pipeline.config.agents import TAKES_MODEL
 from pipeline.config.folders import state_folder
 from pipeline.config.keys import dotted
 from pipeline.errors import UserError
+from pipeline.judge.policy.control_files import is_control
 from pipeline.languages.table import LANGUAGES
 from pipeline.outcomes import Reason
-from pipeline.policy.control_files import is_control
 
 if TYPE_CHECKING:
     from pipeline.config.keys import KeyPath

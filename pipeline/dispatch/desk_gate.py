@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.dispatch import caches
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.git import Repository
+from pipeline.judge.policy.paths import TRACKER
+from pipeline.judge.policy.scope import Grant, TestScope, Writes
 from pipeline.languages.readers import only_test_regions
-from pipeline.policy.paths import TRACKER
-from pipeline.policy.scope import Grant, TestScope, Writes
 from pipeline.process import Mount
 from pipeline.runs.ignored import ignored_names
 from pipeline.scheduling.patterns import parsed

@@ -35,8 +35,8 @@ from pipeline.engine.machine import TRUNK
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import GatewayUse
 from pipeline.git.settings import paths_git_uses
+from pipeline.judge.policy.scope import Writes
 from pipeline.languages.readers import only_test_regions
-from pipeline.policy.scope import Writes
 from pipeline.process import Mount
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.trees import remove_tree
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from pipeline.gateway.proxy import ModelGateway
     from pipeline.gateway.spending import Spent
     from pipeline.git import Repository
-    from pipeline.policy.roles import RoleSpec
+    from pipeline.judge.policy.roles import RoleSpec
     from pipeline.process import Box
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.folder import Written

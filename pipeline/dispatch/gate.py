@@ -16,17 +16,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import category
 
+from pipeline.judge.policy.control_files import is_control
+from pipeline.judge.policy.paths import TRACKER, protected, scratch_pattern
+from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, effective_writes, judge
 from pipeline.languages import names, readers
 from pipeline.languages.table import has_part
-from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import TRACKER, protected, scratch_pattern
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, effective_writes, judge
 from pipeline.views.manifest import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pipeline.policy.scope import Covering, Ruling
+    from pipeline.judge.policy.scope import Covering, Ruling
     from pipeline.views.view import Survey, View
 
 

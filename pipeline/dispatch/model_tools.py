@@ -23,11 +23,11 @@ from pipeline.characters import visible
 from pipeline.dispatch import searcher
 from pipeline.dispatch.request import Tools
 from pipeline.errors import UserError
+from pipeline.judge.policy.commands import judge_command, judge_selectors
+from pipeline.judge.policy.paths import TRACKER, malformed
+from pipeline.judge.policy.scope import judge_deletion, judge_path
 from pipeline.languages.readers import region_fault
 from pipeline.languages.table import listed_commands
-from pipeline.policy.commands import judge_command, judge_selectors
-from pipeline.policy.paths import TRACKER, malformed
-from pipeline.policy.scope import judge_deletion, judge_path
 from pipeline.process import Command, Mount
 from pipeline.programs import locate
 from pipeline.trees import NotRegularError, read_regular
@@ -37,8 +37,8 @@ from pipeline.views.view_files import delete_file, is_file, names_in, opened_top
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from pipeline.policy.roles import RoleSpec
-    from pipeline.policy.scope import Covering, Grant, TestScope
+    from pipeline.judge.policy.roles import RoleSpec
+    from pipeline.judge.policy.scope import Covering, Grant, TestScope
     from pipeline.process import Box, Completed
     from pipeline.programs import Program
 

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from pipeline.policy.paths import folders_above
-from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_contract
-from pipeline.policy.scope import Action, Writes
-from pipeline.reports.fields import RelPath
-from pipeline.reports.forms import questions_md, shape
-from pipeline.reports.kinds import KINDS, report_schema
-from pipeline.reports.reviews import ToAnswer
-from pipeline.reports.untrusted_text import one_line
+from pipeline.judge.policy.paths import folders_above
+from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_contract
+from pipeline.judge.policy.scope import Action, Writes
+from pipeline.judge.reports.fields import RelPath
+from pipeline.judge.reports.forms import questions_md, shape
+from pipeline.judge.reports.kinds import KINDS, report_schema
+from pipeline.judge.reports.reviews import ToAnswer
+from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from pipeline.dispatch.request import Request
-    from pipeline.policy.roles import RoleSpec
+    from pipeline.judge.policy.roles import RoleSpec
     from pipeline.process import Box
     from pipeline.runs.info import DispatchRecord
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.evidence.observation import Fault, Observation
+    from pipeline.judge.evidence.observation import Fault, Observation
 
 MARK: Final = b"[redacted]"
 """The text in place of a secret."""

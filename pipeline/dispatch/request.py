@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from pipeline.policy.scope import Grant, TestScope
+    from pipeline.judge.policy.scope import Grant, TestScope
+    from pipeline.judge.reports.decode import Malformed
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.reviews import ToAnswer
     from pipeline.process import Mount
-    from pipeline.reports.decode import Malformed
-    from pipeline.reports.fields import Report
-    from pipeline.reports.reviews import ToAnswer
     from pipeline.scheduling.patterns import Pattern
     from pipeline.vocabulary import Question, Role
 

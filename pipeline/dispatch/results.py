@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pipeline.backends.protocol import Ended, Fault
 from pipeline.characters import visible
 from pipeline.git import Entry, TreeChange
-from pipeline.policy.scope import ChangeKind
-from pipeline.reports.decode import Malformed, Missing
-from pipeline.reports.parse import extract_report, read_report
+from pipeline.judge.policy.scope import ChangeKind
+from pipeline.judge.reports.decode import Malformed, Missing
+from pipeline.judge.reports.parse import extract_report, read_report
 from pipeline.reset_times import as_text
 from pipeline.runs.files import to_json
 from pipeline.runs.info import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.sandbox_escape import Escape
     from pipeline.gateway.spending import GatewayUse
     from pipeline.git import Repository
-    from pipeline.reports.decode import JsonObject
+    from pipeline.judge.reports.decode import JsonObject
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.info import DispatchRecord
 

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.prompt import Template, parse_template, template_name
-from pipeline.policy.roles import ContractError, Problem, RoleSpec, parse_role
-from pipeline.reports.kinds import KINDS
+from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_role
+from pipeline.judge.reports.kinds import KINDS
 from pipeline.vocabulary import Question, Role
 
 if TYPE_CHECKING:

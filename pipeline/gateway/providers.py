@@ -15,8 +15,8 @@ from pipeline.errors import UserError
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.route import proxy_for
 from pipeline.gateway.spending import Allowance
+from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
-from pipeline.policy.roles import Network
 from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import hashlib
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.paths import is_git_folder
+from pipeline.judge.policy.paths import is_git_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import ModuleType
 
+    from pipeline.judge.policy.listed_commands import ListedCommand
     from pipeline.languages.protocol import Checkouts
     from pipeline.languages.toolchain import Toolchain
-    from pipeline.policy.listed_commands import ListedCommand
 
 Part = Literal[
     "forgery",

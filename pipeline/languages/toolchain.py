@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
-    from pipeline.evidence.red_classes import Symbol
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.evidence.red_classes import Symbol
+    from pipeline.judge.policy.listed_commands import ListedCommand
     from pipeline.languages.protocol import Environment, Lookup, Measurement, Missing
-    from pipeline.policy.listed_commands import ListedCommand
 
     Files = Mapping[str, str]
 

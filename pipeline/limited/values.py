@@ -14,7 +14,12 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, Final, cast
 
-_OURS: Final = ("pipeline.policy.", "pipeline.evidence.", "pipeline.languages.sources.faults.", "pipeline.languages.")
+_OURS: Final = (
+    "pipeline.judge.policy.",
+    "pipeline.judge.evidence.",
+    "pipeline.languages.sources.faults.",
+    "pipeline.languages.",
+)
 """The modules whose classes an answer may contain; making these has no side effects."""
 _SEQUENCES: Final[Mapping[str, Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.redaction import redacted_observation
-from pipeline.evidence.compare import failing, passed, passes
-from pipeline.evidence.observation import Ended, RunState
+from pipeline.judge.evidence.compare import failing, passed, passes
+from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.languages.protocol import Measurement, Selection, View
 from pipeline.measure.measuring import environment, working_box
 from pipeline.process import Mount
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.process import Command, Completed
 

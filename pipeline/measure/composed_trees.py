@@ -17,8 +17,8 @@ from pipeline.languages.table import has_part
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from pipeline.evidence.observation import Layout
     from pipeline.git import Repository
+    from pipeline.judge.evidence.observation import Layout
 
 
 class HasRepository(Protocol):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter
 
-from pipeline.evidence.compare import FINE
-from pipeline.evidence.freeze import canonical
-from pipeline.evidence.observation import Observation, Reach, RunState, TestRecord
+from pipeline.judge.evidence.compare import FINE
+from pipeline.judge.evidence.freeze import canonical
+from pipeline.judge.evidence.observation import Observation, Reach, RunState, TestRecord
 from pipeline.runs.files import write_atomic
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.engine.events import JournalEvent
-    from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.protocol import Environment, Selection
     from pipeline.languages.toolchain import Toolchain
     from pipeline.process import Box, Command, Completed

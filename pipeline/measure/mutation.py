@@ -20,22 +20,22 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 
 from pipeline.dispatch.redaction import redact
-from pipeline.evidence.compare import passed, passes
-from pipeline.evidence.observation import RunState
 from pipeline.git import PLAIN, Entry, TreeChange
+from pipeline.judge.evidence.compare import passed, passes
+from pipeline.judge.evidence.observation import RunState
+from pipeline.judge.policy.paths import is_tracker
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants, stopped
 from pipeline.languages.sources.faults import Rank, spread
 from pipeline.languages.table import has_part
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, environment, measure
 from pipeline.measure.task_evidence import MutationEvidence, Survivor
-from pipeline.policy.paths import is_tracker
 from pipeline.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
-    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.judge.evidence.observation import Layout, Observation
     from pipeline.languages.sources.faults import Mutant
     from pipeline.measure.measuring import MeasurementContext
 

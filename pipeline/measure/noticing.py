@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.evidence.classify import fails_by_itself
-from pipeline.evidence.red_classes import Context
 from pipeline.git import PLAIN
+from pipeline.judge.evidence.classify import fails_by_itself
+from pipeline.judge.evidence.red_classes import Context
 from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import mutants
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pipeline.config.tables import Probes
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
     from pipeline.git import Entry
+    from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
     from pipeline.languages.sources.faults import Mutant
     from pipeline.measure.measuring import MeasurementContext
 

@@ -14,9 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pipeline.evidence.compare import passed
-from pipeline.evidence.observation import RunState, TestRecord
-from pipeline.evidence.red import may_change
+from pipeline.judge.evidence.compare import passed
+from pipeline.judge.evidence.observation import RunState, TestRecord
+from pipeline.judge.evidence.red import may_change
+from pipeline.judge.policy.control_files import is_control
+from pipeline.judge.policy.paths import lies_among_tests
+from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.languages.readers import regions_of
 from pipeline.languages.sources import Unspliced
 from pipeline.languages.table import LANGUAGES, has_part, language_of
@@ -25,17 +28,14 @@ from pipeline.measure.composed_trees import HasRepository, both, compose, shares
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
 from pipeline.measure.regression import confirm
 from pipeline.measure.words import seen as outcome
-from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import lies_among_tests
-from pipeline.reports.untrusted_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.judge.evidence.observation import Layout, Observation
+    from pipeline.judge.reports.tasks import Task
     from pipeline.languages.toolchain import Toolchain
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.reports.tasks import Task
 
 
 def renamed(ctx: HasRepository, task: Task, before: str, after: str) -> dict[str, str]:

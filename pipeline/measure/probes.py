@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.evidence.compare import passed, passes
+from pipeline.judge.evidence.compare import passed, passes
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import changed_paths, measure
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pipeline.config.tables import Probes
-    from pipeline.evidence.observation import Layout, Observation, Reach
+    from pipeline.judge.evidence.observation import Layout, Observation, Reach
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.task_evidence import TaskEvidence
-    from pipeline.reports.tasks import Task
 
 
 _NOT_RUN = "not run"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.redaction import redact
 from pipeline.dispatch.request import Tools
-from pipeline.evidence import written_ids
+from pipeline.judge.evidence import written_ids
 from pipeline.languages.environments.devshell import SYSTEM_PATH
 from pipeline.languages.environments.installed import editable_mounts, editable_paths, installed_mounts
 from pipeline.languages.projects.combined import environment_of, projects_in

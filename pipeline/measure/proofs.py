@@ -11,30 +11,30 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import passed
-from pipeline.evidence.red import judge_red
-from pipeline.evidence.red_classes import PASSED, Context
 from pipeline.git import PLAIN, Entry, TreeChange
+from pipeline.judge.evidence.compare import passed
+from pipeline.judge.evidence.red import judge_red
+from pipeline.judge.evidence.red_classes import PASSED, Context
+from pipeline.judge.policy.control_files import is_control
+from pipeline.judge.policy.paths import canonical, is_tracker, protected
+from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
+from pipeline.judge.reports.proofs import MeasuredProof
 from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.languages.readers import edited
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.mutation import changed_lines
-from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import canonical, is_tracker, protected
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, judge
 from pipeline.progress import counted
-from pipeline.reports.proofs import MeasuredProof
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pipeline.evidence.observation import Layout, Observation
-    from pipeline.evidence.red import RedFacts
-    from pipeline.evidence.red_classes import Symbol
+    from pipeline.judge.evidence.observation import Layout, Observation
+    from pipeline.judge.evidence.red import RedFacts
+    from pipeline.judge.evidence.red_classes import Symbol
+    from pipeline.judge.reports.proofs import Edit, Proof, ProvingTest
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.reports.proofs import Edit, Proof, ProvingTest
 
 MOST_CHARACTERS: Final = 20_000
 """A proof is small: what is longer is read by nobody who has to judge it."""

@@ -11,30 +11,30 @@ from __future__ import annotations
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import judge_stubs, passes
-from pipeline.evidence.named_tests import asked_for, claimed_tests
-from pipeline.evidence.observation import CollectionError, Fault, Missing, Observation, Raised, RunState
-from pipeline.evidence.red import failing_since
-from pipeline.evidence.red_classes import MISSING_FILE, Symbol
-from pipeline.evidence.written_ids import meant
 from pipeline.git import GITLINK, Entry, TreeChange
+from pipeline.judge.evidence.compare import judge_stubs, passes
+from pipeline.judge.evidence.named_tests import asked_for, claimed_tests
+from pipeline.judge.evidence.observation import CollectionError, Fault, Missing, Observation, Raised, RunState
+from pipeline.judge.evidence.red import failing_since
+from pipeline.judge.evidence.red_classes import MISSING_FILE, Symbol
+from pipeline.judge.evidence.written_ids import meant
+from pipeline.judge.reports.tasks import MAKING
 from pipeline.languages.names import is_module
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import changed_paths, measure
-from pipeline.reports.tasks import MAKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.evidence.observation import Layout
-    from pipeline.evidence.red import RedFacts
+    from pipeline.judge.evidence.observation import Layout
+    from pipeline.judge.evidence.red import RedFacts
+    from pipeline.judge.reports.tasks import Task
+    from pipeline.judge.reports.work import ReadyTests
     from pipeline.measure.composed_trees import HasRepository
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.reports.tasks import Task
-    from pipeline.reports.work import ReadyTests
 
 
 async def tried_over_stubs(

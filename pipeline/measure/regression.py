@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import RepeatResult, confirm_regression, failing, passes
-from pipeline.evidence.observation import TestRecord
+from pipeline.judge.evidence.compare import RepeatResult, confirm_regression, failing, passes
+from pipeline.judge.evidence.observation import TestRecord
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
@@ -17,7 +17,7 @@ from pipeline.measure.measuring import measure
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.measure.measuring import MeasurementContext
 
 

@@ -8,26 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence import classify, red_classes
-from pipeline.evidence.named_tests import path_of
-from pipeline.evidence.red_classes import PASSED
+from pipeline.judge.evidence import classify, red_classes
+from pipeline.judge.evidence.named_tests import path_of
+from pipeline.judge.evidence.red_classes import PASSED
+from pipeline.judge.reports.tasks import taken_away
 from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose, with_other_regions
 from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.red import with_undeclared
 from pipeline.measure.task_evidence import RevertEvidence
-from pipeline.reports.tasks import taken_away
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.evidence.red_classes import Classified, Context
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.judge.evidence.red_classes import Classified, Context
+    from pipeline.judge.evidence.red_tests import RedTests
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.task_evidence import TaskEvidence
-    from pipeline.reports.tasks import Task
 
 
 _OVER_OLD: Final = "the new tests over the old code, must fail"

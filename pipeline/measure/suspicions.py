@@ -16,7 +16,7 @@ from pipeline.measure.composed_trees import both, shares_file
 from pipeline.measure.measuring import changed_paths
 
 if TYPE_CHECKING:
-    from pipeline.evidence.observation import Layout
+    from pipeline.judge.evidence.observation import Layout
     from pipeline.measure.measuring import MeasurementContext
 
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.evidence.freeze import digest
-from pipeline.evidence.red_tests import RedTests
-from pipeline.reports.work import ShownCriterion
+from pipeline.judge.evidence.freeze import digest
+from pipeline.judge.evidence.red_tests import RedTests
+from pipeline.judge.reports.work import ShownCriterion
 
 
 class _Value(BaseModel):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended
+from pipeline.judge.reports.markdown import bullets, sections
+from pipeline.judge.reports.untrusted_text import fenced, one_line
 from pipeline.progress import counted
-from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.untrusted_text import fenced, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipeline.evidence.observation import Observation, TestRecord
+    from pipeline.judge.evidence.observation import Observation, TestRecord
     from pipeline.measure.task_evidence import (
         MutationEvidence,
         NoticingEvidence,

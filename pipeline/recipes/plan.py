@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.paths import TRACKER
+from pipeline.judge.policy.paths import TRACKER
 from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
 from pipeline.recipes.reading import Problem, misspelt
 from pipeline.recipes.rules import unreviewed

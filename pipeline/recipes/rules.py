@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import ValidationError
 
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import PlanAndTasks, SplitReport
+from pipeline.judge.reports.schema_errors import explain
+from pipeline.judge.reports.tasks import tasks_from_split
 from pipeline.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
 from pipeline.recipes.reading import Problem, misspelt
 from pipeline.recipes.templates import Reference, filled, only_reference, references
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import PlanAndTasks, SplitReport
-from pipeline.reports.schema_errors import explain
-from pipeline.reports.tasks import tasks_from_split
 from pipeline.scheduling import patterns
 from pipeline.scheduling.graph import CycleError, planned
 from pipeline.scheduling.graph import Step as Node

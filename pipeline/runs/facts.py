@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.engine.events import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
+from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.outcomes import Reason
-from pipeline.reports.untrusted_text import one_line
 from pipeline.reset_times import as_text
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.matrix import BOUNDS

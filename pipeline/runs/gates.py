@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.events import DecisionMade
+from pipeline.judge.reports.markdown import parse
 from pipeline.outcomes import Outcome, Reason
-from pipeline.reports.markdown import parse
 from pipeline.runs.drafts import PLAN, open_drafts, undone_edits
 from pipeline.vocabulary import Step
 

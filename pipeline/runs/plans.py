@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.recipes.model import Recipe
 from pipeline.recipes.rules import given_of
-from pipeline.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RECIPE
 from pipeline.vocabulary import Step

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.git import REFETCH
+from pipeline.judge.policy.paths import SCRATCH
 from pipeline.outcomes import Reason
-from pipeline.policy.paths import SCRATCH
 from pipeline.progress import counted
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
-from pipeline.policy.paths import canonical, collision_key, is_git_folder
+from pipeline.judge.policy.paths import canonical, collision_key, is_git_folder
 
 EVERYTHING: Final = "**/*"
 LONGEST: Final = 400

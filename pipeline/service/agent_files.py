@@ -17,13 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
+from pipeline.judge.policy.roles import Writes
 from pipeline.outcomes import Reason
-from pipeline.policy.roles import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.policy.roles import RoleSpec
+    from pipeline.judge.policy.roles import RoleSpec
 
 PREFIX: Final = "redfirst-"
 

@@ -20,14 +20,14 @@ from pipeline.config.tables import Gates
 from pipeline.engine.events import Answerer, ConfigChanged, GateAnswered, InputGiven
 from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
+from pipeline.judge.reports.edited import plan_form, task_form
+from pipeline.judge.reports.fields import path_problem
+from pipeline.judge.reports.hygiene import lint_plan
+from pipeline.judge.reports.problems import Problem, Weight
+from pipeline.judge.reports.proofs import ProvingTest
+from pipeline.judge.reports.tasks import execution_order
 from pipeline.measure.proofs import MOST_CHARACTERS, refusal_of_test
 from pipeline.outcomes import Outcome, Reason
-from pipeline.reports.edited import plan_form, task_form
-from pipeline.reports.fields import path_problem
-from pipeline.reports.hygiene import lint_plan
-from pipeline.reports.problems import Problem, Weight
-from pipeline.reports.proofs import ProvingTest
-from pipeline.reports.tasks import execution_order
 from pipeline.routing.state import Event, TaskStatus
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pipeline.git import Repository
-    from pipeline.reports.tasks import Task
+    from pipeline.judge.reports.tasks import Task
     from pipeline.runs.roster import Claimant
     from pipeline.runs.spending import AnyRun
     from pipeline.service.start import Act

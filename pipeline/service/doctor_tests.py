@@ -19,8 +19,8 @@ from pipeline.boxes.box import open_box
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
-from pipeline.evidence.compare import failing, passed
-from pipeline.evidence.observation import RunState
+from pipeline.judge.evidence.compare import failing, passed
+from pipeline.judge.evidence.observation import RunState
 from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import TOP, choose, looked_for
 from pipeline.languages.protocol import Lookup, Missing, Selection
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
-    from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.projects.project import Project
     from pipeline.languages.protocol import Checkouts, Environment
     from pipeline.verification.context import VerificationContext

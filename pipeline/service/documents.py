@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.characters import visible
+from pipeline.judge.reports.fields import Severity
+from pipeline.judge.reports.findings import Stage
 from pipeline.measure.task_evidence import TaskEvidence, name_of
-from pipeline.reports.fields import Severity
-from pipeline.reports.findings import Stage
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.info import DispatchResult, Usage, ViolationRecord
 from pipeline.runs.records import MIB, read_record
@@ -22,7 +22,7 @@ from todo import MappingSource, Tracker, TrackerError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.reports.findings import Finding
+    from pipeline.judge.reports.findings import Finding
     from pipeline.runs.info import DispatchRecord
     from pipeline.runs.run import Decided, Run
 

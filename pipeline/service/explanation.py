@@ -16,9 +16,9 @@ from pydantic import Field
 from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
 from pipeline.engine.machine import TRUNK, action_value
 from pipeline.engine.run import sha256_hex
+from pipeline.judge.reports.markdown import parse
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words
 from pipeline.progress import counted
-from pipeline.reports.markdown import parse
 from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.words import WRONG

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.config.folders import short
 from pipeline.errors import UserError
+from pipeline.judge.reports.artifacts import REFUTED
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport, SplitReport
+from pipeline.judge.reports.fields import Verdict
+from pipeline.judge.reports.findings import capped, headline
+from pipeline.judge.reports.markdown import parse
+from pipeline.judge.reports.parse import parse_report, report_faults
+from pipeline.judge.reports.reviews import FAULTS, CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
+from pipeline.judge.reports.schema_errors import Fault
+from pipeline.judge.reports.taskfile import parse_task_md
+from pipeline.judge.reports.tasks import Task
+from pipeline.judge.reports.work import Built, ReadyTests
 from pipeline.outcomes import Reason
-from pipeline.reports.artifacts import REFUTED
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import PlanAndTasks, PlanReport, SplitReport
-from pipeline.reports.fields import Verdict
-from pipeline.reports.findings import capped, headline
-from pipeline.reports.markdown import parse
-from pipeline.reports.parse import parse_report, report_faults
-from pipeline.reports.reviews import FAULTS, CheckReview, SplitAnswers, SuiteJudgement, WorkFinding
-from pipeline.reports.schema_errors import Fault
-from pipeline.reports.taskfile import parse_task_md
-from pipeline.reports.tasks import Task
-from pipeline.reports.work import Built, ReadyTests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.reviews import open_questions
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from pipeline.backends.desk import Asked, Desk
     from pipeline.backends.layout import Difference
-    from pipeline.reports.fields import Report
-    from pipeline.reports.proofs import Edit
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.proofs import Edit
 
 _FINDING: Final = re.compile(r"### (?P<id>\S+) \[(?P<severity>\w+)\] *(?P<title>.*)")
 _BLOCKING: Final = ("BLOCK", "HIGH")

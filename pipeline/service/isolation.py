@@ -10,8 +10,8 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import BoxMode
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
+from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
-from pipeline.policy.roles import Network
 from pipeline.service.doctor_document import Check
 from pipeline.views.overlay import overlay_works
 from pipeline.vocabulary import ISSUE_ROLES, Role

@@ -20,8 +20,8 @@ from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
 from pipeline.git import PLAIN, Repository
+from pipeline.judge.policy.paths import TRACKER
 from pipeline.outcomes import Reason
-from pipeline.policy.paths import TRACKER
 from pipeline.recipes.check import Source
 from pipeline.recipes.model import SLUG
 from pipeline.recipes.reading import LARGEST

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.config.folders import config_folder, short
 from pipeline.errors import UserError
+from pipeline.judge.reports.drafts import PlanAndTasks, SplitReport, SplitTask
+from pipeline.judge.reports.edited import plan_reread, task_reread
+from pipeline.judge.reports.markdown import front_matter_end
+from pipeline.judge.reports.taskfile import parse_task_md
+from pipeline.judge.reports.tasks import Task
 from pipeline.outcomes import Reason
 from pipeline.recipes.check import checked_source
 from pipeline.recipes.model import SLUG
 from pipeline.recipes.reading import LARGEST
 from pipeline.recipes.saving import Marker, document_text, recipe_text, unclear, with_inputs
 from pipeline.recipes.templates import literal
-from pipeline.reports.drafts import PlanAndTasks, SplitReport, SplitTask
-from pipeline.reports.edited import plan_reread, task_reread
-from pipeline.reports.markdown import front_matter_end
-from pipeline.reports.taskfile import parse_task_md
-from pipeline.reports.tasks import Task
 from pipeline.routing.state import TaskStatus
 from pipeline.runs.drafts import PLAN, counted, task_file
 from pipeline.runs.files import to_json, write_atomic

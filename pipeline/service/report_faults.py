@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pipeline.backends.layout import Difference
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
-from pipeline.evidence.observation import Observation
-from pipeline.evidence.written_ids import meant, own_name, words_of, wrong
 from pipeline.git import Repository
-from pipeline.reports.decode import Malformed, pointer_of
-from pipeline.reports.drafts import SplitReport
-from pipeline.reports.problems import Weight
-from pipeline.reports.schema_errors import Fault
+from pipeline.judge.evidence.observation import Observation
+from pipeline.judge.evidence.written_ids import meant, own_name, words_of, wrong
+from pipeline.judge.reports.decode import Malformed, pointer_of
+from pipeline.judge.reports.drafts import SplitReport
+from pipeline.judge.reports.problems import Weight
+from pipeline.judge.reports.schema_errors import Fault
 from pipeline.runs.run import Run
 from pipeline.service.answer import config_of
 from pipeline.service.ports import context_of
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pipeline.backends.desk import Asked, Desk
-    from pipeline.reports.drafts import PlanAndTasks, PlanReport
-    from pipeline.reports.problems import Problem
-    from pipeline.reports.tasks import Task
-    from pipeline.reports.work import ReadyTests
+    from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
+    from pipeline.judge.reports.problems import Problem
+    from pipeline.judge.reports.tasks import Task
+    from pipeline.judge.reports.work import ReadyTests
 
     Place = tuple[str | int, ...]
 

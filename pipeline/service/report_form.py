@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.reports.form import blanks_of, form_text, marked, read_form, unmarked, with_head
+from pipeline.judge.reports.form import blanks_of, form_text, marked, read_form, unmarked, with_head
 from pipeline.runs.drafts import counted
 from pipeline.runs.run import Run
 from pipeline.service import human_report
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from pipeline.backends.desk import Asked, Desk
     from pipeline.backends.layout import Difference
-    from pipeline.reports.form import Blank, Filled
-    from pipeline.reports.schema_errors import Fault
-    from pipeline.reports.tasks import Criterion
+    from pipeline.judge.reports.form import Blank, Filled
+    from pipeline.judge.reports.schema_errors import Fault
+    from pipeline.judge.reports.tasks import Criterion
 
 _SHOWN: Final = 20
 _HOW: Final = (

@@ -21,8 +21,8 @@ from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.gateway.usage import Tokens, cost_of
 from pipeline.git import Repository
+from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
-from pipeline.policy.roles import Network
 from pipeline.routing.matrix import BOUNDS, MATRIX
 from pipeline.routing.state import PARALLEL
 from pipeline.runs.files import to_json

@@ -16,17 +16,17 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
+from pipeline.judge.policy.scope import Action, Writes
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.fields import FileChange, path_problem
+from pipeline.judge.reports.taskfile import parse_task_md
+from pipeline.judge.reports.tasks import Task
+from pipeline.judge.reports.untrusted_text import legible
 from pipeline.languages.projects.combined import projects_in
 from pipeline.measure.baseline import no_baseline
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.project_tools import tools_for
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.policy.scope import Action, Writes
-from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import FileChange, path_problem
-from pipeline.reports.taskfile import parse_task_md
-from pipeline.reports.tasks import Task
-from pipeline.reports.untrusted_text import legible
 from pipeline.reset_times import moment_words
 from pipeline.runs import tracker
 from pipeline.runs.info import DispatchRecord

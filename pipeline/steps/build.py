@@ -11,6 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
+from pipeline.judge.policy.scope import Action
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.fields import FileChange, Symbol
+from pipeline.judge.reports.reduce import ImplementFacts
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import task_as_done
+from pipeline.judge.reports.untrusted_text import block
+from pipeline.judge.reports.work import Built, BuiltUntested, Unbuilt
 from pipeline.measure import project_checks
 from pipeline.measure.composed_trees import compose, shares_file, with_other_code
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
@@ -18,14 +26,6 @@ from pipeline.measure.project_tools import tools_for
 from pipeline.measure.red import texts, with_own_signatures
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.measure.words import named
-from pipeline.policy.scope import Action
-from pipeline.reports import reduce
-from pipeline.reports.fields import FileChange, Symbol
-from pipeline.reports.reduce import ImplementFacts
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import task_as_done
-from pipeline.reports.untrusted_text import block
-from pipeline.reports.work import Built, BuiltUntested, Unbuilt
 from pipeline.routing.state import Event, Trees
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.scheduling.patterns import parsed
@@ -42,11 +42,11 @@ from pipeline.vocabulary import Loop, Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.policy.scope import TestScope
-    from pipeline.reports.decode import Malformed
-    from pipeline.reports.fields import Report
-    from pipeline.reports.tasks import Task
-    from pipeline.reports.work import BuildReport
+    from pipeline.judge.policy.scope import TestScope
+    from pipeline.judge.reports.decode import Malformed
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.tasks import Task
+    from pipeline.judge.reports.work import BuildReport
     from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.green import Measured

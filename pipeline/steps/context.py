@@ -11,10 +11,10 @@ from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.taskfile import parse_task_md
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
-from pipeline.reports.decode import Malformed
-from pipeline.reports.taskfile import parse_task_md
 from pipeline.routing.matrix import MATRIX
 from pipeline.runs.files import to_json
 from pipeline.views.copies import Copies
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.engine.events import JournalEvent
     from pipeline.engine.journal import Line
-    from pipeline.evidence.observation import Observation
     from pipeline.git import Repository
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.reports.tasks import Task
     from pipeline.languages.protocol import Environment
     from pipeline.languages.toolchain import Toolchain
     from pipeline.process import Box
-    from pipeline.reports.tasks import Task
     from pipeline.routing.state import MatrixLane, RunState
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.preconditions import Start

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from pipeline.config.model import Proofs
 from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.git.settings import paths_git_uses
+from pipeline.judge.policy.control_files import is_control
+from pipeline.judge.policy.paths import is_tracker, protected, used_by_git
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.artifacts import findings_md
+from pipeline.judge.reports.fields import Verdict
+from pipeline.judge.reports.markdown import bullets
 from pipeline.languages.readers import edited
 from pipeline.measure import project_checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import is_tracker, protected, used_by_git
-from pipeline.reports import reduce
-from pipeline.reports.artifacts import findings_md
-from pipeline.reports.fields import Verdict
-from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.routing.state_changes import SETTLED
 from pipeline.runs.files import to_json
@@ -44,9 +44,9 @@ from pipeline.vocabulary import Signal, Step
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.quarantine import Standing
-    from pipeline.reports.proofs import Edit
-    from pipeline.reports.tasks import Task
+    from pipeline.judge.evidence.quarantine import Standing
+    from pipeline.judge.reports.proofs import Edit
+    from pipeline.judge.reports.tasks import Task
     from pipeline.steps.context import Context
 
 

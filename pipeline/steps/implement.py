@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.reduce import ImplementFacts
+from pipeline.judge.reports.untrusted_text import block
+from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.measure import project_checks
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.words import named
-from pipeline.reports import reduce
-from pipeline.reports.markdown import bullets
-from pipeline.reports.reduce import ImplementFacts
-from pipeline.reports.untrusted_text import block
-from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
@@ -27,8 +27,8 @@ from pipeline.vocabulary import MEASURED_GREEN, Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.reports.tasks import Task
-    from pipeline.reports.work import MakeReport
+    from pipeline.judge.reports.tasks import Task
+    from pipeline.judge.reports.work import MakeReport
     from pipeline.steps.context import Context
 
 _NO_TESTS: Final = "This task has no tests of its own: criteria, the tests that exist and the project's checks decide."

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.git import TreeChange
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.untrusted_text import fenced
+from pipeline.judge.reports.work import ReadyTests
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError
-from pipeline.reports.markdown import bullets
-from pipeline.reports.untrusted_text import fenced
-from pipeline.reports.work import ReadyTests
 from pipeline.routing.state import Event, Trees
 from pipeline.runs.facts import task_words
 from pipeline.steps import stub, write_tests
@@ -29,10 +29,10 @@ from pipeline.vocabulary import Role, Signal, Step
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.evidence.observation import Layout
     from pipeline.git import Repository
+    from pipeline.judge.evidence.observation import Layout
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.task_evidence import TaskEvidence
-    from pipeline.reports.tasks import Task
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import task_of_issue
+from pipeline.judge.reports.untrusted_text import legible
 from pipeline.outcomes import Reason
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import task_of_issue
-from pipeline.reports.untrusted_text import legible
 from pipeline.routing.state import Event, NewTask
 from pipeline.runs import tracker
 from pipeline.runs.drafts import task_file, write_draft

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from pipeline.dispatch.request import Request
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.artifacts import findings_md
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.fields import AGREED, Need, OldTest
+from pipeline.judge.reports.findings import Stage, StageFindings, apply_review
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.reviews import Acceptance, Diagnosis, SuiteJudgement
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import amend_task, amend_tests
+from pipeline.judge.reports.untrusted_text import block, fenced
 from pipeline.measure import kept_runs
 from pipeline.measure.task_evidence import TaskEvidence
-from pipeline.reports import reduce
-from pipeline.reports.artifacts import findings_md
-from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import AGREED, Need, OldTest
-from pipeline.reports.findings import Stage, StageFindings, apply_review
-from pipeline.reports.markdown import bullets
-from pipeline.reports.reviews import Acceptance, Diagnosis, SuiteJudgement
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import amend_task, amend_tests
-from pipeline.reports.untrusted_text import block, fenced
 from pipeline.routing.state import Event
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.runs.files import to_json
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.reports.fields import Report
+    from pipeline.judge.reports.fields import Report
     from pipeline.runs.info import DispatchResult
     from pipeline.steps.context import Context
 

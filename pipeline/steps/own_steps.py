@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
+from pipeline.judge.reports.work import Complete
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.project_tools import tools_for
 from pipeline.recipes.plan import ATTEMPTS, area_of
 from pipeline.recipes.templates import filled
-from pipeline.reports.work import Complete
 from pipeline.routing.state import Event
 from pipeline.runs.plans import kept_recipe
 from pipeline.steps.asking.dispatches import as_step_says, ask
@@ -28,7 +28,7 @@ from pipeline.vocabulary import Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.policy.scope import TestScope
+    from pipeline.judge.policy.scope import TestScope
     from pipeline.recipes.model import Step
     from pipeline.recipes.templates import Reference
     from pipeline.steps.asking.dispatches import Answer

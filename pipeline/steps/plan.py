@@ -6,14 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.artifacts import plan_md
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
+from pipeline.judge.reports.hygiene import lint_plan
+from pipeline.judge.reports.problems import drafted
+from pipeline.judge.reports.taskfile import task_md
 from pipeline.progress import counted
-from pipeline.reports import reduce
-from pipeline.reports.artifacts import plan_md
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import PlanAndTasks, PlanReport
-from pipeline.reports.hygiene import lint_plan
-from pipeline.reports.problems import drafted
-from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.runs import tracker
 from pipeline.runs.drafts import PLAN, redraft, task_file
@@ -48,9 +48,9 @@ from pipeline.steps.asking.words import baseline_md
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
-    from pipeline.reports.fields import Report
-    from pipeline.reports.problems import Problem
-    from pipeline.reports.tasks import Task
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.problems import Problem
+    from pipeline.judge.reports.tasks import Task
     from pipeline.steps.context import Context
 
 TASK_TOO: Final = """\

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
 from pipeline.git import SigningError
+from pipeline.judge.reports.markdown import bullets
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.progress import counted
-from pipeline.reports.markdown import bullets
 from pipeline.routing.state import Event
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.run_ref import drop_publication, give_back_claim

@@ -6,18 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.dispatch.request import Request
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.fields import HonouredSeam
+from pipeline.judge.reports.kinds import Answered, Questions, Unanswerable, Unsure
+from pipeline.judge.reports.markdown import bullets, sections
+from pipeline.judge.reports.payloads import form_of, read_payload, with_checked_quotes
+from pipeline.judge.reports.untrusted_text import block, one_line
+from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.recipes.machine import seams_of
 from pipeline.recipes.plan import most_dispatches
 from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.recipes.templates import area_texts, areas_by_item, below
-from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import HonouredSeam
-from pipeline.reports.kinds import Answered, Questions, Unanswerable, Unsure
-from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.payloads import form_of, read_payload, with_checked_quotes
-from pipeline.reports.untrusted_text import block, one_line
-from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.runs.files import to_json
 from pipeline.scheduling.patterns import fault, parsed
 from pipeline.steps.asking.dispatches import Asking, as_step_says, evidence_of, report_of, results_of
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from pipeline.judge.reports.fields import Report
     from pipeline.recipes.model import Step
-    from pipeline.reports.fields import Report
     from pipeline.runs.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext
 

@@ -20,7 +20,7 @@ from pipeline.steps.recipe_context import CollisionError, base_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.reports.findings import Finding
+    from pipeline.judge.reports.findings import Finding
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.steps.recipe_context import RecipeContext, Words
 

@@ -13,15 +13,15 @@ from pydantic import ValidationError
 from pipeline.config.commits import styled
 from pipeline.errors import UserError
 from pipeline.git import SigningError
+from pipeline.judge.reports.markdown import bullets, sections
+from pipeline.judge.reports.payloads import Findings, ProposedIssues, spaced_once
+from pipeline.judge.reports.untrusted_text import block, fenced, one_line
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.progress import counted
 from pipeline.recipes.model import Kind
 from pipeline.recipes.rules import going_along
 from pipeline.recipes.step_table import Checkpoint, StepEvent, StepSignal
 from pipeline.recipes.templates import only_reference
-from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.payloads import Findings, ProposedIssues, spaced_once
-from pipeline.reports.untrusted_text import block, fenced, one_line
 from pipeline.runs import tracker
 from pipeline.runs.run_ref import drop_publication
 from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from pipeline.reports.payloads import ProposedIssue, QuotedFinding
+    from pipeline.judge.reports.payloads import ProposedIssue, QuotedFinding
     from pipeline.runs.events import PublishIntended
     from pipeline.steps.publication.publisher import Base
     from pipeline.steps.recipe_context import RecipeContext

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.agents import Backend
 from pipeline.dispatch.request import Request
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.findings import Stage, StageFindings, apply_advice, apply_review
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.reduce import Reviewed
+from pipeline.judge.reports.reviews import CheckReview, SimplifyReview
 from pipeline.recipes.step_table import Bound, StepEvent, StepSignal
-from pipeline.reports.decode import Malformed
-from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_review
-from pipeline.reports.markdown import bullets
-from pipeline.reports.parse import parse_report
-from pipeline.reports.reduce import Reviewed
-from pipeline.reports.reviews import CheckReview, SimplifyReview
 from pipeline.steps.asking.dispatches import as_form, evidence_of
 from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord
@@ -24,8 +24,8 @@ from pipeline.vocabulary import Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.reports.fields import Report
-    from pipeline.reports.findings import ReviewOutcome
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.findings import ReviewOutcome
     from pipeline.runs.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext
 

@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Final, cast
 from pydantic import ValidationError
 
 from pipeline.errors import UserError
-from pipeline.evidence.compare import expectations, failing, judge_green, passed
-from pipeline.evidence.freeze import canonical
-from pipeline.evidence.observation import PASSING, Observation, RunState
-from pipeline.evidence.quarantine import standing
+from pipeline.judge.evidence.compare import expectations, failing, judge_green, passed
+from pipeline.judge.evidence.freeze import canonical
+from pipeline.judge.evidence.observation import PASSING, Observation, RunState
+from pipeline.judge.evidence.quarantine import standing
+from pipeline.judge.policy.scope import TestScope
+from pipeline.judge.reports.markdown import bullets, sections
+from pipeline.judge.reports.payloads import Findings, MeasuredTest, TestEvidence
+from pipeline.judge.reports.untrusted_text import fenced, one_line
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import SEVERAL
 from pipeline.measure import kept_runs, setup
@@ -26,15 +30,11 @@ from pipeline.measure.proofs import Work
 from pipeline.measure.regression import confirm
 from pipeline.measure.words import seen
 from pipeline.outcomes import Reason
-from pipeline.policy.scope import TestScope
 from pipeline.process import WORKSPACE, BoxError
 from pipeline.programs import Program
 from pipeline.progress import counted, duration
 from pipeline.recipes.model import Kind
 from pipeline.recipes.step_table import StepEvent, StepSignal
-from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.payloads import Findings, MeasuredTest, TestEvidence
-from pipeline.reports.untrusted_text import fenced, one_line
 from pipeline.runs.ignored import include_ignored
 from pipeline.runs.info import day_of
 from pipeline.steps.asking.grants import scope_without_task
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from pipeline.dispatch.request import Tools
+    from pipeline.judge.reports.payloads import QuotedFinding
     from pipeline.measure.project_tools import Kit
     from pipeline.process import Completed, Mount
     from pipeline.recipes.model import Step
-    from pipeline.reports.payloads import QuotedFinding
     from pipeline.steps.recipe_context import RecipeContext
 
 _COLLECTED: Final = "evidence/tests-at-start.json"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.evidence.compare import failing
-from pipeline.evidence.freeze import canonical
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.compare import failing
+from pipeline.judge.evidence.freeze import canonical
+from pipeline.judge.evidence.observation import Ended
 from pipeline.measure import kept_runs, project_checks, setup
 from pipeline.measure.baseline import MEND, difference, limit_of, no_baseline, not_protected, passing_outside, untried
 from pipeline.measure.measuring import UnmeasurableError, measure

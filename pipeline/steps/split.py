@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.engine.events import DecisionMade
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import SplitReport
+from pipeline.judge.reports.problems import drafted
+from pipeline.judge.reports.reviews import CheckReview
+from pipeline.judge.reports.taskfile import task_md
 from pipeline.progress import counted
-from pipeline.reports import reduce
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import SplitReport
-from pipeline.reports.problems import drafted
-from pipeline.reports.reviews import CheckReview
-from pipeline.reports.taskfile import task_md
 from pipeline.routing.state import Event
 from pipeline.routing.state_changes import SETTLED
 from pipeline.runs.drafts import redraft, task_file
@@ -50,8 +50,8 @@ from pipeline.steps.asking.reviews import (
 from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
-    from pipeline.reports.fields import Report
-    from pipeline.reports.tasks import Task
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.tasks import Task
     from pipeline.routing.state import NewTask
     from pipeline.steps.context import Context
 

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
-from pipeline.evidence.compare import judge_green
-from pipeline.evidence.red import may_change
+from pipeline.judge.evidence.compare import judge_green
+from pipeline.judge.evidence.red import may_change
+from pipeline.judge.policy.scope import Action, Grant
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.reduce import SeamFacts, StubFacts
+from pipeline.judge.reports.untrusted_text import block
+from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.languages.projects.combined import for_files
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
 from pipeline.measure.red import texts
 from pipeline.measure.regression import confirm
-from pipeline.policy.scope import Action, Grant
-from pipeline.reports import reduce
-from pipeline.reports.markdown import bullets
-from pipeline.reports.reduce import SeamFacts, StubFacts
-from pipeline.reports.untrusted_text import block
-from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import Event
 from pipeline.runs.files import to_json
 from pipeline.steps.asking.dispatches import ask
@@ -34,10 +34,10 @@ from pipeline.vocabulary import Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.observation import CollectionError
+    from pipeline.judge.evidence.observation import CollectionError
+    from pipeline.judge.reports.tasks import Task
+    from pipeline.judge.reports.work import MakeReport
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.reports.tasks import Task
-    from pipeline.reports.work import MakeReport
     from pipeline.steps.context import Context
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.judge.reports.markdown import bullets, sections
+from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.measure.measuring import changed_paths
 from pipeline.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
-from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.untrusted_text import one_line
 from pipeline.steps import (
     build,
     failure,

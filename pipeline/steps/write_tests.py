@@ -6,6 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.request import Request
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.reduce import WriteTestsFacts
+from pipeline.judge.reports.tasks import adds_tests
+from pipeline.judge.reports.untrusted_text import block
+from pipeline.judge.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.proofs import with_test
@@ -13,12 +19,6 @@ from pipeline.measure.red import spelled_out
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.measure.words import noticed_lines
 from pipeline.progress import counted
-from pipeline.reports import reduce
-from pipeline.reports.markdown import bullets
-from pipeline.reports.reduce import WriteTestsFacts
-from pipeline.reports.tasks import adds_tests
-from pipeline.reports.untrusted_text import block
-from pipeline.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.routing.state import Event
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.dispatches import Answer, ask
@@ -38,11 +38,11 @@ from pipeline.steps.evidence.red import (
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
+    from pipeline.judge.policy.scope import TestScope
+    from pipeline.judge.reports.findings import Finding
+    from pipeline.judge.reports.proofs import ProvingTest
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.task_evidence import NoticingEvidence
-    from pipeline.policy.scope import TestScope
-    from pipeline.reports.findings import Finding
-    from pipeline.reports.proofs import ProvingTest
-    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ValidationError
 
-from pipeline.evidence.compare import passed
-from pipeline.evidence.red import may_change
-from pipeline.evidence.red_classes import PASSED, RedClass
-from pipeline.evidence.renamed_tests import moved
+from pipeline.judge.evidence.compare import passed
+from pipeline.judge.evidence.red import may_change
+from pipeline.judge.evidence.red_classes import PASSED, RedClass
+from pipeline.judge.evidence.renamed_tests import moved
 from pipeline.measure.composed_trees import both, shares_file, with_other_code, with_other_regions
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.noticing import Passing, noticing_probe
@@ -35,11 +35,11 @@ from pipeline.verification.results import CommitCheck, Problem, Status, TestLine
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.judge.evidence.red_tests import RedTests
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.revert import Red
-    from pipeline.reports.tasks import Task
     from pipeline.verification.claims import Claim, Kept
     from pipeline.verification.red_green import Runs
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import expectations, judge_green, passed
-from pipeline.evidence.observation import RunState
-from pipeline.evidence.quarantine import standing
+from pipeline.judge.evidence.compare import expectations, judge_green, passed
+from pipeline.judge.evidence.observation import RunState
+from pipeline.judge.evidence.quarantine import standing
 from pipeline.measure import kept_runs
 from pipeline.measure.baseline import limit_of, not_protected
 from pipeline.measure.composed_trees import compose
@@ -21,8 +21,8 @@ from pipeline.verification.results import Problem
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.measure.revert import Red, Wanted
 

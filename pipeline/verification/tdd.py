@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import as_utf8
 from pipeline.errors import UserError
-from pipeline.evidence.compare import passed
-from pipeline.evidence.observation import Ended
-from pipeline.evidence.red import NO_NEW_TEST, derive_new_ids, judge_red
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.compare import passed
+from pipeline.judge.evidence.observation import Ended
+from pipeline.judge.evidence.red import NO_NEW_TEST, derive_new_ids, judge_red
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import language_of
 from pipeline.measure.composed_trees import shares_file
@@ -26,7 +27,6 @@ from pipeline.measure.red import texts
 from pipeline.measure.revert import Wanted
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
-from pipeline.reports.untrusted_text import one_line
 from pipeline.verification.red_green import (
     OldForm,
     check_green,
@@ -51,8 +51,8 @@ from pipeline.verification.tdd_request import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from pipeline.evidence.observation import Fault, Layout, Observation, TestRecord
-    from pipeline.evidence.red import RedFacts
+    from pipeline.judge.evidence.observation import Fault, Layout, Observation, TestRecord
+    from pipeline.judge.evidence.red import RedFacts
     from pipeline.verification.context import VerificationContext
     from pipeline.verification.tdd_request import Question
 

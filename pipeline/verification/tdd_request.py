@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.evidence.named_tests import path_of
-from pipeline.evidence.written_ids import meant, wrong
+from pipeline.judge.evidence.named_tests import path_of
+from pipeline.judge.evidence.written_ids import meant, wrong
 from pipeline.measure.composed_trees import with_other_regions
 from pipeline.measure.measuring import changed_paths
 from pipeline.outcomes import Reason
@@ -18,7 +18,7 @@ from pipeline.verification.results import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
     from pipeline.verification.context import VerificationContext
 
 

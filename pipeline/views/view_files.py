@@ -12,7 +12,7 @@ import secrets
 import stat
 from typing import TYPE_CHECKING, Final
 
-from pipeline.policy.paths import malformed
+from pipeline.judge.policy.paths import malformed
 from pipeline.trees import NotRegularError, opened, opened_parent, read_regular, write_new
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from attacks.catalogue import Case, Layer, Verdict, cases
 from attacks.figures import count
 
 from pipeline.dispatch.roles import load_roles
+from pipeline.judge.policy.commands import judge_command
 from pipeline.languages.table import listed_commands
-from pipeline.policy.commands import judge_command
 
 
 @pytest.mark.parametrize("case", cases(Layer.COMMAND), ids=lambda case: case.id)

@@ -15,7 +15,7 @@ from languages.crates import MANIFEST, measure, needs_cargo
 from languages.direct import write
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,9 +17,9 @@ import pytest
 from cli.test_verify_cli import FETCH, Clone, why
 from kit import GREET_DONE, HONEST, NEW_ID, TEST_GREET, TEST_GREET_NEW, make_project
 
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.taskfile import parse_task_md
 from pipeline.measure.task_evidence import TaskEvidence
-from pipeline.reports.decode import Malformed
-from pipeline.reports.taskfile import parse_task_md
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,12 +8,12 @@ import pytest
 from languages.crates import MANIFEST, measure, needs_cargo
 from languages.direct import write
 
-from pipeline.evidence.observation import Ended, RunState
+from pipeline.judge.evidence.observation import Ended, RunState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
 
 pytestmark = [pytest.mark.slow, needs_cargo]
 

@@ -21,7 +21,7 @@ from languages.direct import environment, measure, write
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.environments.installed import linked
 from pipeline.languages.protocol import InstalledFolder, View
 from pipeline.languages.python.records import read_session

@@ -15,7 +15,7 @@ from languages.direct import write
 
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.runners import processes
 from pipeline.languages.runners.exec_guard import REPLACED
 

@@ -13,7 +13,7 @@ from crashes import KILLED, die_at
 from e2e.shapes import TRACKER, answers
 from kit import BARE_PYTEST, GREET, make_project
 
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.red_classes import Symbol
 from pipeline.languages import readers
 from pipeline.languages.go import sources as go_sources
 from pipeline.languages.javascript.sources import Sources

@@ -17,7 +17,7 @@ from languages.crates import MANIFEST, needs_cargo
 from languages.direct import measure, write
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended
 
 if TYPE_CHECKING:
     from pathlib import Path

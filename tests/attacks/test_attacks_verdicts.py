@@ -11,8 +11,8 @@ from attacks.figures import count
 from attacks.lies import APP, HONEST, LIES, RED, START
 from languages.direct import context_of, measure, write
 
-from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.red import judge_red
+from pipeline.judge.evidence.compare import expectations, judge_green
+from pipeline.judge.evidence.red import judge_red
 from pipeline.languages.sources.forgery import notes
 from pipeline.vocabulary import Role
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from attacks.world import World
 
     from pipeline.boxes.box import ProvableBox
-    from pipeline.evidence.compare import GreenFacts
-    from pipeline.evidence.observation import TestRecord
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.compare import GreenFacts
+    from pipeline.judge.evidence.observation import TestRecord
+    from pipeline.judge.evidence.red_tests import RedTests
 
 BOXES = ("bubblewrap-overlay", pytest.param("none-shadow", marks=pytest.mark.broad))  # a measurement has one view
 pytestmark = [

@@ -28,17 +28,17 @@ from markdown_it import MarkdownIt
 
 from pipeline.characters import HIDDEN
 from pipeline.dispatch.roles import load_roles
+from pipeline.judge.policy.roles import Network, Writes
+from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant
+from pipeline.judge.policy.scope import judge as judge_change
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import SplitReport
+from pipeline.judge.reports.hygiene import lint_task
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.problems import drafted
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import tasks_from_split
 from pipeline.languages import names
-from pipeline.policy.roles import Network, Writes
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant
-from pipeline.policy.scope import judge as judge_change
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import SplitReport
-from pipeline.reports.hygiene import lint_task
-from pipeline.reports.parse import parse_report
-from pipeline.reports.problems import drafted
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import tasks_from_split
 from pipeline.vocabulary import Role, Signal
 from todo import Status, TrackerError
 from todo.frontmatter import Scalar, parse

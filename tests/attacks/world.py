@@ -21,7 +21,7 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request, Tools
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.git import Entry, TreeChange
-from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.programs import locate
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.folder import Written

@@ -20,9 +20,9 @@ from pipeline.config.providers import Api, Provider
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.roles import load_roles
 from pipeline.gateway.proxy import ModelGateway
-from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.judge.policy.scope import Action, Grant, TestScope
+from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import Mount
-from pipeline.reports.kinds import report_schema
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from model_service.script import Conversation
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.policy.scope import Change
+    from pipeline.judge.policy.scope import Change
     from pipeline.process import Box
 
 SECRET = "the-real-credential-0123456789"

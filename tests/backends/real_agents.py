@@ -20,8 +20,8 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.config.providers import CredentialHeader, Provider
 from pipeline.gateway.proxy import ModelGateway
+from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import WORKSPACE, Mount
-from pipeline.reports.kinds import report_schema
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pipeline.backends.protocol import AgentResult
     from pipeline.boxes.box import ProvableBox
-    from pipeline.policy.scope import ChangeKind
+    from pipeline.judge.policy.scope import ChangeKind
 
 SECRET = "sk-the-real-credential/0123456789"
 PATHS = (

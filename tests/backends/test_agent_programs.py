@@ -20,7 +20,7 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.errors import UserError
-from pipeline.policy.roles import Network
+from pipeline.judge.policy.roles import Network
 from pipeline.process import Mount
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
 from pipeline.errors import UserError
-from pipeline.policy.roles import Network
+from pipeline.judge.policy.roles import Network
 
 pytestmark = pytest.mark.slow
 

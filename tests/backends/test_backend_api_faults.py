@@ -39,7 +39,7 @@ from pipeline.backends.protocol import Ended, Fault
 from pipeline.errors import UserError
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.spending import Allowance
-from pipeline.policy.scope import Action, Grant
+from pipeline.judge.policy.scope import Action, Grant
 from pipeline.process import BoxError, Completed
 from pipeline.vocabulary import Role
 

@@ -22,8 +22,8 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend
+from pipeline.judge.policy.roles import Network
 from pipeline.pids import carries, pids
-from pipeline.policy.roles import Network
 from pipeline.process import WORKSPACE
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, AgentResult, Ended
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
-from pipeline.policy.scope import ChangeKind
+from pipeline.judge.policy.scope import ChangeKind
 from pipeline.process import Mount
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.backends.report_schemas import form
-from pipeline.reports.kinds import KINDS, report_schema
+from pipeline.judge.reports.kinds import KINDS, report_schema
 
 CASES = [
     (kind.name, role, question)

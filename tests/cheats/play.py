@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kit import PLAN_ACCEPTED, SPLIT_ACCEPTED, judge, make_project
 
-from pipeline.reports.drafts import SplitReport
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import tasks_from_split
+from pipeline.judge.reports.drafts import SplitReport
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import tasks_from_split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -26,13 +26,13 @@ from pipeline.backends.layout import Difference, manifest_of
 from pipeline.config.folders import state_folder
 from pipeline.dispatch.desk_gate import rules_of
 from pipeline.dispatch.gate import Policy
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended
+from pipeline.judge.policy.scope import Action, Grant, TestScope, Writes
+from pipeline.judge.reports.reviews import ToAnswer
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import Task
 from pipeline.outcomes import Reason
-from pipeline.policy.scope import Action, Grant, TestScope, Writes
 from pipeline.progress import Activity
-from pipeline.reports.reviews import ToAnswer
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import Task
 from pipeline.runs.activity_file import write_now
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord, DispatchResult

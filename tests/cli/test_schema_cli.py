@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from pipeline.cli.errors import INTERNAL
 from pipeline.cli.schema import SCHEMAS, ErrorDocument, schema
 from pipeline.errors import UserError
+from pipeline.judge.reports.kinds import KINDS
 from pipeline.outcomes import Reason
-from pipeline.reports.kinds import KINDS
 
 app = typer.Typer()
 app.command()(schema)

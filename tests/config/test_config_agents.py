@@ -12,7 +12,7 @@ from pipeline.config.layers import Flags
 from pipeline.config.load import require_agents
 from pipeline.config.trust import widening_of
 from pipeline.errors import UserError
-from pipeline.policy.roles import Network
+from pipeline.judge.policy.roles import Network
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

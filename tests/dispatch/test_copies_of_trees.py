@@ -16,7 +16,7 @@ from runs.real import alone, git
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
-from pipeline.policy.scope import ChangeKind
+from pipeline.judge.policy.scope import ChangeKind
 from pipeline.views.copies import Copies
 from pipeline.views.shadow import stamps_hold
 from pipeline.views.views import Views

@@ -10,8 +10,8 @@ from dispatch.one_view import open_view
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.git import Repository
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import Action, Grant, TestScope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

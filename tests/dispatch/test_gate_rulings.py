@@ -8,8 +8,8 @@ import pytest
 from dispatch.one_view import open_view
 
 from pipeline.dispatch.gate import AdmittedChange, GateResult, Policy, inspect
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Action, ChangeKind, Grant, TestScope
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import Action, ChangeKind, Grant, TestScope
 from pipeline.views.view import ShadowView
 
 pytestmark = pytest.mark.slow

@@ -19,14 +19,14 @@ from pipeline.dispatch.prompt import (
     request_part,
 )
 from pipeline.dispatch.roles import data_folder, load_roles, load_templates
+from pipeline.judge.policy.roles import ContractError, Writes
+from pipeline.judge.policy.scope import Action
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.forms import shape
+from pipeline.judge.reports.kinds import KINDS, report_schema
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.languages.table import LANGUAGES
-from pipeline.policy.roles import ContractError, Writes
-from pipeline.policy.scope import Action
-from pipeline.reports.decode import Malformed
-from pipeline.reports.forms import shape
-from pipeline.reports.kinds import KINDS, report_schema
-from pipeline.reports.parse import parse_report
-from pipeline.reports.untrusted_text import one_line
 from pipeline.vocabulary import Question, Role
 
 Asked = tuple[str, Role, Question | None]

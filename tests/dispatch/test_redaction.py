@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from pipeline.backends.protocol import AgentResult, Ended
 from pipeline.dispatch.redaction import MARK, dotenv, redact, redacted_observation, secrets_of
 from pipeline.dispatch.transcript import redacted_answer
-from pipeline.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
-from pipeline.evidence.observation import Ended as Outcome
+from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
+from pipeline.judge.evidence.observation import Ended as Outcome
 from pipeline.runs.info import RunInfo
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.limits import BOX_USER
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Checks, Config
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended
 from pipeline.measure.project_checks import measure_checks
 from pipeline.views.decoy import Decoy, Source, history_shown
 

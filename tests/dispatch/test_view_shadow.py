@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from dispatch.one_view import open_view
 
-from pipeline.policy.scope import ChangeKind
+from pipeline.judge.policy.scope import ChangeKind
 from pipeline.views.manifest import Limits
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.request import Tools
 from pipeline.dispatch.roles import load_roles
-from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
 from pipeline.vocabulary import Role
 

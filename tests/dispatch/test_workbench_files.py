@@ -14,7 +14,7 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.roles import load_roles
-from pipeline.policy.scope import Action, Grant, TestScope
+from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.views.overlay import OverlayView, overlay_works
 from pipeline.views.view_files import opened_top, put_file

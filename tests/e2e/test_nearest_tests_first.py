@@ -8,7 +8,7 @@ import pytest
 from e2e.lanes import Played, diagnoses, go_on, makes, module, module_task, modules_project, play, until_tests, writes
 from kit import AFTER_MAKE
 
-from pipeline.evidence.compare import SHARE, WORTH_S
+from pipeline.judge.evidence.compare import SHARE, WORTH_S
 from pipeline.languages.runners import durations
 
 if TYPE_CHECKING:

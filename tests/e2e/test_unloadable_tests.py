@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kit import FILES, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, make_project
 
-from pipeline.evidence.observation import CollectionError, Fault, Observation, Raised, RunState
+from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Raised, RunState
 from pipeline.measure.baseline import why_unloadable
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from pipeline.evidence.observation import (
+from pipeline.judge.evidence.observation import (
     Ended,
     Fault,
     Frame,
@@ -17,14 +17,14 @@ from pipeline.evidence.observation import (
     RunState,
     TestRecord,
 )
-from pipeline.evidence.red_classes import Context, Symbol
+from pipeline.judge.evidence.red_classes import Context, Symbol
 from pipeline.languages import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.observation import CollectionError
-    from pipeline.evidence.red_classes import Expected
+    from pipeline.judge.evidence.observation import CollectionError
+    from pipeline.judge.evidence.red_classes import Expected
 
 MISMATCH = Fault(
     chain=(Raised(kind="builtins.AssertionError", message="assert 1 == 2"),),

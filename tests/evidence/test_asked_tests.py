@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from evidence.observed import observed
 
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended
+from pipeline.judge.reports.work import NamedTest, ReadyTests
 from pipeline.measure.red import spelled_out
-from pipeline.reports.work import NamedTest, ReadyTests
 from pipeline.steps.asking.criteria import unknown_guards
 
 SUITE = observed(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from evidence.observed import context, observed, record
 
-from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.observation import Case, Ended, Observation
-from pipeline.evidence.red import judge_red
-from pipeline.evidence.red_tests import RedTests
+from pipeline.judge.evidence.compare import expectations, judge_green
+from pipeline.judge.evidence.observation import Case, Ended, Observation
+from pipeline.judge.evidence.red import judge_red
+from pipeline.judge.evidence.red_tests import RedTests
 
 if TYPE_CHECKING:
-    from pipeline.evidence.compare import GreenFacts
+    from pipeline.judge.evidence.compare import GreenFacts
 
 TEST = "tests/test_a.py::test_new[first]"
 BASE = observed({})

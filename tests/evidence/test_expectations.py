@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evidence.observed import observed
 
-from pipeline.evidence.compare import expectations
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.compare import expectations
+from pipeline.judge.evidence.observation import Ended
 
 A, B, C = "tests/test_a.py::test_x", "tests/test_b.py::test_x", "tests/test_c.py::test_x"
 

@@ -9,7 +9,7 @@ from evidence.observed import NO_IMPORT, context, endings, observations, observe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.compare import (
+from pipeline.judge.evidence.compare import (
     RepeatResult,
     confirm_regression,
     expectations,
@@ -17,11 +17,11 @@ from pipeline.evidence.compare import (
     judge_stubs,
     still_passing,
 )
-from pipeline.evidence.observation import PASSING, CollectionError, Ended, Observation
-from pipeline.evidence.red import judge_red
+from pipeline.judge.evidence.observation import PASSING, CollectionError, Ended, Observation
+from pipeline.judge.evidence.red import judge_red
 
 if TYPE_CHECKING:
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.red_tests import RedTests
 
 OLD, NEW = "tests/test_old.py::test_old", "tests/test_a.py::test_new"
 BASE = observed({OLD: Ended.PASSED})

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.evidence.impact import Graph, Subject, distances, impacted
-from pipeline.evidence.observation import Reach, TestRecord
+from pipeline.judge.evidence.impact import Graph, Subject, distances, impacted
+from pipeline.judge.evidence.observation import Reach, TestRecord
 from pipeline.languages.sources.mentions import mention_graph
 
 if TYPE_CHECKING:

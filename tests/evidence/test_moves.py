@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.compare import kept_under_new_names
-from pipeline.evidence.observation import Ended, TestRecord
-from pipeline.evidence.renamed_tests import moved
+from pipeline.judge.evidence.compare import kept_under_new_names
+from pipeline.judge.evidence.observation import Ended, TestRecord
+from pipeline.judge.evidence.renamed_tests import moved
 
 
 def records(path: str, *entries: str, region: str = "a", outcome: Ended = Ended.PASSED) -> dict[str, TestRecord]:

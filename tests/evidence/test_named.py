@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from evidence.observed import NO_IMPORT, observed
 
-from pipeline.evidence.named_tests import asked_for, called, claimed_tests
-from pipeline.evidence.observation import CollectionError, Ended
+from pipeline.judge.evidence.named_tests import asked_for, called, claimed_tests
+from pipeline.judge.evidence.observation import CollectionError, Ended
 
 ID = "tests/test_a.py::test_empty_name"
 CASE = "tests/test_a.py::test_cases[1]"

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from evidence.observed import context, record
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.observation import Ended, Fault, Frame, Raised
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.observation import Ended, Fault, Frame, Raised
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 
 UNEXPECTED = Fault(
     chain=(Raised(kind="builtins.TypeError", message="greet() got an unexpected keyword argument 'loud'"),),

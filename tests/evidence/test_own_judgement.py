@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from evidence.observed import BARE, MISMATCH, context, record
 
-from pipeline.evidence.classify import fails_by_itself
-from pipeline.evidence.observation import Ended, Fault, Frame, Raised, Reach
+from pipeline.judge.evidence.classify import fails_by_itself
+from pipeline.judge.evidence.observation import Ended, Fault, Frame, Raised, Reach
 
 _TEST, _CODE = Frame(path="tests/test_a.py", line=3), Frame(path="pkg/core.py", line=9, function="new")
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.evidence.observation import Ended
-from pipeline.evidence.quarantine import Quarantined, standing
-from pipeline.evidence.red_tests import RedTests
+from pipeline.judge.evidence.observation import Ended
+from pipeline.judge.evidence.quarantine import Quarantined, standing
+from pipeline.judge.evidence.red_tests import RedTests
 
 DAY = date(2026, 3, 1)
 OLD, CASE, OWN = "tests/test_a.py::test_old", "tests/test_a.py::test_many[2]", "tests/test_b.py::test_own"

@@ -8,18 +8,18 @@ from evidence.observed import BARE, MISMATCH, NO_IMPORT, NO_LIBRARY, context, ob
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.freeze import Frozen, canonical
-from pipeline.evidence.observation import CollectionError, Ended, Fault, Frame, Observation, Raised, RunState
-from pipeline.evidence.red import RedFacts, judge_red
-from pipeline.evidence.red_classes import RedClass
-from pipeline.evidence.red_tests import RedEntry, RedTests
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.freeze import Frozen, canonical
+from pipeline.judge.evidence.observation import CollectionError, Ended, Fault, Frame, Observation, Raised, RunState
+from pipeline.judge.evidence.red import RedFacts, judge_red
+from pipeline.judge.evidence.red_classes import RedClass
+from pipeline.judge.evidence.red_tests import RedEntry, RedTests
 from pipeline.verification.tdd import late as one_late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.red_classes import Expected
+    from pipeline.judge.evidence.red_classes import Expected
 
 OLD = observed({"tests/test_old.py::test_old": Ended.PASSED})
 NEW = "tests/test_a.py::test_new"

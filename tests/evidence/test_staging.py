@@ -9,12 +9,12 @@ from evidence.observed import MISMATCH, NO_IMPORT, context, observations, observ
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.compare import SHARE, WORTH_S, expectations, first_stage, is_long, judge_green, judge_part
-from pipeline.evidence.observation import CollectionError, Ended, Observation
-from pipeline.evidence.red import judge_red
+from pipeline.judge.evidence.compare import SHARE, WORTH_S, expectations, first_stage, is_long, judge_green, judge_part
+from pipeline.judge.evidence.observation import CollectionError, Ended, Observation
+from pipeline.judge.evidence.red import judge_red
 
 if TYPE_CHECKING:
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.red_tests import RedTests
 
 BASE = observed({"tests/test_b.py::test_x": Ended.PASSED, "tests/test_c.py::test_x": Ended.PASSED})
 RED = {"tests/test_a.py::test_y[1]": Ended.FAILED, "tests/test_a.py::test_y[2]": Ended.PASSED}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.observation import Layout
-from pipeline.evidence.red_classes import Context, Symbol
+from pipeline.judge.evidence.observation import Layout
+from pipeline.judge.evidence.red_classes import Context, Symbol
 from pipeline.languages import names
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.observation import TestRecord
-from pipeline.evidence.written_ids import forms, meant, wrong
+from pipeline.judge.evidence.observation import TestRecord
+from pipeline.judge.evidence.written_ids import forms, meant, wrong
 
 RUST = {
     "rustc-demangle::lib::v0::tests::x": "src/v0.rs",

@@ -56,7 +56,7 @@ def survives(name: str, seconds: int) -> bool:
 def fuzz(name: str, seconds: int) -> int:
     """Fuzz one target in this process; it ends with libFuzzer's exit code."""
     atheris: Any = import_module("atheris")  # has no types, and is not there on every platform
-    with atheris.instrument_imports(include=["pipeline.policy", "pipeline.reports", "todo"]):
+    with atheris.instrument_imports(include=["pipeline.judge.policy", "pipeline.judge.reports", "todo"]):
         from fuzz.targets import TARGETS
 
     limits = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-timeout=60", "-rss_limit_mb=2048"]

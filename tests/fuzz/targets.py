@@ -17,15 +17,15 @@ from fuzz import judges, rustc
 from fuzz.pieces import COMMAND, FRONT_MATTER, PATH, REPORT, ROLE, Soup
 from fuzz.rust_soup import edit
 
+from pipeline.judge.policy.commands import judge_command
+from pipeline.judge.policy.paths import collision_key, malformed, protected
+from pipeline.judge.policy.roles import ContractError, Writes, parse_role
+from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.judge.reports.decode import Malformed, Missing, decode_object
+from pipeline.judge.reports.kinds import KINDS
+from pipeline.judge.reports.parse import extract_report, parse_report
 from pipeline.languages.rust.test_regions import interesting, region_fault
 from pipeline.languages.table import listed_commands
-from pipeline.policy.commands import judge_command
-from pipeline.policy.paths import collision_key, malformed, protected
-from pipeline.policy.roles import ContractError, Writes, parse_role
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
-from pipeline.reports.decode import Malformed, Missing, decode_object
-from pipeline.reports.kinds import KINDS
-from pipeline.reports.parse import extract_report, parse_report
 from todo.errors import TrackerError
 from todo.frontmatter import parse, plain_data
 

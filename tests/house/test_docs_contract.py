@@ -11,10 +11,10 @@ from pipeline.backends.scripted import Answer
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.engine.events import EVENTS, DecisionMade
+from pipeline.judge.reports.fields import Report
+from pipeline.judge.reports.kinds import KINDS
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.reports.fields import Report
-from pipeline.reports.kinds import KINDS
 from pipeline.runs.gates import ACTIONS
 from pipeline.service.run_result import RecipeDocument, RunDocument
 from pipeline.steps.recipe_outcome import StepOutcome

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.evidence.red_classes import Context
+from pipeline.judge.evidence.red_classes import Context
 from pipeline.languages import names
 from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
 from pipeline.languages.python.toolchain import PytestToolchain
@@ -22,7 +22,7 @@ from pipeline.process import Mount
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.process import Box
 
 TOOLCHAIN = PytestToolchain()

@@ -18,7 +18,7 @@ from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement,
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.process import Box
 
 TOOLCHAIN = GoToolchain()

@@ -17,7 +17,7 @@ from pipeline.languages.protocol import Environment, Lookup, Measurement, Missin
 from pipeline.process import Mount
 
 if TYPE_CHECKING:
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.process import Box
 
 TOOLCHAIN = NodeToolchain()

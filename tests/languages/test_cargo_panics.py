@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from languages.crates import MANIFEST, measure, needs_cargo
 from languages.direct import context_of, files_of, write
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.rust.output import Panic, read_panics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.red_classes import Classified
+    from pipeline.judge.evidence.red_classes import Classified
 
 STUBS = """
     pub mod other;

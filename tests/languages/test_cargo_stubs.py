@@ -6,7 +6,7 @@ from textwrap import dedent
 
 from languages.crates import TOOLCHAIN
 
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.red_classes import Symbol
 
 BODY = "{ #![allow(unused)] todo!() }"
 SOURCE = dedent(

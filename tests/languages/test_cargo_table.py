@@ -9,9 +9,9 @@ import pytest
 from languages.crates import TOOLCHAIN, measure, needs_cargo
 from languages.direct import context_of, files_of, write
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ import pytest
 from languages.direct import context_of, files_of, write
 from languages.modules import MANIFEST, check_types, measure, needs_go
 
-from pipeline.evidence.classify import classify_collection
-from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.evidence.red import judge_red
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify_collection
+from pipeline.judge.evidence.compare import expectations, judge_green
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.red import judge_red
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Selection
 
 if TYPE_CHECKING:

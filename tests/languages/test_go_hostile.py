@@ -11,7 +11,7 @@ from languages.direct import write
 from languages.modules import MANIFEST, measure, needs_go
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Selection
 
 if TYPE_CHECKING:

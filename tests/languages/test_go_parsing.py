@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from languages.direct import write
 
-from pipeline.evidence.observation import Frame
+from pipeline.judge.evidence.observation import Frame
 from pipeline.languages.go import output, project, sources
 from pipeline.languages.go import output as go_output
 from pipeline.languages.go.project import ADAPTER

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.modules import MANIFEST, TOOLCHAIN, needs_go
 
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.red_classes import Symbol
 
 if TYPE_CHECKING:
     from pathlib import Path

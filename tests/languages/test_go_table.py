@@ -8,9 +8,9 @@ import pytest
 from languages.direct import context_of, files_of, write
 from languages.modules import MANIFEST, TOOLCHAIN, measure, needs_go
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 
 if TYPE_CHECKING:
     from pathlib import Path

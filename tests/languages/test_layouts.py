@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.observation import Layout
+from pipeline.judge.evidence.observation import Layout
 from pipeline.languages.projects.merging import below, one_layout
 
 pytestmark = pytest.mark.slow

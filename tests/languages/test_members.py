@@ -15,7 +15,7 @@ from languages.direct import write
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchains
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended
 from pipeline.languages.projects.combined import Projects, projects_in
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.protocol import Environment, Lookup, Measurement, View

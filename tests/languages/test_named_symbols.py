@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.red_classes import Symbol
 from pipeline.languages.sources.stubs import parts_of, stub_faults, stub_symbols
 from pipeline.languages.table import language_of
 

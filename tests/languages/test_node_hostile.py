@@ -11,7 +11,7 @@ from languages.direct import write
 from languages.nodes import JEST, NODE, VITEST, measure
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Selection
 from pipeline.languages.runners.exec_guard import REPLACED
 

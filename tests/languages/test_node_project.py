@@ -9,7 +9,7 @@ import pytest
 from languages.direct import write
 from languages.nodes import TOOLCHAIN
 
-from pipeline.evidence.observation import Layout
+from pipeline.judge.evidence.observation import Layout
 from pipeline.languages.javascript.command import Invocation, Unknown
 from pipeline.languages.javascript.project import Project, files_with_tests, names_in, read_project
 

@@ -8,14 +8,14 @@ import pytest
 from languages.direct import context_of, files_of, write
 from languages.nodes import JEST, NODE, manifest, measure
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
-    from pipeline.evidence.red_classes import Classified
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.evidence.red_classes import Classified
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from languages.direct import write
 
-from pipeline.evidence.observation import Missing
+from pipeline.judge.evidence.observation import Missing
 from pipeline.languages.javascript import faults as node_faults
 from pipeline.languages.javascript.records import Thrown
 from pipeline.languages.javascript.sources import Sources

@@ -13,7 +13,7 @@ from languages.direct import files_of, write
 from languages.nodes import JEST, NODE, VITEST, find, manifest, measure
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Environment, Selection
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from languages.nodes import TOOLCHAIN
 
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.red_classes import Symbol
 
 BODY = '{ throw new Error("not implemented"); }'
 SOURCE = dedent(

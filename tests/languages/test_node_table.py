@@ -10,9 +10,9 @@ import pytest
 from languages.direct import context_of, files_of, write
 from languages.nodes import NODE, VITEST, manifest, measure
 
-from pipeline.evidence.classify import classify, classify_collection
-from pipeline.evidence.observation import Ended, Observation, RunState
-from pipeline.evidence.red_classes import Context, RedClass, Symbol
+from pipeline.judge.evidence.classify import classify, classify_collection
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.red_classes import Context, RedClass, Symbol
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from languages.direct import write
 from languages.nodes import VITEST, check_types, manifest
 
-from pipeline.evidence.observation import Observation, RunState
+from pipeline.judge.evidence.observation import Observation, RunState
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.red_classes import Symbol
 from pipeline.languages.sources.stubs import with_old_bodies
 
 go = partial(with_old_bodies, "pipeline.languages.go")

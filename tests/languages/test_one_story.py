@@ -9,10 +9,10 @@ import pytest
 from languages import crates, direct, modules, nodes, sums
 from languages.direct import context_of, write
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.observation import Ended, RunState
-from pipeline.evidence.red import derive_new_ids
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.observation import Ended, RunState
+from pipeline.judge.evidence.red import derive_new_ids
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import LANGUAGES
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
 
 pytestmark = pytest.mark.slow
 

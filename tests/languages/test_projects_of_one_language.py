@@ -18,7 +18,7 @@ from languages.direct import write
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.keys import parse_text
 from pipeline.config.model import Toolchains
-from pipeline.evidence.observation import Ended, Observation
+from pipeline.judge.evidence.observation import Ended, Observation
 from pipeline.languages.projects.combined import Projects, projects_in
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.projects.project import Project

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import context_of, files_of, measure, write
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.red_classes import RedClass
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.red_classes import RedClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
-    from pipeline.evidence.red_classes import Classified
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.evidence.red_classes import Classified
 
 pytestmark = pytest.mark.slow
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import context_of, files_of, measure, write
 
-from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.red import judge_red
+from pipeline.judge.evidence.compare import expectations, judge_green
+from pipeline.judge.evidence.red import judge_red
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.compare import GreenFacts
-    from pipeline.evidence.observation import Case
+    from pipeline.judge.evidence.compare import GreenFacts
+    from pipeline.judge.evidence.observation import Case
 
 pytestmark = pytest.mark.slow
 

@@ -10,13 +10,13 @@ from steps.probed import PYPROJECT, repository, tree_of, without_run
 
 from pipeline.boxes.box import try_boxes
 from pipeline.boxes.nobox import NoBox
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended
 from pipeline.measure.measuring import FOUND, measure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.process import Box
 
 pytestmark = pytest.mark.slow

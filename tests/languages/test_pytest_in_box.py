@@ -13,7 +13,7 @@ import pytest
 from languages.direct import TOOLCHAIN, measure, write
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.evidence.observation import Ended, RunState
+from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.languages.protocol import Environment, Lookup
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import measure, write
 
-from pipeline.evidence.observation import RunState
+from pipeline.judge.evidence.observation import RunState
 from pipeline.languages.protocol import Selection
 from pipeline.languages.python.records import what_to_install
 

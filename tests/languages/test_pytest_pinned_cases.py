@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import context_of, files_of, measure, write
 
-from pipeline.evidence.compare import expectations, judge_green
-from pipeline.evidence.red import judge_red
+from pipeline.judge.evidence.compare import expectations, judge_green
+from pipeline.judge.evidence.red import judge_red
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.compare import GreenFacts
-    from pipeline.evidence.observation import Observation
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.compare import GreenFacts
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.evidence.red_tests import RedTests
 
 pytestmark = pytest.mark.slow
 

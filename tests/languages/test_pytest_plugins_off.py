@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import measure, write
 
-from pipeline.evidence.observation import Ended, RunState
+from pipeline.judge.evidence.observation import Ended, RunState
 
 if TYPE_CHECKING:
     from pathlib import Path

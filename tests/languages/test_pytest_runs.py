@@ -14,9 +14,9 @@ from languages.direct import context_of, environment, files_of, measure, write
 from waiting import longer_limits
 
 import pipeline.languages.python.measuring
-from pipeline.evidence.classify import classify
-from pipeline.evidence.observation import Ended, RunState
-from pipeline.evidence.red_classes import RedClass, Symptom
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.observation import Ended, RunState
+from pipeline.judge.evidence.red_classes import RedClass, Symptom
 from pipeline.languages.protocol import Environment, Selection
 from pipeline.languages.python.records import observe, read_session
 from pipeline.process import Answer
@@ -24,7 +24,7 @@ from pipeline.process import Answer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
 
 pytestmark = pytest.mark.slow
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import TOOLCHAIN, files_of, measure, write
 
-from pipeline.evidence.observation import RunState
+from pipeline.judge.evidence.observation import RunState
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import Change, ChangeKind, judge
+from pipeline.judge.reports.fields import Action, FileChange
+from pipeline.judge.reports.tasks import Task
 from pipeline.languages.protocol import Selection
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Change, ChangeKind, judge
-from pipeline.reports.fields import Action, FileChange
-from pipeline.reports.tasks import Task
 from pipeline.steps.asking.grants import production_grants, scope_of
 
 if TYPE_CHECKING:

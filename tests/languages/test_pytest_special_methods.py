@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import context_of, files_of, measure, write
 
-from pipeline.evidence.classify import classify
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
 
 WAYS = {
     "__len__": "assert len(Cart()) == 2",

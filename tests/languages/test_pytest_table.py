@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from languages.direct import context_of, files_of, measure, write
 
-from pipeline.evidence.classify import classify, classify_collection
-from pipeline.evidence.observation import Ended, RunState
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.classify import classify, classify_collection
+from pipeline.judge.evidence.observation import Ended, RunState
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
-    from pipeline.evidence.red_classes import Classified, Context
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.evidence.red_classes import Classified, Context
 
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from languages.direct import measure, write
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.observation import Reach
+    from pipeline.judge.evidence.observation import Reach
 
 PROJECT = {
     "one.py": "def same():\n    return 1\n",

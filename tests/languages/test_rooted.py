@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.observation import (
+from pipeline.judge.evidence.observation import (
     CollectionError,
     Ended,
     Fault,

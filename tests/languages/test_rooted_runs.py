@@ -12,7 +12,7 @@ from languages import direct
 from languages.direct import write
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.projects.combined import Projects
 from pipeline.languages.projects.project import Project
 from pipeline.languages.protocol import EditableRoot, Environment, Lookup, Measurement, Missing, Selection, View

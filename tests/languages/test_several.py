@@ -17,8 +17,8 @@ from languages.direct import write
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchain as Table
-from pipeline.evidence.observation import Ended, Layout, Observation, RunState
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.observation import Ended, Layout, Observation, RunState
+from pipeline.judge.evidence.red_classes import Symbol
 from pipeline.languages.projects.combined import (
     Projects,
     SeveralEnvironment,

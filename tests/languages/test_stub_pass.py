@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.red_classes import Symbol
 from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.languages.rust.toolchain import CargoToolchain
 

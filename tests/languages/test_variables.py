@@ -11,7 +11,7 @@ import pytest
 from languages import direct, nodes
 
 from pipeline.config.toolchain_variables import set_by
-from pipeline.evidence.observation import Ended
+from pipeline.judge.evidence.observation import Ended
 from pipeline.languages.projects.combined import find_environment
 from pipeline.languages.protocol import Environment, Lookup, Missing
 from pipeline.languages.table import LANGUAGES
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
 
 SET = {"APP_ENV": "test", "TZ": "America/New_York", "CI": "no"}
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.evidence.red_classes import RedClass, Symbol
+from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.sources import forgery, known_answers
 from pipeline.languages.sources.faults.mutant import Mutant, Rank
 from pipeline.limited import UnreadableError, limited
@@ -139,8 +139,8 @@ def test_what_is_no_plain_value_is_not_written(value: object) -> None:
     "written",
     [
         b"", b"{", b"{}", b"[]", b'["data"]', b'["data", "os:system", "true"]', b'["data", "pipeline.process:sys"]',
-        b'["enum", "pipeline.evidence.red_classes:Symbol", "A"]', b'["data", "pipeline.limited.process:os", 1]',
-        b'["data", "pipeline.evidence.classify:Symbol"]', b'["data", "pipeline.nothing:A"]', b'["bytes", "*"]',
+        b'["enum", "pipeline.judge.evidence.red_classes:Symbol", "A"]', b'["data", "pipeline.limited.process:os", 1]',
+        b'["data", "pipeline.judge.evidence.classify:Symbol"]', b'["data", "pipeline.nothing:A"]', b'["bytes", "*"]',
         b'["tuple", {}]', b'["dict", 1]', b'["dict", [["list"], 1]]', b'[["tuple"], 1]', b"[" * 100_000,
         b'["data", "pipeline.pids:ProcessId", 1, 2, "a"]', b'["enum", "pipeline.limited.values:Any", "a"]',
     ],

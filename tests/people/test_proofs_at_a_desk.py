@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.backends.desk import Desk
-from pipeline.reports.parse import parse_report
-from pipeline.reports.reviews import ResultReview
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.reviews import ResultReview
 from pipeline.service.human_report import proof_faults
 from pipeline.vocabulary import Role
 

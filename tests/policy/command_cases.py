@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.policy.commands import CommandRule
+from pipeline.judge.policy.commands import CommandRule
 
 UNKNOWN, VALUE, PATH, OPERAND = CommandRule.OPTION, CommandRule.VALUE, CommandRule.PATH, CommandRule.OPERAND
 

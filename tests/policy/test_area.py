@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import is_tracker, protected
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import (
+from pipeline.judge.policy.control_files import is_control
+from pipeline.judge.policy.paths import is_tracker, protected
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import (
     Action,
     Change,
     ChangeKind,
@@ -25,7 +25,7 @@ from pipeline.policy.scope import (
 from pipeline.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
-    from pipeline.policy.scope import Ruling
+    from pipeline.judge.policy.scope import Ruling
 
 TESTS = TestScope(folders=("tests",), code=frozenset({"src/app.py"}))
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from policy.command_cases import ALLOWED, CORPUS, NOT_LITERAL, REFUSED
 
-from pipeline.languages.table import listed_commands
-from pipeline.policy.commands import (
+from pipeline.judge.policy.commands import (
     CommandRule,
     CommandRuling,
     judge_argv,
@@ -14,7 +13,8 @@ from pipeline.policy.commands import (
     judge_selectors,
     refusal_of,
 )
-from pipeline.policy.listed_commands import HINTS, READING_COMMANDS, ListedCommand
+from pipeline.judge.policy.listed_commands import HINTS, READING_COMMANDS, ListedCommand
+from pipeline.languages.table import listed_commands
 
 BROUGHT = listed_commands()
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy.command_cases import ALLOWED, CORPUS, NOT_LITERAL, REFUSED
 
-from pipeline.languages.table import listed_commands
-from pipeline.policy.commands import (
+from pipeline.judge.policy.commands import (
     MOST_CHARACTERS,
     CommandRuling,
     judge_argv,
@@ -20,7 +19,8 @@ from pipeline.policy.commands import (
     judge_selectors,
     literal_words,
 )
-from pipeline.policy.listed_commands import READING_COMMANDS
+from pipeline.judge.policy.listed_commands import READING_COMMANDS
+from pipeline.languages.table import listed_commands
 
 pytestmark = pytest.mark.slow
 

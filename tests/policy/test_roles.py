@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.policy.roles import FAMILY, KINDS_OF, ContractError, Network, Writes, parse_role
-from pipeline.reports.kinds import KINDS
+from pipeline.judge.policy.roles import FAMILY, KINDS_OF, ContractError, Network, Writes, parse_role
+from pipeline.judge.reports.kinds import KINDS
 from pipeline.vocabulary import Role
 
 GOOD = {

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.policy.control_files import is_control
-from pipeline.policy.paths import collision_key, malformed, protected, scratch_pattern
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
+from pipeline.judge.policy.control_files import is_control
+from pipeline.judge.policy.paths import collision_key, malformed, protected, scratch_pattern
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 
 if TYPE_CHECKING:
-    from pipeline.policy.scope import Ruling
+    from pipeline.judge.policy.scope import Ruling
 
 ADDED, MODIFIED, DELETED = ChangeKind.ADDED, ChangeKind.MODIFIED, ChangeKind.DELETED
 APP = Grant("src/app.py", Action.MODIFY)

@@ -10,9 +10,9 @@ from dispatch.one_view import open_view
 from policy.region_cases import BASE, NEW, with_line
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.languages.rust.test_regions import only_test_regions
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.scheduling.patterns import parsed
 
 if TYPE_CHECKING:

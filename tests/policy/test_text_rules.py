@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from pipeline.characters import HIDDEN, visible
-from pipeline.reports.artifacts import finding_md
-from pipeline.reports.fields import Severity
-from pipeline.reports.findings import Finding
-from pipeline.reports.markdown import bullets, fields, parse, sections
-from pipeline.reports.taskfile import parse_task_md
-from pipeline.reports.untrusted_text import block, clean, fenced, one_line
+from pipeline.judge.reports.artifacts import finding_md
+from pipeline.judge.reports.fields import Severity
+from pipeline.judge.reports.findings import Finding
+from pipeline.judge.reports.markdown import bullets, fields, parse, sections
+from pipeline.judge.reports.taskfile import parse_task_md
+from pipeline.judge.reports.untrusted_text import block, clean, fenced, one_line
 from pipeline.steps.publication.commits import subject_of
 from todo import MappingSource, Status, Tracker, TrackerError, is_issue_id
 from todo.issue import read_issue

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.reports.artifacts import advice_md, findings_md, plan_md, review_md
-from pipeline.reports.drafts import PlanReport
-from pipeline.reports.findings import Stage, StageFindings, apply_advice, apply_review
-from pipeline.reports.markdown import parse
-from pipeline.reports.parse import parse_report
-from pipeline.reports.reviews import CheckReview, SimplifyReview
+from pipeline.judge.reports.artifacts import advice_md, findings_md, plan_md, review_md
+from pipeline.judge.reports.drafts import PlanReport
+from pipeline.judge.reports.findings import Stage, StageFindings, apply_advice, apply_review
+from pipeline.judge.reports.markdown import parse
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.reviews import CheckReview, SimplifyReview
 from pipeline.vocabulary import Role
 
 PLAN: dict[str, Any] = {

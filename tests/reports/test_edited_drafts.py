@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.reports.artifacts import PLAN_SECTIONS, TEST_DESIGN_PARTS, plan_md
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import PlanReport, SplitReport
-from pipeline.reports.edited import plan_form, task_form
-from pipeline.reports.fields import Action
-from pipeline.reports.parse import parse_report
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import TASK_SECTIONS, Task, amend_tests, tasks_from_split
+from pipeline.judge.reports.artifacts import PLAN_SECTIONS, TEST_DESIGN_PARTS, plan_md
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import PlanReport, SplitReport
+from pipeline.judge.reports.edited import plan_form, task_form
+from pipeline.judge.reports.fields import Action
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import TASK_SECTIONS, Task, amend_tests, tasks_from_split
 from pipeline.vocabulary import Role
 
 REPORT = parse_report(

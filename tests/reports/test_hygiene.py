@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.judge.reports.artifacts import plan_md
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import PlanReport, SplitReport
+from pipeline.judge.reports.fields import Action, FileChange
+from pipeline.judge.reports.hygiene import lint_plan, lint_split, lint_task
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.problems import RULES, Problem, Weight, drafted
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import Task, tasks_from_split
 from pipeline.languages import names
-from pipeline.reports.artifacts import plan_md
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import PlanReport, SplitReport
-from pipeline.reports.fields import Action, FileChange
-from pipeline.reports.hygiene import lint_plan, lint_split, lint_task
-from pipeline.reports.parse import parse_report
-from pipeline.reports.problems import RULES, Problem, Weight, drafted
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import Task, tasks_from_split
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:

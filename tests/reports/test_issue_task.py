@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.reports.fields import Action, FileChange, OldTest, Symbol
-from pipeline.reports.taskfile import parse_task_md, task_md
-from pipeline.reports.tasks import task_as_done, task_of_issue
+from pipeline.judge.reports.fields import Action, FileChange, OldTest, Symbol
+from pipeline.judge.reports.taskfile import parse_task_md, task_md
+from pipeline.judge.reports.tasks import task_as_done, task_of_issue
 
 LISTED = """# GAL-1: Names
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Change, ChangeKind, TestScope, judge
-from pipeline.reports import reduce
-from pipeline.reports.reduce import ImplementFacts
-from pipeline.reports.work import Built, Unbuilt
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import Change, ChangeKind, TestScope, judge
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.reduce import ImplementFacts
+from pipeline.judge.reports.work import Built, Unbuilt
 from pipeline.scheduling.patterns import EVERYTHING, parsed
 from pipeline.vocabulary import Signal
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.recipes.model import SCHEMAS
-from pipeline.reports.decode import Malformed
-from pipeline.reports.kinds import Answered, Questions, Unsure
-from pipeline.reports.parse import parse_report
-from pipeline.reports.payloads import (
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.kinds import Answered, Questions, Unsure
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.payloads import (
     MOST,
     NAMED,
     form_of,
@@ -21,6 +20,7 @@ from pipeline.reports.payloads import (
     schema_faults,
     with_checked_quotes,
 )
+from pipeline.recipes.model import SCHEMAS
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pipeline.reports.fields import FileChange
-from pipeline.reports.problems import misplaced
+from pipeline.judge.reports.fields import FileChange
+from pipeline.judge.reports.problems import misplaced
 
 LINKS = {
     "app/core": "../shared",

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reports import reduce
-from pipeline.reports.decode import Malformed
-from pipeline.reports.findings import Stage, StageFindings
-from pipeline.reports.parse import parse_report
-from pipeline.reports.reduce import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
-from pipeline.reports.reviews import Acceptance, CheckReview, Diagnosis, SuiteJudgement
-from pipeline.reports.work import (
+from pipeline.judge.reports import reduce
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.findings import Stage, StageFindings
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.reduce import ImplementFacts, SeamFacts, StubFacts, WriteTestsFacts
+from pipeline.judge.reports.reviews import Acceptance, CheckReview, Diagnosis, SuiteJudgement
+from pipeline.judge.reports.work import (
     Blocked,
     CannotProceed,
     Complete,
@@ -26,7 +26,7 @@ from pipeline.routing.matrix import EMITS
 from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:
-    from pipeline.reports.reduce import Reviewed
+    from pipeline.judge.reports.reduce import Reviewed
 
 
 def parsed(kind: str, role: Role, raw: dict[str, Any], question: Question | None = None) -> Any:

@@ -6,10 +6,10 @@ from itertools import chain
 
 import pytest
 
-from pipeline.reports.decode import Malformed
-from pipeline.reports.forms import alternatives, blanks, deciding, giving_up, required, unfilled
-from pipeline.reports.kinds import KINDS, report_schema
-from pipeline.reports.parse import parse_report
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.forms import alternatives, blanks, deciding, giving_up, required, unfilled
+from pipeline.judge.reports.kinds import KINDS, report_schema
+from pipeline.judge.reports.parse import parse_report
 from pipeline.vocabulary import Question, Role
 
 Asked = tuple[str, Role, Question | None]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reports.fields import Severity
-from pipeline.reports.findings import (
+from pipeline.judge.reports.fields import Severity
+from pipeline.judge.reports.findings import (
     ReviewOutcome,
     Stage,
     StageFindings,
@@ -17,8 +17,8 @@ from pipeline.reports.findings import (
     apply_review,
     floor,
 )
-from pipeline.reports.parse import parse_report
-from pipeline.reports.reviews import CheckReview, SimplifyReview
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.reviews import CheckReview, SimplifyReview
 from pipeline.vocabulary import Role, Signal
 
 

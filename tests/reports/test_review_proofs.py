@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.reports.fields import Concern, Severity, Verdict
-from pipeline.reports.findings import Finding, MeasuredFinding, Stage, StageFindings, Status, apply_review
-from pipeline.reports.parse import parse_report
-from pipeline.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
-from pipeline.reports.reviews import CheckReview, PriorAnswer, ReviewFinding
+from pipeline.judge.reports.fields import Concern, Severity, Verdict
+from pipeline.judge.reports.findings import Finding, MeasuredFinding, Stage, StageFindings, Status, apply_review
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.proofs import Edit, MeasuredProof, Proof, ProvingTest
+from pipeline.judge.reports.reviews import CheckReview, PriorAnswer, ReviewFinding
 from pipeline.vocabulary import Role, Signal
 
 TEST = Proof(test=ProvingTest(path="tests/test_x.py", content="x"))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import SplitReport
-from pipeline.reports.fields import Action, FileChange, Need, OldTest, Symbol, Symptom
-from pipeline.reports.parse import parse_report
-from pipeline.reports.taskfile import parse_task_md, task_md
-from pipeline.reports.tasks import Task, amend_task, amend_tests, execution_order, tasks_from_split
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import SplitReport
+from pipeline.judge.reports.fields import Action, FileChange, Need, OldTest, Symbol, Symptom
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.taskfile import parse_task_md, task_md
+from pipeline.judge.reports.tasks import Task, amend_task, amend_tests, execution_order, tasks_from_split
 from pipeline.vocabulary import Role
 
 pytestmark = pytest.mark.slow

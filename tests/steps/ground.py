@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runs.real import make_repository, tree_with
 
-from pipeline.evidence.observation import Layout
+from pipeline.judge.evidence.observation import Layout
 from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.languages.rust.toolchain import CargoToolchain
 

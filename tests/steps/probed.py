@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kit import Project
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.process import Box
 
 PYPROJECT = BARE_PYTEST + 'pythonpath = ["."]\ntestpaths = ["tests"]\n'

@@ -9,9 +9,9 @@ from evidence.observed import NO_IMPORT, context
 from runs.real import alone
 from steps.ground import CARGO, ground
 
-from pipeline.evidence.classify import classify_collection
-from pipeline.evidence.observation import CollectionError, Ended, Observation, RunState, TestRecord
-from pipeline.evidence.red_classes import RedClass
+from pipeline.judge.evidence.classify import classify_collection
+from pipeline.judge.evidence.observation import CollectionError, Ended, Observation, RunState, TestRecord
+from pipeline.judge.evidence.red_classes import RedClass
 from pipeline.measure.red import with_undeclared
 from pipeline.measure.revert import Red
 

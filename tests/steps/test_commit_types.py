@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.observation import Layout
-from pipeline.reports.fields import Evidence
+from pipeline.judge.evidence.observation import Layout
+from pipeline.judge.reports.fields import Evidence
 from pipeline.steps.publication.commits import commit_type, lower_first, subject_of
 
 LAYOUT = Layout(python_files=("test_*.py",), testpaths=("tests",))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from evidence.observed import observed
 
-from pipeline.evidence.observation import Ended
-from pipeline.reports.decode import Malformed
-from pipeline.reports.parse import parse_report
-from pipeline.reports.tasks import Task
+from pipeline.judge.evidence.observation import Ended
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.tasks import Task
 from pipeline.steps.asking.criteria import to_answer, unanswered, unshown, wrong_ids
 from pipeline.vocabulary import Role
 

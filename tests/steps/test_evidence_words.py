@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pipeline.evidence.red_classes import RedClass
-from pipeline.evidence.red_tests import RedEntry, RedTests
+from pipeline.judge.evidence.red_classes import RedClass
+from pipeline.judge.evidence.red_tests import RedEntry, RedTests
+from pipeline.judge.policy.scope import Action
+from pipeline.judge.reports.fields import FileChange, OldTest
+from pipeline.judge.reports.tasks import Task
 from pipeline.measure.task_evidence import TaskEvidence
-from pipeline.policy.scope import Action
-from pipeline.reports.fields import FileChange, OldTest
-from pipeline.reports.tasks import Task
 from pipeline.steps.asking.words import counted_cases, evidence_md
 
 TASK = Task(

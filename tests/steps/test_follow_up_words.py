@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.reports.parse import parse_report
-from pipeline.reports.reviews import FollowUps
+from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.reviews import FollowUps
 from pipeline.steps.publication.follow_ups import TITLE_LIMIT, Item, file_items, refusal
 from pipeline.vocabulary import Role
 from todo import MappingSource, Status, Tracker

@@ -10,7 +10,7 @@ import pytest
 from evidence.observed import observed
 from steps.probed import PYPROJECT, repository, tree_of, without_run
 
-from pipeline.evidence.observation import Ended, Reach, RunState
+from pipeline.judge.evidence.observation import Ended, Reach, RunState
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure

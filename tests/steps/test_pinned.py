@@ -8,10 +8,10 @@ import pytest
 from runs.real import alone
 from steps.ground import CARGO, PYTEST, Ground, ground
 
+from pipeline.judge.policy.paths import lies_among_tests
+from pipeline.judge.policy.roles import Writes
+from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.measure.old_tests import PinnedChanges, pinned_changes
-from pipeline.policy.paths import lies_among_tests
-from pipeline.policy.roles import Writes
-from pipeline.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,9 @@ from steps.probed import PYPROJECT, seen, tree_of, without_run
 
 from pipeline.boxes.box import open_box
 from pipeline.config.tables import Probes
-from pipeline.evidence.red import judge_red
-from pipeline.evidence.red_classes import Context
+from pipeline.judge.evidence.red import judge_red
+from pipeline.judge.evidence.red_classes import Context
+from pipeline.judge.reports.tasks import Task
 from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
@@ -22,7 +23,6 @@ from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.probes import Candidate, probes_of
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.measure.words import probes_md
-from pipeline.reports.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

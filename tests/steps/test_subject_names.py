@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.reports.fields import FileChange, Symbol
-from pipeline.reports.tasks import Task
+from pipeline.judge.reports.fields import FileChange, Symbol
+from pipeline.judge.reports.tasks import Task
 from pipeline.steps.evidence.impact import names_of
 
 BODY = """# Task

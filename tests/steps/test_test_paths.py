@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.evidence.named_tests import path_of
-from pipeline.evidence.observation import Layout, Observation, RunState, TestRecord
+from pipeline.judge.evidence.named_tests import path_of
+from pipeline.judge.evidence.observation import Layout, Observation, RunState, TestRecord
+from pipeline.judge.policy.scope import Action, Grant
+from pipeline.judge.reports.fields import FileChange, OldTest
+from pipeline.judge.reports.tasks import Task
 from pipeline.measure.composed_trees import own_files
-from pipeline.policy.scope import Action, Grant
-from pipeline.reports.fields import FileChange, OldTest
-from pipeline.reports.tasks import Task
 from pipeline.steps.asking.grants import scope_of, suite_grants
 
 CARGO = Layout(testpaths=("tests",), python_files=("*.rs",), collected=frozenset({"src/lib.rs#tests", "tests/a.rs"}))

@@ -28,7 +28,7 @@ from pipeline.scratch import scratch_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.go.project import Project, Test, Unit
     from pipeline.languages.protocol import Measurement, Selection
     from pipeline.languages.runners.sessions import Session

@@ -4,7 +4,7 @@ An id is `folder::TestX`, a subtest's `folder::TestX/name`; the folder is relati
 It says nothing of files and lines, and no two tests of a workspace share one.
 
 The files of one folder are one program: an error in any of them hides the tests of all. What a message does not find
-is named in the vocabulary of `pipeline.evidence`: a package by its folder (`.` for the root), a name with the folder of
+is named in the vocabulary of `pipeline.judge.evidence`: a package by its folder (`.` for the root), a name with the folder of
 the package, or the type, that lacks it. What a package of others lacks is no `Missing`: it is a typo of the test.
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from pipeline.evidence.observation import CollectionError, Fault, Frame, Layout, Missing, Raised, RunState
+from pipeline.judge.evidence.observation import CollectionError, Fault, Frame, Layout, Missing, Raised, RunState
 from pipeline.languages.go.output import Sources
 from pipeline.languages.go.sources import TESTDATA, Folder, digests_of, read_folder, text_of
 from pipeline.languages.runners.sessions import COMPILING, End, Line, OutOfTime, ProcessLine, Said, Start, Unusable

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.evidence.observation import Ended, Fault, Observation, Reach, TestRecord
+from pipeline.judge.evidence.observation import Ended, Fault, Observation, Reach, TestRecord
 from pipeline.languages.go import output as go_output
 from pipeline.languages.go.project import Linked, Modules, Packages, TestEnded, is_test_side
 from pipeline.languages.go.sources import functions_of, names_of

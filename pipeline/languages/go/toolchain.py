@@ -6,12 +6,12 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from pipeline.judge.policy.listed_commands import ListedCommand
 from pipeline.languages.go import environment
 from pipeline.languages.toolchain import Toolchain
-from pipeline.policy.listed_commands import ListedCommand
 
 if TYPE_CHECKING:
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
 
 _PACKAGES: Final = r"\.(/[\w.-]+)*/?"
 

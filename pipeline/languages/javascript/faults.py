@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from pipeline.evidence.observation import Fault, Frame, Missing, Raised
+from pipeline.judge.evidence.observation import Fault, Frame, Missing, Raised
 from pipeline.languages.javascript.syntax import EVERYTHING, is_own, module_key, stem
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.boxes.box_folder import BoxFolder
-from pipeline.evidence.observation import Observation, RunState
+from pipeline.judge.evidence.observation import Observation, RunState
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import installed_mounts, linked
 from pipeline.languages.javascript import types

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.evidence.observation import Layout
+from pipeline.judge.evidence.observation import Layout
 from pipeline.languages.javascript.command import Invocation, Runner, Unknown, of_script
 from pipeline.languages.protocol import Members
 from pipeline.limited import UnreadableError, limited

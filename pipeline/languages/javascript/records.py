@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from pipeline.evidence.observation import CollectionError, Ended, Layout, Observation, Reach, RunState, TestRecord
+from pipeline.judge.evidence.observation import CollectionError, Ended, Layout, Observation, Reach, RunState, TestRecord
 from pipeline.languages.javascript import faults
 from pipeline.languages.javascript.project import PATTERNS, names_in, node_layout
 from pipeline.languages.javascript.syntax import EVERYTHING, resolved

@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from pipeline.judge.policy.listed_commands import NO_OPERANDS, ListedCommand
 from pipeline.languages.javascript import environment
 from pipeline.languages.javascript.project import SOURCES
 from pipeline.languages.toolchain import Toolchain
-from pipeline.policy.listed_commands import NO_OPERANDS, ListedCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

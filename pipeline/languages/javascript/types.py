@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.evidence.observation import CollectionError, Fault, Frame, Missing, Observation, Raised, RunState
+from pipeline.judge.evidence.observation import CollectionError, Fault, Frame, Missing, Observation, Raised, RunState
 from pipeline.languages.javascript import faults
 from pipeline.languages.javascript.project import TYPED, Project
 from pipeline.languages.javascript.records import PrintedLine, Thrown

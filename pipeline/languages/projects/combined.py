@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from pipeline.evidence.observation import RunState
+from pipeline.judge.evidence.observation import RunState
 from pipeline.languages.projects import merging
 from pipeline.languages.projects.merging import collected
 from pipeline.languages.projects.project import Project
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
-    from pipeline.evidence.red_classes import Symbol
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.evidence.red_classes import Symbol
     from pipeline.languages.protocol import Selection
     from pipeline.process import Box
     from pipeline.views.manifest import Manifest

@@ -10,12 +10,12 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pipeline.evidence.observation import Layout, Observation, RunState
+from pipeline.judge.evidence.observation import Layout, Observation, RunState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pipeline.evidence.observation import TestRecord
+    from pipeline.judge.evidence.observation import TestRecord
 
 
 _WORST_FIRST: Final = (RunState.UNUSABLE, RunState.TIMED_OUT, RunState.CRASHED, RunState.COMPLETE)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.observation import CollectionError, Fault, Frame, Observation, Reach, RunState, TestRecord
+from pipeline.judge.evidence.observation import CollectionError, Fault, Frame, Observation, Reach, RunState, TestRecord
 from pipeline.languages.projects import merging
 from pipeline.languages.protocol import (
     EditableRoot,
@@ -33,7 +33,7 @@ from pipeline.languages.table import LANGUAGES
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from pipeline.evidence.red_classes import Symbol
+    from pipeline.judge.evidence.red_classes import Symbol
     from pipeline.languages.toolchain import Toolchain
     from pipeline.process import Box, Command, Completed, Mount
 

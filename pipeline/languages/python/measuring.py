@@ -32,7 +32,7 @@ from pipeline.scratch import scratch_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.protocol import Cache, FoundInputs, Measurement, View
     from pipeline.languages.python.records import Session
 

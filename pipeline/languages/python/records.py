@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from pipeline.evidence.observation import (
+from pipeline.judge.evidence.observation import (
     Case,
     CollectionError,
     Ended,

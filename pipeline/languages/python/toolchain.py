@@ -8,14 +8,14 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from pipeline.judge.policy.listed_commands import ListedCommand
 from pipeline.languages.toolchain import Toolchain
-from pipeline.policy.listed_commands import ListedCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.protocol import Members
 
 _PYTEST: Final = (

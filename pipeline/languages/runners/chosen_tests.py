@@ -25,7 +25,7 @@ NO_RUNNER: Final = 2
 
 _NOT_FOUND: Final = 4
 """The exit code of pytest for an id that it does not have."""
-_IDS: Final = Path(__file__).parents[2] / "evidence" / "written_ids.py"
+_IDS: Final = Path(__file__).parents[2] / "judge" / "evidence" / "written_ids.py"
 _TARGET: Final = re.compile(r"^.*?\b(lib|doc|(bin|test|example)/[^:]+)::")
 _PYTEST_ID: Final = re.compile(r"[^\s:][^:]*::.+")
 _CARGO_NAME: Final = re.compile(r"(?P<name>\S.*): test")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from pipeline.evidence.observation import Ended, Observation, RunState
+from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.runners.exec_guard import UNWATCHED
 from pipeline.process import Command, Completed, Mount
 from pipeline.programs import locate
@@ -21,7 +21,7 @@ from pipeline.programs import locate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.evidence.observation import CollectionError, Fault, TestRecord
+    from pipeline.judge.evidence.observation import CollectionError, Fault, TestRecord
     from pipeline.languages.protocol import Measurement
     from pipeline.process import Answer
 

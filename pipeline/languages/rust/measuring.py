@@ -28,7 +28,7 @@ from pipeline.trees import remove_tree
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.protocol import Measurement
     from pipeline.languages.runners.sessions import Session
     from pipeline.languages.rust.project import Doctest, Project, Test

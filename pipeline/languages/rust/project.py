@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.observation import CollectionError, Layout, RunState
+from pipeline.judge.evidence.observation import CollectionError, Layout, RunState
 from pipeline.languages.runners.sessions import COMPILING, Unusable
 from pipeline.languages.rust import output
 from pipeline.languages.rust.sources import Crate, TestFunction, is_in, read_crate, text_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.observation import Ended, Fault, Frame, Observation, Raised, Reach, RunState, TestRecord
+from pipeline.judge.evidence.observation import Ended, Fault, Frame, Observation, Raised, Reach, RunState, TestRecord
 from pipeline.languages.runners.exec_guard import REPLACED
 from pipeline.languages.runners.sessions import TAIL, relative, state_of, unwatched, with_last_outcome
 from pipeline.languages.rust import output

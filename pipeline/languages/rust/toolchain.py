@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from pipeline.judge.policy.listed_commands import NO_OPERANDS, ListedCommand
 from pipeline.languages.rust import environment
 from pipeline.languages.toolchain import Toolchain
-from pipeline.policy.listed_commands import NO_OPERANDS, ListedCommand
 
 if TYPE_CHECKING:
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
 
 _NAMES: Final = r"[\w:]+"
 _LINT: Final = "[a-z][a-z0-9_:-]*"

@@ -12,13 +12,13 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.impact import own_name, telling_name
+from pipeline.judge.evidence.impact import own_name, telling_name
 from pipeline.languages.table import GO, LANGUAGES, PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.evidence.impact import Graph
+    from pipeline.judge.evidence.impact import Graph
 
 _WORD: Final = re.compile(r"\w+")
 _STATEMENT: Final = re.compile(r"\n(?=\w)")

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.written_ids import forms, meant, wrong
-from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import Concern, Severity, Verdict
-from pipeline.reports.findings import MeasuredFinding
-from pipeline.reports.reviews import FAULTS, ResultReview, ToAnswer, WorkFinding
-from pipeline.reports.work import ReadyTests
+from pipeline.judge.evidence.written_ids import forms, meant, wrong
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.fields import Concern, Severity, Verdict
+from pipeline.judge.reports.findings import MeasuredFinding
+from pipeline.judge.reports.reviews import FAULTS, ResultReview, ToAnswer, WorkFinding
+from pipeline.judge.reports.work import ReadyTests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.evidence.observation import Observation
-    from pipeline.reports.fields import Report
-    from pipeline.reports.reviews import CheckReview
-    from pipeline.reports.tasks import Task
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.reviews import CheckReview
+    from pipeline.judge.reports.tasks import Task
 
 _FORMS: Final = 8
 _TOLD: Final = 5

@@ -23,9 +23,9 @@ from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import LiveWords
 from pipeline.engine.events import DecisionMade
 from pipeline.engine.machine import TRUNK
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.parse import parse_report
 from pipeline.process import BoxError
-from pipeline.reports.decode import Malformed
-from pipeline.reports.parse import parse_report
 from pipeline.reset_times import as_text, moment_words
 from pipeline.routing.lookup import counter_key, limit_of, told_why, why_unusable
 from pipeline.routing.state import Event
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pipeline.dispatch.request import Request, Rest
+    from pipeline.judge.reports.fields import Report
     from pipeline.recipes import model
-    from pipeline.reports.fields import Report
     from pipeline.runs.info import Reserved
     from pipeline.steps.context import Context, DriverContext
     from pipeline.vocabulary import Step

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.commits import misfits
 from pipeline.dispatch.results import refusal_of
-from pipeline.evidence.named_tests import called
+from pipeline.judge.evidence.named_tests import called
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.drafts import PlanAndTasks, SplitReport
+from pipeline.judge.reports.fields import Action, Evidence
+from pipeline.judge.reports.hygiene import lint_split, lint_task
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.problems import Problem, misplaced
+from pipeline.judge.reports.taskfile import task_md
+from pipeline.judge.reports.tasks import MAKING, brings_tests, moves_tests, tasks_from_split
 from pipeline.languages import names
 from pipeline.measure.baseline import why_unloadable
 from pipeline.measure.composed_trees import shares_file
-from pipeline.reports.decode import Malformed
-from pipeline.reports.drafts import PlanAndTasks, SplitReport
-from pipeline.reports.fields import Action, Evidence
-from pipeline.reports.hygiene import lint_split, lint_task
-from pipeline.reports.markdown import bullets
-from pipeline.reports.problems import Problem, misplaced
-from pipeline.reports.taskfile import task_md
-from pipeline.reports.tasks import MAKING, brings_tests, moves_tests, tasks_from_split
 from pipeline.routing.lookup import told_why, why_unusable
 from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
 from pipeline.routing.state import Event, NewTask
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from pipeline.reports.drafts import PlanReport
-    from pipeline.reports.fields import FileChange
-    from pipeline.reports.tasks import Task
+    from pipeline.judge.reports.drafts import PlanReport
+    from pipeline.judge.reports.fields import FileChange
+    from pipeline.judge.reports.tasks import Task
     from pipeline.routing.state import RunState
     from pipeline.steps.context import Context
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.named_tests import path_of
+from pipeline.judge.evidence.named_tests import path_of
+from pipeline.judge.policy.scope import Action, Grant, TestScope, lies_in
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.project_tools import tools_for
-from pipeline.policy.scope import Action, Grant, TestScope, lies_in
 from pipeline.steps.evidence.records import baseline_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pipeline.dispatch.request import Tools
-    from pipeline.evidence.observation import Layout, Observation
+    from pipeline.judge.evidence.observation import Layout, Observation
+    from pipeline.judge.reports.tasks import Task
     from pipeline.process import Mount
-    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pipeline.git import TreeChange
+from pipeline.judge.policy.scope import Action
+from pipeline.judge.reports.artifacts import finding_md
+from pipeline.judge.reports.drafts import SplitReport, SplitTask
+from pipeline.judge.reports.fields import Concern, FileChange, Severity
+from pipeline.judge.reports.findings import Finding, MeasuredFinding
+from pipeline.judge.reports.proofs import MeasuredProof, Proof, ProvingTest
+from pipeline.judge.reports.tasks import tasks_from_split
+from pipeline.judge.reports.untrusted_text import one_line
+from pipeline.judge.reports.work import NamedTest, ReadyTests, ShownCriterion
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.proofs import Work, measure_proof
-from pipeline.policy.scope import Action
-from pipeline.reports.artifacts import finding_md
-from pipeline.reports.drafts import SplitReport, SplitTask
-from pipeline.reports.fields import Concern, FileChange, Severity
-from pipeline.reports.findings import Finding, MeasuredFinding
-from pipeline.reports.proofs import MeasuredProof, Proof, ProvingTest
-from pipeline.reports.tasks import tasks_from_split
-from pipeline.reports.untrusted_text import one_line
-from pipeline.reports.work import NamedTest, ReadyTests, ShownCriterion
 from pipeline.routing.matrix import MAX_FIX_TASKS
 from pipeline.steps.asking.drafts import accepted, lint_each, new_tasks, next_ids
 from pipeline.steps.asking.grants import scope_without_task
@@ -28,10 +28,10 @@ from pipeline.vocabulary import Loop, Step
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.judge.reports.findings import StageFindings
+    from pipeline.judge.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.reports.findings import StageFindings
-    from pipeline.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
-    from pipeline.reports.tasks import Task
     from pipeline.routing.state import NewTask
     from pipeline.steps.context import Context
 

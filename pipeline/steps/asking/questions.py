@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.engine.events import DecisionMade, InputGiven
-from pipeline.reports.untrusted_text import block, fenced, one_line
+from pipeline.judge.reports.untrusted_text import block, fenced, one_line
 from pipeline.routing.lookup import counter_key, limit_of
 from pipeline.routing.state import Event
 from pipeline.vocabulary import Loop, Role, Signal
@@ -15,7 +15,7 @@ from pipeline.vocabulary import Loop, Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.reports.fields import Report
+    from pipeline.judge.reports.fields import Report
     from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.reports.findings import StageFindings
-from pipeline.reports.reviews import ToAnswer
+from pipeline.judge.reports.findings import StageFindings
+from pipeline.judge.reports.reviews import ToAnswer
 from pipeline.vocabulary import Signal
 
 

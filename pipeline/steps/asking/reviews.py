@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.engine.events import DecisionMade
-from pipeline.reports.artifacts import advice_md, findings_md, review_md
-from pipeline.reports.decode import Malformed
-from pipeline.reports.fields import Verdict
-from pipeline.reports.findings import Stage, StageFindings
-from pipeline.reports.markdown import bullets
-from pipeline.reports.reviews import CheckReview, SimplifyReview, SplitReview
+from pipeline.judge.reports.artifacts import advice_md, findings_md, review_md
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.fields import Verdict
+from pipeline.judge.reports.findings import Stage, StageFindings
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.reviews import CheckReview, SimplifyReview, SplitReview
 from pipeline.routing.lookup import counter_key
 from pipeline.steps.asking.dispatches import ask_all
 from pipeline.steps.asking.drafts import CUT, WITH_PLAN, planned
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
-    from pipeline.reports.fields import Report
-    from pipeline.reports.findings import Finding
-    from pipeline.reports.proofs import MeasuredProof
-    from pipeline.reports.reduce import Reviewed
-    from pipeline.reports.reviews import ToAnswer
-    from pipeline.reports.tasks import Task
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.findings import Finding
+    from pipeline.judge.reports.proofs import MeasuredProof
+    from pipeline.judge.reports.reduce import Reviewed
+    from pipeline.judge.reports.reviews import ToAnswer
+    from pipeline.judge.reports.tasks import Task
     from pipeline.routing.state import Event
     from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context, DriverContext

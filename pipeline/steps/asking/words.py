@@ -14,16 +14,16 @@ from pydantic import BeforeValidator, TypeAdapter
 
 from pipeline.characters import hidden_places, visible
 from pipeline.engine.events import DecisionMade
-from pipeline.evidence.written_ids import forms
+from pipeline.judge.evidence.written_ids import forms
+from pipeline.judge.reports.markdown import bullets, sections
+from pipeline.judge.reports.untrusted_text import one_line
+from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.languages import readers
 from pipeline.languages.projects.combined import projects_in
 from pipeline.measure.composed_trees import both
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.suspicions import added_lines_by_side, means_of_forgery
 from pipeline.measure.words import in_sum, noticed_lines
-from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.untrusted_text import one_line
-from pipeline.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.routing.state import TaskStatus
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.evidence.records import BASELINE, baseline_of, read_evidence
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.evidence.observation import TestRecord
-    from pipeline.evidence.red_tests import RedEntry, RedTests
+    from pipeline.judge.evidence.observation import TestRecord
+    from pipeline.judge.evidence.red_tests import RedEntry, RedTests
+    from pipeline.judge.reports.tasks import Task
+    from pipeline.judge.reports.work import MakeReport, ShownCriterion
     from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
-    from pipeline.reports.tasks import Task
-    from pipeline.reports.work import MakeReport, ShownCriterion
     from pipeline.steps.context import Context
 
 

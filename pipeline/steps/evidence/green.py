@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.evidence.compare import GreenFacts, judge_green, judge_part, passed, still_passing
-from pipeline.evidence.freeze import canonical
-from pipeline.evidence.observation import TestRecord
-from pipeline.evidence.quarantine import standing
+from pipeline.judge.evidence.compare import GreenFacts, judge_green, judge_part, passed, still_passing
+from pipeline.judge.evidence.freeze import canonical
+from pipeline.judge.evidence.observation import TestRecord
+from pipeline.judge.evidence.quarantine import standing
+from pipeline.judge.reports.markdown import bullets
+from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
@@ -27,8 +29,6 @@ from pipeline.measure.regression import Suspects, confirm
 from pipeline.measure.task_evidence import GreenEvidence
 from pipeline.measure.words import in_short, probes_md, seen
 from pipeline.progress import counted
-from pipeline.reports.markdown import bullets
-from pipeline.reports.untrusted_text import fenced
 from pipeline.routing.state import Event
 from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
 from pipeline.steps.evidence.records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
@@ -38,10 +38,10 @@ from pipeline.vocabulary import Signal
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pipeline.evidence.observation import Observation
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.evidence.red_tests import RedTests
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.task_evidence import ProbeEvidence, TaskEvidence
-    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence import freeze
-from pipeline.evidence.impact import distances
+from pipeline.judge.evidence import freeze
+from pipeline.judge.evidence.impact import distances
+from pipeline.judge.policy.paths import lies_among_tests
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.revert import Wanted, measure_over, not_red
-from pipeline.policy.paths import lies_among_tests
 from pipeline.steps.evidence.impact import graph_of
 from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.red import composed_red, tests_start
@@ -24,12 +24,12 @@ from pipeline.steps.evidence.red import composed_red, tests_start
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from pipeline.evidence.impact import Graph
-    from pipeline.evidence.observation import Reach
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.impact import Graph
+    from pipeline.judge.evidence.observation import Reach
+    from pipeline.judge.evidence.red_tests import RedTests
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.revert import Red
     from pipeline.measure.task_evidence import GreenEvidence, ProbeEvidence, TaskEvidence
-    from pipeline.reports.tasks import Task
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.compare import expectations
-from pipeline.evidence.named_tests import called, path_of
-from pipeline.evidence.observation import Observation, TestRecord
-from pipeline.evidence.quarantine import standing
+from pipeline.judge.evidence.compare import expectations
+from pipeline.judge.evidence.named_tests import called, path_of
+from pipeline.judge.evidence.observation import Observation, TestRecord
+from pipeline.judge.evidence.quarantine import standing
 from pipeline.measure.composed_trees import own_files
 from pipeline.measure.task_evidence import TaskEvidence, name_of
 from pipeline.runs import info
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import date
 
-    from pipeline.evidence.quarantine import Standing
-    from pipeline.reports.fields import OldTest
+    from pipeline.judge.evidence.quarantine import Standing
+    from pipeline.judge.reports.fields import OldTest
     from pipeline.steps.context import Context
 
 

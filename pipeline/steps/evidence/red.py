@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.evidence import red_classes
-from pipeline.evidence.observation import PASSING
-from pipeline.evidence.red import RedFacts, derive_new_ids, judge_red, may_change
-from pipeline.evidence.renamed_tests import carried, moved
+from pipeline.judge.evidence import red_classes
+from pipeline.judge.evidence.observation import PASSING
+from pipeline.judge.evidence.red import RedFacts, derive_new_ids, judge_red, may_change
+from pipeline.judge.evidence.renamed_tests import carried, moved
+from pipeline.judge.reports.fields import Evidence
+from pipeline.judge.reports.tasks import adds_tests, taken_away
+from pipeline.judge.reports.work import ReadyTests
 from pipeline.languages import names
 from pipeline.languages.protocol import Selection
 from pipeline.measure.composed_trees import compose
@@ -29,9 +32,6 @@ from pipeline.measure.red import (
     with_undeclared,
     with_varied,
 )
-from pipeline.reports.fields import Evidence
-from pipeline.reports.tasks import adds_tests, taken_away
-from pipeline.reports.work import ReadyTests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.drafts import planned_files
 from pipeline.steps.context import Composed
@@ -41,11 +41,11 @@ from pipeline.steps.evidence.stubs import scaffolds, symbols_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.judge.reports.decode import Malformed
+    from pipeline.judge.reports.fields import Report
+    from pipeline.judge.reports.tasks import Task
     from pipeline.measure.task_evidence import NoticingEvidence
-    from pipeline.reports.decode import Malformed
-    from pipeline.reports.fields import Report
-    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence.red_classes import Symbol
 from pipeline.languages.projects.combined import for_files
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.red import texts
 from pipeline.steps.evidence.records import baseline_of
 
 if TYPE_CHECKING:
+    from pipeline.judge.reports.tasks import Task
     from pipeline.languages.toolchain import Toolchain
-    from pipeline.reports.tasks import Task
     from pipeline.steps.context import Context
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.characters import on_one_line, visible
 from pipeline.config.commits import styled
 from pipeline.git import Signature
-from pipeline.reports.fields import Evidence
-from pipeline.reports.hygiene import SUBJECT
+from pipeline.judge.reports.fields import Evidence
+from pipeline.judge.reports.hygiene import SUBJECT
 from pipeline.runs import tracker
 from pipeline.steps.evidence.records import baseline_of, read_evidence
 from pipeline.steps.evidence.stubs import stub_of, waiting_name
@@ -27,8 +27,8 @@ from todo import Edits, Status, Tracker
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from pipeline.evidence.observation import Layout
-    from pipeline.reports.tasks import Task
+    from pipeline.judge.evidence.observation import Layout
+    from pipeline.judge.reports.tasks import Task
     from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
     from pipeline.steps.publication.follow_ups import Item

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, cast
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.dispatch.request import Request
-from pipeline.reports.decode import Malformed
-from pipeline.reports.reviews import FollowUps
-from pipeline.reports.untrusted_text import block, one_line
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.reviews import FollowUps
+from pipeline.judge.reports.untrusted_text import block, one_line
 from pipeline.routing.lookup import limit_of
 from pipeline.routing.state import Event
 from pipeline.runs import tracker
@@ -32,7 +32,7 @@ from todo.issue import normalised_title
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.reports.reviews import FollowUp
+    from pipeline.judge.reports.reviews import FollowUp
     from pipeline.steps.context import Context
     from todo import Issue
 

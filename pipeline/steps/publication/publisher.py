@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.config.sources import tracker_folder
-from pipeline.policy.paths import is_tracker
+from pipeline.judge.policy.paths import is_tracker
 from pipeline.runs.events import Published, PublishIntended, PublishOnto
 from pipeline.steps.publication.trees import above
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.engine.events import DecisionMade
+from pipeline.judge.reports.markdown import bullets, sections
+from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.measure.baseline import limit_of, not_protected
 from pipeline.measure.words import in_short, noticed_lines, survivors
 from pipeline.progress import counted
-from pipeline.reports.markdown import bullets, sections
-from pipeline.reports.untrusted_text import one_line
 from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
@@ -24,7 +24,7 @@ from pipeline.steps.publication.follow_ups import not_testable_manifest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.evidence.red_tests import RedTests
+    from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.steps.context import Context
 
 

@@ -18,7 +18,7 @@ from pipeline.process import Mount
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.evidence.observation import Observation
+    from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.protocol import Selection
 
 SUMS = table.Language(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from languages.sums.texts import TODO, Sum, checks, sums
 
-from pipeline.evidence import observation as seen
-from pipeline.evidence.observation import Ended, Fault, Frame, Observation, TestRecord
-from pipeline.evidence.red_classes import Symbol
+from pipeline.judge.evidence import observation as seen
+from pipeline.judge.evidence.observation import Ended, Fault, Frame, Observation, TestRecord
+from pipeline.judge.evidence.red_classes import Symbol
 from pipeline.languages.protocol import Environment
 from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.languages.toolchain import Toolchain
