@@ -18,9 +18,9 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pipeline.recipes.check import checked
-from pipeline.recipes.plan import Preview, preview
-from pipeline.scheduling import patterns
+from pipeline.matrix.recipes.check import checked
+from pipeline.matrix.recipes.plan import Preview, preview
+from pipeline.matrix.scheduling import patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,22 +15,22 @@ from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
+from pipeline.matrix.recipes import simulation as of_steps
+from pipeline.matrix.recipes.machine import RecipeMachine
+from pipeline.matrix.recipes.plan import inputs_of, phases_of
+from pipeline.matrix.routing import render, simulation
+from pipeline.matrix.routing.matrix import GATES
+from pipeline.matrix.routing.phases import EVERYBODY
+from pipeline.matrix.routing.simulation import SignalsError
+from pipeline.matrix.routing.state import Settings
 from pipeline.outcomes import Reason
-from pipeline.recipes import simulation as of_steps
-from pipeline.recipes.machine import RecipeMachine
-from pipeline.recipes.plan import inputs_of, phases_of
-from pipeline.routing import render, simulation
-from pipeline.routing.matrix import GATES
-from pipeline.routing.phases import EVERYBODY
-from pipeline.routing.simulation import SignalsError
-from pipeline.routing.state import Settings
 from pipeline.service.recipe_choice import chosen
 from pipeline.service.recipe_files import library_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pipeline.routing.simulation import Walk
+    from pipeline.matrix.routing.simulation import Walk
 
 
 class Format(StrEnum):

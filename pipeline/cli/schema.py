@@ -18,8 +18,8 @@ from pipeline.errors import UserError
 from pipeline.events.model import checked
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.payloads import NAMED
+from pipeline.matrix.recipes.model import Extension, Recipe
 from pipeline.outcomes import Reason
-from pipeline.recipes.model import Extension, Recipe
 
 SCHEMA: Final = "redfirst.schemas/1"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

@@ -24,13 +24,13 @@ from pipeline.cli.text import (
     several_lines,
     terminal_width,
 )
-from pipeline.engine.journal import Journal
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.matrix.engine.journal import Journal
+from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words, status_word
 from pipeline.progress import counted, duration
 from pipeline.reset_times import moment_words
-from pipeline.routing.state import TaskStatus
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.records import is_of_recipe
 from pipeline.runs.roster import Roster, seen_from

@@ -19,8 +19,8 @@ from pipeline.characters import visible
 from pipeline.cli.arguments import Plain
 from pipeline.cli.status_line import MARKS
 from pipeline.cli.text import print_text, say
-from pipeline.engine.events import ArtifactWritten
 from pipeline.git import Repository
+from pipeline.matrix.engine.events import ArtifactWritten
 from pipeline.outcomes import Reason
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words

@@ -19,7 +19,7 @@ from pipeline.judge.evidence.quarantine import Quarantined
 from pipeline.judge.policy.paths import TRACKER, tracker_fault
 from pipeline.judge.reports.fields import RelPath
 from pipeline.languages.table import LANGUAGES, SEVERAL
-from pipeline.scheduling.patterns import EVERYTHING, fault
+from pipeline.matrix.scheduling.patterns import EVERYTHING, fault
 
 if TYPE_CHECKING:
     from pipeline.vocabulary import Role

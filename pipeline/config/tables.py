@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
+from pipeline.matrix.routing.matrix import BOUNDS, MAX_FIX_TASKS, MAX_TASKS
 from pipeline.vocabulary import Loop
 
 Seconds = Annotated[int, Field(ge=1)]

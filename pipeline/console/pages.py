@@ -17,9 +17,9 @@ from pipeline.console.frame import Frame, wants_json
 from pipeline.console.patches import files_of, tests_of
 from pipeline.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.errors import UserError
+from pipeline.matrix.routing.matrix import MATRIX, steps_of
+from pipeline.matrix.routing.words import routed_words
 from pipeline.outcomes import FINAL, Outcome, Reason
-from pipeline.routing.matrix import MATRIX, steps_of
-from pipeline.routing.words import routed_words
 from pipeline.runs.gates import WAYS_BACK, gate_of
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.records import TooLargeError, read_record

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from pipeline.engine.events import GateAnswered
-from pipeline.engine.machine import TRUNK
-from pipeline.routing.actions import Again, Retry, Return
-from pipeline.routing.words import GATE_BEHIND, PHASES, phase_with
+from pipeline.matrix.engine.events import GateAnswered
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.routing.actions import Again, Retry, Return
+from pipeline.matrix.routing.words import GATE_BEHIND, PHASES, phase_with
 from pipeline.service.live_view import phases_of
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.routing.words import Phase
+    from pipeline.matrix.routing.words import Phase
     from pipeline.runs.run import Decided, Run
     from pipeline.service.live_view import PhaseShown
 

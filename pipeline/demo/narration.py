@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import visible
-from pipeline.engine.events import DecisionMade
-from pipeline.engine.journal import Line
+from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.engine.journal import Line
 from pipeline.runs.events import ChangeRejected
 from pipeline.vocabulary import Step
 

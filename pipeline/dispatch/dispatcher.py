@@ -31,12 +31,12 @@ from pipeline.dispatch.request import Rest, Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
 from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
 from pipeline.dispatch.transcript import Transcript, redacted_answer, secrets_of_run
-from pipeline.engine.machine import TRUNK
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import GatewayUse
 from pipeline.git.settings import paths_git_uses
 from pipeline.judge.policy.scope import Writes
 from pipeline.languages.readers import only_test_regions
+from pipeline.matrix.engine.machine import TRUNK
 from pipeline.process import Mount
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.trees import remove_tree

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.decode import Malformed
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.reviews import ToAnswer
+    from pipeline.matrix.scheduling.patterns import Pattern
     from pipeline.process import Mount
-    from pipeline.scheduling.patterns import Pattern
     from pipeline.vocabulary import Question, Role
 
 

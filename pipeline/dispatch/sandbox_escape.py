@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engine.journal import JOURNAL
 from pipeline.git import GitError
 from pipeline.git.settings import HOOKS, hooks_folder, included
+from pipeline.matrix.engine.journal import JOURNAL
 from pipeline.runs.store import claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from pipeline.characters import visible
-from pipeline.engine import events as engine
+from pipeline.matrix.engine import events as engine
 from pipeline.queue import lines as orders
 from pipeline.runs import events as runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.engine.journal import Line
+    from pipeline.matrix.engine.journal import Line
     from pipeline.queue.lines import OrderLine
 
 _LONGEST: Final = 200

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from pipeline.errors import UserError
+from pipeline.matrix.recipes.model import SLUG
 from pipeline.outcomes import Outcome, Reason
-from pipeline.recipes.model import SLUG
 from pipeline.runs.facts import last_note
 from pipeline.runs.recipe_run import RecipeRun
 from pipeline.runs.records import ARTIFACT_LIMIT, is_of_recipe, read_record

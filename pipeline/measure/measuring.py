@@ -19,10 +19,10 @@ from pipeline.characters import as_utf8
 from pipeline.dispatch.redaction import redacted_observation
 from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for
 from pipeline.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, View
+from pipeline.matrix.routing.state import Event
 from pipeline.measure import kept_runs
 from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.progress import duration
-from pipeline.routing.state import Event
 from pipeline.runs.checkout import remove_tree
 from pipeline.runs.events import MeasuredTests
 from pipeline.views.copies import shown_repository
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.model import Config
-    from pipeline.engine.events import JournalEvent
     from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.protocol import Environment, Selection
     from pipeline.languages.toolchain import Toolchain
+    from pipeline.matrix.engine.events import JournalEvent
     from pipeline.process import Box, Command, Completed
     from pipeline.progress import Progress
     from pipeline.runs.checkout import PrivateCheckout

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pipeline.characters import visible
 from pipeline.config.folders import state_folder
-from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError
+from pipeline.matrix.engine.journal import stamp, utc_now
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
 from pipeline.queue import lines
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.engine.journal import Clock
     from pipeline.git import Repository
+    from pipeline.matrix.engine.journal import Clock
 
 DATABASE: Final = "orders.sqlite"
 EARLIER: Final = "orders.jsonl"

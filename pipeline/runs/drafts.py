@@ -10,16 +10,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engine.run import sha256_hex
-from pipeline.routing.state import TaskStatus
-from pipeline.routing.state_changes import SETTLED
+from pipeline.matrix.engine.run import sha256_hex
+from pipeline.matrix.routing.state import TaskStatus
+from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.runs.records import remove_record
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.routing.state import RunState
     from pipeline.runs.run import Run
 
 PLAN: Final = "plan.md"

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.engine.events import EffectMade, JournalEvent
-from pipeline.engine.journal import Line
+from pipeline.matrix.engine.events import EffectMade, JournalEvent
+from pipeline.matrix.engine.journal import Line
 from pipeline.progress import counted
 from pipeline.runs.info import DispatchRecord, Usage, ViolationRecord
 from pipeline.safe_names import BareName, BranchName, ObjectName, Timestamp

@@ -7,21 +7,21 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.engine.events import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
 from pipeline.judge.reports.untrusted_text import one_line
+from pipeline.matrix.engine.events import ArtifactWritten, RunFinished, RunParked, RunResumed, RunStarted
+from pipeline.matrix.routing.lookup import counter_key, limit_of
+from pipeline.matrix.routing.matrix import BOUNDS
+from pipeline.matrix.routing.state import TaskStatus
+from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.outcomes import Reason
 from pipeline.reset_times import as_text
-from pipeline.routing.lookup import counter_key, limit_of
-from pipeline.routing.matrix import BOUNDS
-from pipeline.routing.state import TaskStatus
-from pipeline.routing.state_changes import SETTLED
 from pipeline.runs.events import DispatchFinished, DispatchWaits, Landed, Published
 from pipeline.runs.gates import gate_place
 from pipeline.runs.spending import spent
 from pipeline.vocabulary import Loop, Role
 
 if TYPE_CHECKING:
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.routing.state import RunState
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
 

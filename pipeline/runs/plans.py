@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
-from pipeline.recipes.model import Recipe
-from pipeline.recipes.rules import given_of
+from pipeline.matrix.recipes.model import Recipe
+from pipeline.matrix.recipes.rules import given_of
 from pipeline.runs.files import to_json
 from pipeline.runs.info import RECIPE
 from pipeline.vocabulary import Step

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.engine.events import RunResumed
-from pipeline.engine.journal import JOURNAL
-from pipeline.engine.machine import Decision
 from pipeline.errors import UserError
+from pipeline.matrix.engine.events import RunResumed
+from pipeline.matrix.engine.journal import JOURNAL
+from pipeline.matrix.engine.machine import Decision
+from pipeline.matrix.recipes.machine import RecipeMachine, StepEvent, StepsState, reopened
+from pipeline.matrix.recipes.model import Recipe
 from pipeline.outcomes import Reason
-from pipeline.recipes.machine import RecipeMachine, StepEvent, StepsState, reopened
-from pipeline.recipes.model import Recipe
 from pipeline.runs.info import RecipeFacts
 from pipeline.runs.records import OF_RECIPE, is_of_recipe
 from pipeline.runs.run import KeptRun, Run
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipeline.engine.journal import Line
+    from pipeline.matrix.engine.journal import Line
     from pipeline.runs.info import RunInfo
 
 

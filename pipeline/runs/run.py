@@ -7,14 +7,14 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from pipeline.engine import run as engine
-from pipeline.engine.events import RunStarted
-from pipeline.engine.journal import JOURNAL, Journal, readable, utc_now
-from pipeline.engine.machine import TRUNK, DecisionT, EventT, StateT
 from pipeline.errors import UserError
+from pipeline.matrix.engine import run as engine
+from pipeline.matrix.engine.events import RunStarted
+from pipeline.matrix.engine.journal import JOURNAL, Journal, readable, utc_now
+from pipeline.matrix.engine.machine import TRUNK, DecisionT, EventT, StateT
+from pipeline.matrix.routing.machine import Decision, MatrixMachine
+from pipeline.matrix.routing.state import PARALLEL, Event, RunState, Settings
 from pipeline.outcomes import Reason
-from pipeline.routing.machine import Decision, MatrixMachine
-from pipeline.routing.state import PARALLEL, Event, RunState, Settings
 from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted, GatesAsked
 from pipeline.runs.files import to_json
 from pipeline.runs.folder import RunFolder
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from pipeline.engine.journal import Clock, Line
-    from pipeline.engine.machine import Machine
+    from pipeline.matrix.engine.journal import Clock, Line
+    from pipeline.matrix.engine.machine import Machine
 
 
 Decided: TypeAlias = engine.Decided[RunState, Event, Decision]

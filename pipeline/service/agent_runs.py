@@ -18,11 +18,11 @@ from pipeline.config.folders import state_folder
 from pipeline.config.layers import Flags
 from pipeline.config.problems import did_you_mean
 from pipeline.errors import UserError
+from pipeline.matrix.recipes.check import checked_source
+from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.plan import inputs_of
+from pipeline.matrix.recipes.rules import not_for_agents
 from pipeline.outcomes import Reason
-from pipeline.recipes.check import checked_source
-from pipeline.recipes.model import Kind
-from pipeline.recipes.plan import inputs_of
-from pipeline.recipes.rules import not_for_agents
 from pipeline.runs.files import disk
 from pipeline.runs.info import RunInfo
 from pipeline.runs.lease import FileLease, driver_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.git import Repository
-    from pipeline.recipes.model import Recipe
+    from pipeline.matrix.recipes.model import Recipe
 
 MOST_LIVE: Final = 3
 """Runs that agents have begun here and that are driven at the same time."""

@@ -17,8 +17,6 @@ from pipeline.boxes.nobox import NoBox
 from pipeline.boxes.orphans import end_lost
 from pipeline.config.model import Config
 from pipeline.config.tables import Gates
-from pipeline.engine.events import Answerer, ConfigChanged, GateAnswered, InputGiven
-from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.judge.reports.edited import plan_form, task_form
 from pipeline.judge.reports.fields import path_problem
@@ -26,9 +24,11 @@ from pipeline.judge.reports.hygiene import lint_plan
 from pipeline.judge.reports.problems import Problem, Weight
 from pipeline.judge.reports.proofs import ProvingTest
 from pipeline.judge.reports.tasks import execution_order
+from pipeline.matrix.engine.events import Answerer, ConfigChanged, GateAnswered, InputGiven
+from pipeline.matrix.engine.run import sha256_hex
+from pipeline.matrix.routing.state import Event, TaskStatus
 from pipeline.measure.proofs import MOST_CHARACTERS, refusal_of_test
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.state import Event, TaskStatus
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
 from pipeline.runs.gates import WAYS_BACK

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from pipeline.config.tables import OnTimeout
-from pipeline.engine.events import Answerer, GateAnswered, GateExpired
 from pipeline.errors import UserError
+from pipeline.matrix.engine.events import Answerer, GateAnswered, GateExpired
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.gates import gate_of
 from pipeline.runs.recipe_run import RecipeRun, load_run

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pipeline.characters import visible
 from pipeline.judge.reports.fields import Severity
 from pipeline.judge.reports.findings import Stage
+from pipeline.matrix.routing.state import TaskStatus
 from pipeline.measure.task_evidence import TaskEvidence, name_of
-from pipeline.routing.state import TaskStatus
 from pipeline.runs.info import DispatchResult, Usage, ViolationRecord
 from pipeline.runs.records import MIB, read_record
 from pipeline.runs.store import issue_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.characters import HIDDEN
-from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
+from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
 from pipeline.runs.drafts import PLAN, open_drafts, task_file
 from pipeline.runs.files import write_atomic

@@ -19,17 +19,17 @@ import anyio
 from pipeline.boxes.orphans import end_lost
 from pipeline.dispatch.caches import remove_caches
 from pipeline.dispatch.sandbox_escape import EscapeError
-from pipeline.engine.events import PointPassed
-from pipeline.engine.loop import drive
-from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.git import GitError
 from pipeline.interrupts import NUMBERS, leave_terminal
+from pipeline.matrix.engine.events import PointPassed
+from pipeline.matrix.engine.loop import drive
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.recipes.machine import held_by
+from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
+from pipeline.matrix.routing.state import Event
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
-from pipeline.recipes.machine import held_by
-from pipeline.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
-from pipeline.routing.state import Event
 from pipeline.runs.drafts import put_back, vain_edit
 from pipeline.runs.facts import task_words
 from pipeline.runs.files import full_disk
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from pipeline.recipes.step_table import StepsState
-    from pipeline.routing.machine import Decision
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.recipes.step_table import StepsState
+    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.routing.state import RunState
     from pipeline.service.live_view import Display
     from pipeline.steps.context import Context, DriverContext
     from pipeline.steps.recipe_context import Words

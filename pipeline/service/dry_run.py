@@ -9,9 +9,9 @@ from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
-from pipeline.recipes.model import Kind
-from pipeline.recipes.plan import Preview, phases_of, preview, why_not
-from pipeline.routing.matrix import DISPATCHES_PER_TASK
+from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.plan import Preview, phases_of, preview, why_not
+from pipeline.matrix.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.preconditions import examine, refuse_base_branch
 from pipeline.runs.unfit import refuse_hidden
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.git import Repository
-    from pipeline.recipes.model import Recipe
+    from pipeline.matrix.recipes.model import Recipe
     from pipeline.service.recipe_choice import Chosen
     from pipeline.service.run_config import RunOptions
 

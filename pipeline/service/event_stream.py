@@ -21,9 +21,9 @@ from pipeline.runs.store import key_of_worktree, repository_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pipeline.engine.journal import Line
     from pipeline.events.model import Event
     from pipeline.git import Repository
+    from pipeline.matrix.engine.journal import Line
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import OrderLog
     from pipeline.runs.roster import RunPlace

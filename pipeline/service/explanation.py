@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from pydantic import Field
 
-from pipeline.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
-from pipeline.engine.machine import TRUNK, action_value
-from pipeline.engine.run import sha256_hex
 from pipeline.judge.reports.markdown import parse
+from pipeline.matrix.engine.events import ArtifactWritten, ConfigChanged, DecisionMade, GateAnswered, RunResumed
+from pipeline.matrix.engine.machine import TRUNK, action_value
+from pipeline.matrix.engine.run import sha256_hex
+from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
+from pipeline.matrix.routing.words import WRONG
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words
 from pipeline.progress import counted
-from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.words import WRONG
 from pipeline.runs.drafts import edit_words
 from pipeline.runs.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
 from pipeline.runs.facts import Counter, counter_of, exhausted_counter, lanes_words, place_of
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipeline.engine.journal import Line
     from pipeline.git import Repository
-    from pipeline.routing.actions import Action
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.engine.journal import Line
+    from pipeline.matrix.routing.actions import Action
+    from pipeline.matrix.routing.state import RunState
     from pipeline.runs.run import Decided
 
 

@@ -9,8 +9,8 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
+from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Reason
-from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.store import WORKFLOW

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import visible
-from pipeline.engine import events as engine
+from pipeline.matrix.engine import events as engine
 from pipeline.outcomes import PAUSED, Reason
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from pipeline.engine.journal import Line
+    from pipeline.matrix.engine.journal import Line
 
 _SECONDS: Final = len("2026-11-20T14:02:07")
 _LONGEST: Final = 240

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import anyio
 
+from pipeline.matrix.recipes.plan import most_dispatches
+from pipeline.matrix.recipes.step_table import Checkpoint
+from pipeline.matrix.routing.lookup import limit_of
+from pipeline.matrix.routing.state import TaskStatus
+from pipeline.matrix.routing.state_changes import SETTLED
+from pipeline.matrix.routing.words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.outcomes import Outcome, status_word
 from pipeline.progress import counted
-from pipeline.recipes.plan import most_dispatches
-from pipeline.recipes.step_table import Checkpoint
-from pipeline.routing.lookup import limit_of
-from pipeline.routing.state import TaskStatus
-from pipeline.routing.state_changes import SETTLED
-from pipeline.routing.words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.runs.activity_file import forget_now, read_now, write_now
 from pipeline.runs.facts import beside_words, counters_of, driven_s, last_note, not_before_of, place_of, task_words
 from pipeline.runs.lease import FileLease
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from anyio.abc import TaskStatus as Started
 
     from pipeline.config.tables import Budget
-    from pipeline.engine.journal import Line
+    from pipeline.matrix.engine.journal import Line
+    from pipeline.matrix.routing.words import Phase
     from pipeline.outcomes import Reason
     from pipeline.progress import Progress
-    from pipeline.routing.words import Phase
     from pipeline.runs.activity_file import Doing
     from pipeline.runs.spending import AnyRun, Spent
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
+from pipeline.matrix.recipes.machine import behind
 from pipeline.outcomes import Reason, status_word
-from pipeline.recipes.machine import behind
 from pipeline.runs.facts import last_note
 from pipeline.runs.gates import GateAnswer, gate_place
 from pipeline.steps.recipe_context import ReadRun
@@ -16,7 +16,7 @@ from pipeline.vocabulary import Step
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.recipes.model import Step as RecipeStep
+    from pipeline.matrix.recipes.model import Step as RecipeStep
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.runs.run import Run
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.config import trust
 from pipeline.config.trust import Widening
 from pipeline.errors import UserError
+from pipeline.matrix.recipes.check import checked_source
+from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.plan import MOST_ITEMS, Preview, inputs_of, phases_of, preview, why_not
+from pipeline.matrix.recipes.rules import given_of
+from pipeline.matrix.recipes.templates import listed
 from pipeline.outcomes import Reason
-from pipeline.recipes.check import checked_source
-from pipeline.recipes.model import Kind
-from pipeline.recipes.plan import MOST_ITEMS, Preview, inputs_of, phases_of, preview, why_not
-from pipeline.recipes.rules import given_of
-from pipeline.recipes.templates import listed
 from pipeline.runs.files import to_json
 from pipeline.runs.info import ChangeSeen, RecipeFacts
 from pipeline.runs.preconditions import base_branch
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.git import Repository
-    from pipeline.recipes.model import Recipe
-    from pipeline.recipes.reading import Problem
-    from pipeline.routing.phases import Phases
+    from pipeline.matrix.recipes.model import Recipe
+    from pipeline.matrix.recipes.reading import Problem
+    from pipeline.matrix.routing.phases import Phases
     from pipeline.service.run_config import RunOptions
 
 

@@ -21,10 +21,10 @@ from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
 from pipeline.git import PLAIN, Repository
 from pipeline.judge.policy.paths import TRACKER
+from pipeline.matrix.recipes.check import Source
+from pipeline.matrix.recipes.model import SLUG
+from pipeline.matrix.recipes.reading import LARGEST
 from pipeline.outcomes import Reason
-from pipeline.recipes.check import Source
-from pipeline.recipes.model import SLUG
-from pipeline.recipes.reading import LARGEST
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:

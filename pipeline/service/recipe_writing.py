@@ -14,13 +14,13 @@ from pipeline.judge.reports.edited import plan_reread, task_reread
 from pipeline.judge.reports.markdown import front_matter_end
 from pipeline.judge.reports.taskfile import parse_task_md
 from pipeline.judge.reports.tasks import Task
+from pipeline.matrix.recipes.check import checked_source
+from pipeline.matrix.recipes.model import SLUG
+from pipeline.matrix.recipes.reading import LARGEST
+from pipeline.matrix.recipes.saving import Marker, document_text, recipe_text, unclear, with_inputs
+from pipeline.matrix.recipes.templates import literal
+from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Reason
-from pipeline.recipes.check import checked_source
-from pipeline.recipes.model import SLUG
-from pipeline.recipes.reading import LARGEST
-from pipeline.recipes.saving import Marker, document_text, recipe_text, unclear, with_inputs
-from pipeline.recipes.templates import literal
-from pipeline.routing.state import TaskStatus
 from pipeline.runs.drafts import PLAN, counted, task_file
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.plans import kept_recipe, planned
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.git import Repository
-    from pipeline.recipes.model import Recipe
-    from pipeline.recipes.reading import Problem
-    from pipeline.routing.state import TaskState
+    from pipeline.matrix.recipes.model import Recipe
+    from pipeline.matrix.recipes.reading import Problem
+    from pipeline.matrix.routing.state import TaskState
     from pipeline.runs.info import RecipeFacts
     from pipeline.runs.run import Decided
 

@@ -11,21 +11,21 @@ from pipeline.config.layers import EVERY, Flags, key_path
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import Layer, Origin
 from pipeline.dispatch.redaction import MARK, redact
-from pipeline.engine.events import ConfigChanged, Reopened, RunResumed
-from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
+from pipeline.matrix.engine.events import ConfigChanged, Reopened, RunResumed
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.recipes.machine import RecipeMachine, differing
+from pipeline.matrix.recipes.plan import MOST_ITEMS
+from pipeline.matrix.recipes.templates import areas_by_item, below
+from pipeline.matrix.routing.state import PARALLEL
+from pipeline.matrix.scheduling.patterns import fault
 from pipeline.outcomes import Reason
-from pipeline.recipes.machine import RecipeMachine, differing
-from pipeline.recipes.plan import MOST_ITEMS
-from pipeline.recipes.templates import areas_by_item, below
-from pipeline.routing.state import PARALLEL
 from pipeline.runs.events import LandingRefused
 from pipeline.runs.facts import work_tree
 from pipeline.runs.info import HIDDEN, without_secrets
 from pipeline.runs.recipe_run import Changed
 from pipeline.runs.roster import Roster
 from pipeline.runs.run import Run
-from pipeline.scheduling.patterns import fault
 from pipeline.service.recipe_choice import steps_of
 from pipeline.service.recipe_files import is_path
 from pipeline.service.run_config import config_hash, limits_of

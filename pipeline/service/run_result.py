@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
-from pipeline.engine.events import DecisionMade
+from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.recipes.machine import held_by, obligations
+from pipeline.matrix.recipes.step_table import Checkpoint
+from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.recipes.machine import held_by, obligations
-from pipeline.recipes.step_table import Checkpoint
-from pipeline.routing.state import TaskStatus
 from pipeline.runs.activity_file import Doing, read_now
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of

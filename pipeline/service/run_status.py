@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from pipeline.config.folders import state_folder
-from pipeline.engine.journal import Journal
+from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.runs.activity_file import Doing, read_now
 from pipeline.runs.drafts import VainEdit, vain_edit, without_effect

@@ -14,14 +14,14 @@ from pipeline.config.load import without_effect
 from pipeline.config.sources import Layer
 from pipeline.dispatch.roles import prompts_hash
 from pipeline.dispatch.transcript import secrets_of_run
-from pipeline.engine.journal import stamp, utc_now
 from pipeline.errors import UserError, check_all, with_others
+from pipeline.matrix.engine.journal import stamp, utc_now
+from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.step_table import ANY, GIVEN, ROWS, At
+from pipeline.matrix.routing.phases import EVERYBODY
+from pipeline.matrix.routing.state import PARALLEL
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
-from pipeline.recipes.model import Kind
-from pipeline.recipes.step_table import ANY, GIVEN, ROWS, At
-from pipeline.routing.phases import EVERYBODY
-from pipeline.routing.state import PARALLEL
 from pipeline.runs.events import PublishOnto
 from pipeline.runs.files import disk
 from pipeline.runs.gates import WAYS_BACK, begun_again
@@ -77,8 +77,8 @@ if TYPE_CHECKING:
     from pipeline.config.layers import Flags
     from pipeline.config.load import Loaded
     from pipeline.git import Repository
-    from pipeline.recipes.model import Recipe
-    from pipeline.routing.phases import Phases
+    from pipeline.matrix.recipes.model import Recipe
+    from pipeline.matrix.routing.phases import Phases
     from pipeline.runs.info import ChangeSeen
     from pipeline.service.live_view import Display
     from pipeline.service.recipe_choice import Chosen

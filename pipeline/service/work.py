@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.config.folders import state_folder
 from pipeline.config.layers import Flags
 from pipeline.config.tables import Overlap
-from pipeline.engine.journal import JOURNAL, stamp, utc_now
 from pipeline.errors import UserError
+from pipeline.matrix.engine.journal import JOURNAL, stamp, utc_now
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue.lines import OrderEnded
 from pipeline.queue.orders import Wanted, log_of
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.config.tables import Work
-    from pipeline.engine.journal import Clock
     from pipeline.git import Repository
+    from pipeline.matrix.engine.journal import Clock
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import Order, OrderLog
     from pipeline.queue.pick import Verdict

@@ -19,6 +19,8 @@ from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import task_as_done
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work import Built, BuiltUntested, Unbuilt
+from pipeline.matrix.routing.state import Event, Trees
+from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.measure import project_checks
 from pipeline.measure.composed_trees import compose, shares_file, with_other_code
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
@@ -26,9 +28,7 @@ from pipeline.measure.project_tools import tools_for
 from pipeline.measure.red import texts, with_own_signatures
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.measure.words import named
-from pipeline.routing.state import Event, Trees
 from pipeline.runs.drafts import task_file, write_draft
-from pipeline.scheduling.patterns import parsed
 from pipeline.steps import write_tests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.dispatches import ask

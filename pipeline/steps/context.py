@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from pipeline.dispatch.sandbox_escape import without_escape
-from pipeline.engine.events import DecisionMade
-from pipeline.engine.machine import TRUNK
 from pipeline.errors import UserError
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.taskfile import parse_task_md
+from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.routing.matrix import MATRIX
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
-from pipeline.routing.matrix import MATRIX
 from pipeline.runs.files import to_json
 from pipeline.views.copies import Copies
 from pipeline.vocabulary import Role, Signal, Step
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
-    from pipeline.engine.events import JournalEvent
-    from pipeline.engine.journal import Line
     from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.tasks import Task
     from pipeline.languages.protocol import Environment
     from pipeline.languages.toolchain import Toolchain
+    from pipeline.matrix.engine.events import JournalEvent
+    from pipeline.matrix.engine.journal import Line
+    from pipeline.matrix.routing.state import MatrixLane, RunState
     from pipeline.process import Box
-    from pipeline.routing.state import MatrixLane, RunState
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.preconditions import Start
     from pipeline.runs.run import Run

@@ -18,10 +18,10 @@ from pipeline.judge.reports.artifacts import findings_md
 from pipeline.judge.reports.fields import Verdict
 from pipeline.judge.reports.markdown import bullets
 from pipeline.languages.readers import edited
+from pipeline.matrix.routing.state import Event
+from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.measure import project_checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.routing.state import Event
-from pipeline.routing.state_changes import SETTLED
 from pipeline.runs.files import to_json
 from pipeline.steps import own_steps
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet

@@ -11,11 +11,11 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.reduce import ImplementFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
+from pipeline.matrix.routing.state import Event
 from pipeline.measure import project_checks
 from pipeline.measure.composed_trees import compose
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.words import named
-from pipeline.routing.state import Event
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.words import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md

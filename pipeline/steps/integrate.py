@@ -13,9 +13,9 @@ from pipeline.git import TreeChange
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.judge.reports.work import ReadyTests
+from pipeline.matrix.routing.state import Event, Trees
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError
-from pipeline.routing.state import Event, Trees
 from pipeline.runs.facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Layout
     from pipeline.judge.reports.tasks import Task
+    from pipeline.matrix.routing.state import TaskState
     from pipeline.measure.task_evidence import TaskEvidence
-    from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane
 

@@ -8,8 +8,8 @@ from pipeline.errors import UserError
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import task_of_issue
 from pipeline.judge.reports.untrusted_text import legible
+from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.outcomes import Reason
-from pipeline.routing.state import Event, NewTask
 from pipeline.runs import tracker
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.runs.events import ClaimTaken

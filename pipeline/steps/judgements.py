@@ -20,9 +20,9 @@ from pipeline.judge.reports.reviews import Acceptance, Diagnosis, SuiteJudgement
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import amend_task, amend_tests
 from pipeline.judge.reports.untrusted_text import block, fenced
+from pipeline.matrix.routing.state import Event
 from pipeline.measure import kept_runs
 from pipeline.measure.task_evidence import TaskEvidence
-from pipeline.routing.state import Event
 from pipeline.runs.drafts import task_file, write_draft
 from pipeline.runs.files import to_json
 from pipeline.steps.asking import questions

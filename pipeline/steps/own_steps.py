@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
 from pipeline.judge.reports.work import Complete
+from pipeline.matrix.recipes.plan import ATTEMPTS, area_of
+from pipeline.matrix.recipes.templates import filled
+from pipeline.matrix.routing.state import Event
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.project_tools import tools_for
-from pipeline.recipes.plan import ATTEMPTS, area_of
-from pipeline.recipes.templates import filled
-from pipeline.routing.state import Event
 from pipeline.runs.plans import kept_recipe
 from pipeline.steps.asking.dispatches import as_step_says, ask
 from pipeline.steps.asking.grants import scope_without_task
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.policy.scope import TestScope
-    from pipeline.recipes.model import Step
-    from pipeline.recipes.templates import Reference
+    from pipeline.matrix.recipes.model import Step
+    from pipeline.matrix.recipes.templates import Reference
     from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context
 

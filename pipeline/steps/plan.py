@@ -13,8 +13,8 @@ from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.judge.reports.hygiene import lint_plan
 from pipeline.judge.reports.problems import drafted
 from pipeline.judge.reports.taskfile import task_md
+from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
-from pipeline.routing.state import Event
 from pipeline.runs import tracker
 from pipeline.runs.drafts import PLAN, redraft, task_file
 from pipeline.runs.info import PREVIOUS_PATCH

@@ -13,13 +13,13 @@ from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import form_of, read_payload, with_checked_quotes
 from pipeline.judge.reports.untrusted_text import block, one_line
 from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
+from pipeline.matrix.recipes.machine import seams_of
+from pipeline.matrix.recipes.plan import most_dispatches
+from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
+from pipeline.matrix.recipes.templates import area_texts, areas_by_item, below
+from pipeline.matrix.scheduling.patterns import fault, parsed
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.recipes.machine import seams_of
-from pipeline.recipes.plan import most_dispatches
-from pipeline.recipes.step_table import StepEvent, StepSignal
-from pipeline.recipes.templates import area_texts, areas_by_item, below
 from pipeline.runs.files import to_json
-from pipeline.scheduling.patterns import fault, parsed
 from pipeline.steps.asking.dispatches import Asking, as_step_says, evidence_of, report_of, results_of
 from pipeline.steps.recipe_tests import payload_proved, scope_of, tools_of
 from pipeline.vocabulary import Role
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from pipeline.judge.reports.fields import Report
-    from pipeline.recipes.model import Step
+    from pipeline.matrix.recipes.model import Step
     from pipeline.runs.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext
 

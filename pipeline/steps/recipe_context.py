@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 
-from pipeline.engine.machine import TRUNK
-from pipeline.recipes.machine import before
-from pipeline.recipes.step_table import At, Checkpoint
-from pipeline.recipes.templates import below, filled, listed, only_reference
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.recipes.machine import before
+from pipeline.matrix.recipes.step_table import At, Checkpoint
+from pipeline.matrix.recipes.templates import below, filled, listed, only_reference
 from pipeline.steps.context import DriverContext
 from pipeline.steps.publication.trees import above
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from pipeline.git import TreeChange
-    from pipeline.recipes.model import Step
-    from pipeline.recipes.step_table import StepLane
-    from pipeline.recipes.templates import Reference
+    from pipeline.matrix.recipes.model import Step
+    from pipeline.matrix.recipes.step_table import StepLane
+    from pipeline.matrix.recipes.templates import Reference
     from pipeline.runs.recipe_run import RecipeRun
 
 _LONGEST: Final = 200

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.engine.events import DecisionMade, RunParked, RunResumed
-from pipeline.recipes.machine import held_by, honours, seams_of
-from pipeline.recipes.step_table import Checkpoint
+from pipeline.matrix.engine.events import DecisionMade, RunParked, RunResumed
+from pipeline.matrix.recipes.machine import held_by, honours, seams_of
+from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.runs.events import DispatchStarted, StepSettled, StepStarted
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.recipe_ask import REVIEW

@@ -12,7 +12,7 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.reduce import Reviewed
 from pipeline.judge.reports.reviews import CheckReview, SimplifyReview
-from pipeline.recipes.step_table import Bound, StepEvent, StepSignal
+from pipeline.matrix.recipes.step_table import Bound, StepEvent, StepSignal
 from pipeline.steps.asking.dispatches import as_form, evidence_of
 from pipeline.steps.asking.proofs import has_proofs, proved, proved_again
 from pipeline.steps.asking.review_record import ReviewRecord

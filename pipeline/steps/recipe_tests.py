@@ -23,6 +23,8 @@ from pipeline.judge.reports.payloads import Findings, MeasuredTest, TestEvidence
 from pipeline.judge.reports.untrusted_text import fenced, one_line
 from pipeline.languages.protocol import Selection
 from pipeline.languages.table import SEVERAL
+from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
 from pipeline.measure import kept_runs, setup
 from pipeline.measure.measuring import UnmeasurableError, environment, measure
 from pipeline.measure.project_tools import kit_of, program_for, run_in_copy, tools_for
@@ -33,8 +35,6 @@ from pipeline.outcomes import Reason
 from pipeline.process import WORKSPACE, BoxError
 from pipeline.programs import Program
 from pipeline.progress import counted, duration
-from pipeline.recipes.model import Kind
-from pipeline.recipes.step_table import StepEvent, StepSignal
 from pipeline.runs.ignored import include_ignored
 from pipeline.runs.info import day_of
 from pipeline.steps.asking.grants import scope_without_task
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
     from pipeline.dispatch.request import Tools
     from pipeline.judge.reports.payloads import QuotedFinding
+    from pipeline.matrix.recipes.model import Step
     from pipeline.measure.project_tools import Kit
     from pipeline.process import Completed, Mount
-    from pipeline.recipes.model import Step
     from pipeline.steps.recipe_context import RecipeContext
 
 _COLLECTED: Final = "evidence/tests-at-start.json"

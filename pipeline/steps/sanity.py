@@ -8,6 +8,7 @@ from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import failing
 from pipeline.judge.evidence.freeze import canonical
 from pipeline.judge.evidence.observation import Ended
+from pipeline.matrix.routing.state import Event
 from pipeline.measure import kept_runs, project_checks, setup
 from pipeline.measure.baseline import MEND, difference, limit_of, no_baseline, not_protected, passing_outside, untried
 from pipeline.measure.measuring import UnmeasurableError, measure
@@ -15,7 +16,6 @@ from pipeline.measure.regression import flaky
 from pipeline.measure.words import in_sum
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.routing.state import Event
 from pipeline.runs.ignored import forget_ignored, include_ignored
 from pipeline.runs.preconditions import examine
 from pipeline.runs.unfit import closed_to_agents

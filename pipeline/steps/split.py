@@ -6,16 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
-from pipeline.engine.events import DecisionMade
 from pipeline.judge.reports import reduce
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import SplitReport
 from pipeline.judge.reports.problems import drafted
 from pipeline.judge.reports.reviews import CheckReview
 from pipeline.judge.reports.taskfile import task_md
+from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.routing.state import Event
+from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.progress import counted
-from pipeline.routing.state import Event
-from pipeline.routing.state_changes import SETTLED
 from pipeline.runs.drafts import redraft, task_file
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import as_form, ask
@@ -52,7 +52,7 @@ from pipeline.vocabulary import Role, Signal, Step
 if TYPE_CHECKING:
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.tasks import Task
-    from pipeline.routing.state import NewTask
+    from pipeline.matrix.routing.state import NewTask
     from pipeline.steps.context import Context
 
 _SHOWN: Final = 3

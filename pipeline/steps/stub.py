@@ -18,11 +18,11 @@ from pipeline.judge.reports.reduce import SeamFacts, StubFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.languages.projects.combined import for_files
+from pipeline.matrix.routing.state import Event
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
 from pipeline.measure.red import texts
 from pipeline.measure.regression import confirm
-from pipeline.routing.state import Event
 from pipeline.runs.files import to_json
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope

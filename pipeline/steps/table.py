@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
+from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
 from pipeline.measure.measuring import changed_paths
-from pipeline.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
 from pipeline.steps import (
     build,
     failure,
@@ -34,7 +34,7 @@ from pipeline.vocabulary import Step
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from pipeline.routing.state import Event
+    from pipeline.matrix.routing.state import Event
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import RecipeContext
 

@@ -12,6 +12,7 @@ from pipeline.judge.reports.reduce import WriteTestsFacts
 from pipeline.judge.reports.tasks import adds_tests
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work import Blocked, NotTestable, ReadyTests
+from pipeline.matrix.routing.state import Event
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.proofs import with_test
@@ -19,7 +20,6 @@ from pipeline.measure.red import spelled_out
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.measure.words import noticed_lines
 from pipeline.progress import counted
-from pipeline.routing.state import Event
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.drafts import planned

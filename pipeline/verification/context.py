@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pipeline.config.model import Config
-    from pipeline.engine.events import JournalEvent
     from pipeline.languages.protocol import Environment
     from pipeline.languages.toolchain import Toolchain
+    from pipeline.matrix.engine.events import JournalEvent
     from pipeline.process import Box
     from pipeline.runs.checkout import PrivateCheckout
 

@@ -17,9 +17,9 @@ import pytest
 from kit import Project, make_project
 from runs.real import begin, event, git, load, start_dispatch, write_result
 
-from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
 from pipeline.git import Repository
+from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.preconditions import examine

@@ -12,8 +12,8 @@ from pipeline.judge.evidence.red_tests import RedEntry, RedTests
 from pipeline.judge.reports.fields import Severity, Verdict
 from pipeline.judge.reports.findings import Stage, StageFindings, apply_review
 from pipeline.judge.reports.reviews import CheckReview, ReviewFinding
+from pipeline.matrix.routing.state import NewTask
 from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
-from pipeline.routing.state import NewTask
 from pipeline.runs.events import MeasuredTests, Published, PublishIntended
 from pipeline.runs.files import to_json
 from pipeline.runs.info import ChangeRecord, Usage, ViolationRecord

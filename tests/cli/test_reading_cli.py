@@ -39,11 +39,11 @@ from pipeline.cli.diff import diff
 from pipeline.cli.explain import explain
 from pipeline.cli.runs import runs, runs_text
 from pipeline.cli.show import show
-from pipeline.engine.events import EVENTS, ConfigChanged, GateAnswered, RunResumed
-from pipeline.engine.journal import Line
 from pipeline.errors import UserError
 from pipeline.git import Repository
-from pipeline.routing.state import NewTask
+from pipeline.matrix.engine.events import EVENTS, ConfigChanged, GateAnswered, RunResumed
+from pipeline.matrix.engine.journal import Line
+from pipeline.matrix.routing.state import NewTask
 from pipeline.runs.events import DispatchFinished
 from pipeline.runs.info import Usage
 from pipeline.runs.lease import FileLease
@@ -387,7 +387,7 @@ def test_every_kind_of_event_has_words_even_with_data_of_another_version(kind: s
 _DRIVER = """
 import sys
 from pathlib import Path
-from pipeline.routing.state import Event
+from pipeline.matrix.routing.state import Event
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Signal
 from pipeline.runs.lease import FileLease

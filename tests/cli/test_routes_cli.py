@@ -12,7 +12,7 @@ import typer
 
 from pipeline.cli.errors import run_guarded, wants_json
 from pipeline.cli.routes import routes, simulate
-from pipeline.routing.matrix import MATRIX
+from pipeline.matrix.routing.matrix import MATRIX
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,9 +20,9 @@ from terminal import INTERRUPT, OnTerminal, Screen, Terminal
 from pipeline.characters import columns as columns_of
 from pipeline.cli.status_line import Beating, Heartbeat, StatusLine, line_of, opened_display
 from pipeline.errors import UserError
+from pipeline.matrix.routing.words import PHASES
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
-from pipeline.routing.words import PHASES
 from pipeline.service.live_view import PhaseShown, Status
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pipeline.config.load import Loaded, load, require_agents, without_effect
 from pipeline.config.model import BoxMode, Config, OnBlockers
 from pipeline.config.sources import Layer, Origin, RepositoryFile, tracker_folder
 from pipeline.errors import UserError
+from pipeline.matrix.routing.matrix import BOUNDS
 from pipeline.outcomes import Reason
-from pipeline.routing.matrix import BOUNDS
 from pipeline.vocabulary import Loop, Role
 
 CONTRACT_EXAMPLE = """

@@ -15,7 +15,7 @@ import pytest
 from console.browsing import chromium, needs_chromium, serving
 
 from pipeline.demo.narration import EXPLAINED
-from pipeline.routing.matrix import MATRIX
+from pipeline.matrix.routing.matrix import MATRIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

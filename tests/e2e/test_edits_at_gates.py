@@ -256,7 +256,7 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.engine.events import Answerer
+from pipeline.matrix.engine.events import Answerer
 from pipeline.errors import UserError
 from pipeline.git import Repository
 from pipeline.service.answer import Approval

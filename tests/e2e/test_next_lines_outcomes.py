@@ -16,8 +16,8 @@ from e2e.next_table import OUTCOMES, TABLE
 from kit import ISSUE
 from next_lines import Scene, actions_of
 
+from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.outcomes import Reason
-from pipeline.routing.state import Event, NewTask
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
 from pipeline.vocabulary import Role, Signal

@@ -14,12 +14,12 @@ import anyio
 import pytest
 from engine.haiku import Haiku
 
-from pipeline.engine.events import ConfigChanged, RunStarted
-from pipeline.engine.journal import Journal
-from pipeline.engine.loop import drive
-from pipeline.engine.machine import Decision, Event, LoopState
-from pipeline.engine.run import MachineRun
 from pipeline.errors import UserError
+from pipeline.matrix.engine.events import ConfigChanged, RunStarted
+from pipeline.matrix.engine.journal import Journal
+from pipeline.matrix.engine.loop import drive
+from pipeline.matrix.engine.machine import Decision, Event, LoopState
+from pipeline.matrix.engine.run import MachineRun
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.lease import FileLease

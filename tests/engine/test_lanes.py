@@ -9,12 +9,12 @@ import anyio
 import pytest
 from engine.choir import Choir, Piece
 
-from pipeline.engine.events import RunStarted
-from pipeline.engine.journal import Journal
-from pipeline.engine.loop import drive
-from pipeline.engine.machine import TRUNK, Decision, Event
-from pipeline.engine.run import MachineRun
 from pipeline.errors import UserError
+from pipeline.matrix.engine.events import RunStarted
+from pipeline.matrix.engine.journal import Journal
+from pipeline.matrix.engine.loop import drive
+from pipeline.matrix.engine.machine import TRUNK, Decision, Event
+from pipeline.matrix.engine.run import MachineRun
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.folder import RunFolder
 

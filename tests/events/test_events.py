@@ -15,10 +15,10 @@ from runs.real import alone, begin, event, make_repository
 from typer.testing import CliRunner
 
 from pipeline.cli.watch import events
-from pipeline.engine.events import EVENTS
-from pipeline.engine.journal import JOURNAL, Journal
 from pipeline.errors import UserError
 from pipeline.events.model import TYPES, checked
+from pipeline.matrix.engine.events import EVENTS
+from pipeline.matrix.engine.journal import JOURNAL, Journal
 from pipeline.runs.folder import RunFolder, Tail
 from pipeline.vocabulary import Signal
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pipeline.config.agents import AgentOverride, PmOverride
 from pipeline.config.model import Config, Toolchain
 from pipeline.config.tables import BudgetPart
-from pipeline.routing.render import refresh
+from pipeline.matrix.routing.render import refresh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from typing import Final
 from house.documents import ROOT
 
 from pipeline.events.model import TYPES
-from pipeline.routing.render import refresh
+from pipeline.matrix.routing.render import refresh
 
 PAGE: Final = ROOT / "docs" / "reference" / "events.md"
 

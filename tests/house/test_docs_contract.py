@@ -10,9 +10,9 @@ from house.documents import CONTRACT, command_of, every_command, table, words
 from pipeline.backends.scripted import Answer
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.dispatch.prompt import DispatchDocument
-from pipeline.engine.events import EVENTS, DecisionMade
 from pipeline.judge.reports.fields import Report
 from pipeline.judge.reports.kinds import KINDS
+from pipeline.matrix.engine.events import EVENTS, DecisionMade
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.runs.gates import ACTIONS

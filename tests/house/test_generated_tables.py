@@ -5,7 +5,7 @@ from __future__ import annotations
 from house import config_tables, event_table
 
 from pipeline.config.keys import ANY, LEAVES
-from pipeline.routing.render import refresh
+from pipeline.matrix.routing.render import refresh
 
 MEND = "renew it with: PYTHONPATH=tests:. python tests/house/"
 

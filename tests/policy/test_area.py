@@ -22,7 +22,7 @@ from pipeline.judge.policy.scope import (
     judge_deletion,
     judge_path,
 )
-from pipeline.scheduling.patterns import parsed
+from pipeline.matrix.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
     from pipeline.judge.policy.scope import Ruling

@@ -13,7 +13,7 @@ from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.languages.rust.test_regions import only_test_regions
-from pipeline.scheduling.patterns import parsed
+from pipeline.matrix.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
     from pipeline.views.view import ShadowView

@@ -9,7 +9,7 @@ from pipeline.judge.policy.scope import Change, ChangeKind, TestScope, judge
 from pipeline.judge.reports import reduce
 from pipeline.judge.reports.reduce import ImplementFacts
 from pipeline.judge.reports.work import Built, Unbuilt
-from pipeline.scheduling.patterns import EVERYTHING, parsed
+from pipeline.matrix.scheduling.patterns import EVERYTHING, parsed
 from pipeline.vocabulary import Signal
 
 BUILT = Built(result="COMPLETE")

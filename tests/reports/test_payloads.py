@@ -20,7 +20,7 @@ from pipeline.judge.reports.payloads import (
     schema_faults,
     with_checked_quotes,
 )
-from pipeline.recipes.model import SCHEMAS
+from pipeline.matrix.recipes.model import SCHEMAS
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from pipeline.judge.reports.work import (
     ReadyTests,
     WriteTestsReport,
 )
-from pipeline.routing.matrix import EMITS
+from pipeline.matrix.routing.matrix import EMITS
 from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What is proved about the routing matrix, as functions over its two tables, so that mutants can be proved wrong too.
 
 Each function returns what is wrong, in words; an empty list is the proof. The expectations are written out here and
-derived from nothing in `pipeline.routing.matrix`: a table that is checked against itself can lose a row unnoticed.
+derived from nothing in `pipeline.matrix.routing.matrix`: a table that is checked against itself can lose a row unnoticed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import Final, Literal, assert_never
 
-from pipeline.routing.actions import (
+from pipeline.matrix.routing.actions import (
     Action,
     Again,
     AskPerson,
@@ -25,7 +25,7 @@ from pipeline.routing.actions import (
     Row,
     Stop,
 )
-from pipeline.routing.matrix import ASKS, Bound, steps_of
+from pipeline.matrix.routing.matrix import ASKS, Bound, steps_of
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 Matrix = tuple[Row, ...]

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 from routing.walks import TO_SPLIT, at_first_task, begin, event, tasks, walk, walk_with_decisions
 
+from pipeline.matrix.routing.actions import Goto, Stop
+from pipeline.matrix.routing.lookup import counter_key, limit_of
+from pipeline.matrix.routing.machine import advance
+from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import Goto, Stop
-from pipeline.routing.lookup import counter_key, limit_of
-from pipeline.routing.machine import advance
-from pipeline.routing.state import Event, NewTask
 from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.routing.state import RunState
 
 
 TASK = f"{TO_SPLIT} DRAFTED:1 ACCEPTABLE"

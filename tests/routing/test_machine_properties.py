@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from routing.walks import begin
 from routing.world import MACHINE, PERSON, budget_is_used_up, events, out_of_budget, stands
 
+from pipeline.matrix.routing.actions import Again, AskPerson, NextTask, Row, Stop
+from pipeline.matrix.routing.lookup import limit_of
+from pipeline.matrix.routing.machine import advance
+from pipeline.matrix.routing.simulation import dispatches_due
+from pipeline.matrix.routing.state import Event, NewTask, RunState, TaskStatus
+from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.outcomes import Outcome
-from pipeline.routing.actions import Again, AskPerson, NextTask, Row, Stop
-from pipeline.routing.lookup import limit_of
-from pipeline.routing.machine import advance
-from pipeline.routing.simulation import dispatches_due
-from pipeline.routing.state import Event, NewTask, RunState, TaskStatus
-from pipeline.routing.state_changes import SETTLED
 from pipeline.vocabulary import Loop, Signal, Step
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
-    from pipeline.routing.machine import Decision
+    from pipeline.matrix.routing.machine import Decision
 
 SPLITS = (
     (NewTask(id="a"),),

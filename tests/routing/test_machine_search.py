@@ -9,15 +9,15 @@ import pytest
 from routing.search import Search
 from routing.walks import begin
 
-from pipeline.routing.machine import advance
-from pipeline.routing.state import NewTask
+from pipeline.matrix.routing.machine import advance
+from pipeline.matrix.routing.state import NewTask
 from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.routing.machine import Decision
-    from pipeline.routing.state import Event, RunState
+    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.routing.state import Event, RunState
 
 
 pytestmark = pytest.mark.slow

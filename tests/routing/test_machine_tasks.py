@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from routing.walks import TO_SPLIT, at_first_task, begin, event, walk, walk_with_decisions
 
+from pipeline.matrix.routing.machine import advance
+from pipeline.matrix.routing.state import Event, NewTask, RunState
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.machine import advance
-from pipeline.routing.state import Event, NewTask, RunState
 from pipeline.vocabulary import Loop, Question, Signal, Step
 
 ONE = "ACCEPTABLE DRAFTED:1 ACCEPTABLE"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, assert_never
 
 import pytest
 
-from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.matrix import (
+from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.matrix.routing.matrix import (
     ASKS,
     BOUNDS,
     DISPATCHES_PER_TASK,
@@ -18,11 +18,11 @@ from pipeline.routing.matrix import (
     MAX_TASKS,
     MEASURING,
 )
-from pipeline.routing.matrix import steps_of as steps_of_row
+from pipeline.matrix.routing.matrix import steps_of as steps_of_row
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
-    from pipeline.routing.actions import Action
+    from pipeline.matrix.routing.actions import Action
 
 CELLS = """
 SANITY OK -> ISSUE

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from routing.proofs import PROOFS, refuted, totality
 
-from pipeline.routing.actions import Again, Goto, NextTask, Retry, Return
-from pipeline.routing.matrix import BOUNDS, MATRIX
+from pipeline.matrix.routing.actions import Again, Goto, NextTask, Retry, Return
+from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:
     from routing.proofs import Bounds, Matrix
 
-    from pipeline.routing.actions import Action
+    from pipeline.matrix.routing.actions import Action
 
 
 def _with_action(index: int, action: Action) -> Matrix:

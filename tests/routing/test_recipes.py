@@ -11,19 +11,19 @@ from routing.test_machine_search import ONE, TWO, limits
 from routing.walks import begin, event, tasks, walk, walk_with_decisions
 from workflows.test_several_files import BUILT_IN, sound
 
-from pipeline.recipes.plan import phases_of
-from pipeline.routing.actions import Goto, NextTask
-from pipeline.routing.lookup import UnroutedSignalError, signals_of
-from pipeline.routing.matrix import MATRIX
-from pipeline.routing.phases import EVERYBODY, Phases
-from pipeline.routing.simulation import dispatches_due
-from pipeline.routing.state import Event, Trees
+from pipeline.matrix.recipes.plan import phases_of
+from pipeline.matrix.routing.actions import Goto, NextTask
+from pipeline.matrix.routing.lookup import UnroutedSignalError, signals_of
+from pipeline.matrix.routing.matrix import MATRIX
+from pipeline.matrix.routing.phases import EVERYBODY, Phases
+from pipeline.matrix.routing.simulation import dispatches_due
+from pipeline.matrix.routing.state import Event, Trees
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.routing.state import RunState
 
 FOUND: Final = {name: phases_of(sound(text, **BUILT_IN)) for name, text in BUILT_IN.items()}
 PHASES: Final = {name: phases for name, phases in FOUND.items() if phases is not None}

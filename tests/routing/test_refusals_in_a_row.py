@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from routing.walks import at_first_task, begin, event, walk, walk_with_decisions
 
+from pipeline.matrix.routing.lookup import limit_of, why_unusable
+from pipeline.matrix.routing.machine import MatrixMachine
+from pipeline.matrix.routing.phases import EVERYBODY
+from pipeline.matrix.routing.state import Event, NewTask, RunState, Settings
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.lookup import limit_of, why_unusable
-from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.phases import EVERYBODY
-from pipeline.routing.state import Event, NewTask, RunState, Settings
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 UNUSABLE = (Outcome.PARKED, Reason.AGENT_UNUSABLE)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.matrix import BOUNDS, MATRIX
-from pipeline.routing.render import (
+from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
+from pipeline.matrix.routing.render import (
     ISSUE_TRANSITIONS,
     as_json,
     block_names,
@@ -29,7 +28,8 @@ from pipeline.routing.render import (
     refresh,
     table_markdown,
 )
-from pipeline.routing.words import action_words, routed_words
+from pipeline.matrix.routing.words import action_words, routed_words
+from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Question, Step
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DESIGN = Path(__file__).parents[2] / "DESIGN.md"
 NAMES = ["matrix", "bounds", "pipeline", "phase7", "issue-lifecycle"]
 MEND = (
-    'renew DESIGN.md with: python -c "from pathlib import Path; from pipeline.routing.render import refresh; '
+    'renew DESIGN.md with: python -c "from pathlib import Path; from pipeline.matrix.routing.render import refresh; '
     "p = Path('DESIGN.md'); p.write_text(refresh(p.read_text()))\""
 )
 

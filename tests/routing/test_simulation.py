@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.simulation import (
+from pipeline.matrix.routing.simulation import (
     SignalsError,
     Walk,
     entries_of,
@@ -18,7 +17,8 @@ from pipeline.routing.simulation import (
     walk_text,
     walk_value,
 )
-from pipeline.routing.state import Settings
+from pipeline.matrix.routing.state import Settings
+from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:

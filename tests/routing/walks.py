@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipeline.matrix.routing.machine import MatrixMachine, advance
+from pipeline.matrix.routing.phases import EVERYBODY
+from pipeline.matrix.routing.state import Event, NewTask, Settings
 from pipeline.outcomes import Reason
-from pipeline.routing.machine import MatrixMachine, advance
-from pipeline.routing.phases import EVERYBODY
-from pipeline.routing.state import Event, NewTask, Settings
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.routing.machine import Decision
-    from pipeline.routing.phases import Phases
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.routing.machine import Decision
+    from pipeline.matrix.routing.phases import Phases
+    from pipeline.matrix.routing.state import RunState
 
 START = "start"
 

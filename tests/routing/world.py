@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.engine.machine import TRUNK
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.routing.actions import Again, AskPerson
+from pipeline.matrix.routing.lookup import find_row, limit_of, signals_of
+from pipeline.matrix.routing.machine import MatrixMachine
+from pipeline.matrix.routing.matrix import ASKS, MATRIX
+from pipeline.matrix.routing.state import Event, NewTask, Settings, Trees
+from pipeline.matrix.routing.state_changes import DRAFTS
 from pipeline.outcomes import Reason
-from pipeline.routing.actions import Again, AskPerson
-from pipeline.routing.lookup import find_row, limit_of, signals_of
-from pipeline.routing.machine import MatrixMachine
-from pipeline.routing.matrix import ASKS, MATRIX
-from pipeline.routing.state import Event, NewTask, Settings, Trees
-from pipeline.routing.state_changes import DRAFTS
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.routing.actions import Row
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.routing.actions import Row
+    from pipeline.matrix.routing.state import RunState
 
 MACHINE = MatrixMachine("start", Settings())
 INTEGRATED = frozenset(row.signal for row in MATRIX if row.step is Step.INTEGRATE)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from pipeline.git import Entry, Repository, TreeChange
-from pipeline.routing.state import Event, NewTask
+from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
 from pipeline.runs.run import KeptRun, Run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import alone, begin, event, load, make_repository, to_first_task, to_split
 
-from pipeline.routing.state import NewTask
+from pipeline.matrix.routing.state import NewTask
 from pipeline.runs.drafts import edited, put_back, redraft, take_edits, undone_edits, without_effect, write_draft
 from pipeline.vocabulary import Signal
 

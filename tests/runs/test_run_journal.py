@@ -28,12 +28,12 @@ from runs.real import (
     write_result,
 )
 
-from pipeline.engine.events import ArtifactWritten, ConfigChanged
-from pipeline.engine.journal import Journal
-from pipeline.engine.run import sha256_hex
 from pipeline.errors import UserError
+from pipeline.matrix.engine.events import ArtifactWritten, ConfigChanged
+from pipeline.matrix.engine.journal import Journal
+from pipeline.matrix.engine.run import sha256_hex
+from pipeline.matrix.routing.state import NewTask
 from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.state import NewTask
 from pipeline.runs.events import ChangeAdmitted
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.run import Run
@@ -135,7 +135,7 @@ _FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from pipeline.errors import UserError
-from pipeline.routing.state import Event
+from pipeline.matrix.routing.state import Event
 from pipeline.vocabulary import Signal
 from pipeline.runs.run import Run
 run = Run.load(Path(sys.argv[1]), driving=True)
@@ -291,7 +291,7 @@ def test_a_run_without_a_journal_begins_it_again(run: Run) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from pipeline.routing.state import Event
+from pipeline.matrix.routing.state import Event
 from pipeline.vocabulary import Signal
 from pipeline.runs.run import Run
 run = Run.load(Path(sys.argv[1]), driving=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import alone, begin, event, load, make_repository, to_first_task, to_split, tree_with
 
+from pipeline.matrix.routing.state import NewTask
 from pipeline.outcomes import EXIT_CODES, Outcome, Reason, exit_code
-from pipeline.routing.state import NewTask
 from pipeline.runs.events import Published, PublishIntended
 from pipeline.runs.facts import (
     TaskFacts,

@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 from kit import REDFIRST
 
-from pipeline.engine.events import EVENTS, ConfigChanged, DecisionMade, EffectMade, RunResumed
-from pipeline.engine.journal import Journal
+from pipeline.matrix.engine.events import EVENTS, ConfigChanged, DecisionMade, EffectMade, RunResumed
+from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason
 from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
 from pipeline.runs.folder import RunFolder

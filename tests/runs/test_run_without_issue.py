@@ -9,8 +9,8 @@ import pytest
 from engine.haiku import Haiku
 from runs.real import info_of, make_repository, write_result
 
-from pipeline.engine.machine import Decision, Event, LoopState
 from pipeline.errors import UserError
+from pipeline.matrix.engine.machine import Decision, Event, LoopState
 from pipeline.runs.info import DispatchRecord
 from pipeline.runs.run import KeptRun, Run
 from pipeline.runs.store import workflow_folder

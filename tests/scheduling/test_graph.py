@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.scheduling.graph import CycleError, Plan, Posture, Step, conflict_of, planned
-from pipeline.scheduling.patterns import parsed
+from pipeline.matrix.scheduling.graph import CycleError, Plan, Posture, Step, conflict_of, planned
+from pipeline.matrix.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
     from random import Random

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.scheduling.patterns import LONGEST, fault, parsed
+from pipeline.matrix.scheduling.patterns import LONGEST, fault, parsed
 
 NAMES = ("a", "b", "ab", "A", "\u00e9")
 PARTS = st.sampled_from([*NAMES, "*", "?", "**", "a*", "*b", "a?", "?*"])

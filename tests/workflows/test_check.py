@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from pipeline.recipes.check import checked
-from pipeline.recipes.model import Recipe
+from pipeline.matrix.recipes.check import checked
+from pipeline.matrix.recipes.model import Recipe
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGE: Final = (DOCS / "reference" / "recipes.md").read_text(encoding="utf-8")

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from workflows.test_check import rules, step
 from workflows.test_machine import begun, recipe, told
 
-from pipeline.engine.machine import TRUNK
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.recipes.machine import RecipeMachine
+from pipeline.matrix.recipes.simulation import simulate
+from pipeline.matrix.recipes.step_table import BOUNDS, ROWS, Bound, Checkpoint, StepEvent, StepSignal
+from pipeline.matrix.routing.simulation import SignalsError, walk_text
 from pipeline.outcomes import Outcome, Reason
-from pipeline.recipes.machine import RecipeMachine
-from pipeline.recipes.simulation import simulate
-from pipeline.recipes.step_table import BOUNDS, ROWS, Bound, Checkpoint, StepEvent, StepSignal
-from pipeline.routing.simulation import SignalsError, walk_text
 
 NO_ROLE: dict[str, Any] = {"agent": None, "prompt": None}
 GATE: dict[str, Any] = {**NO_ROLE, "gate": "approve"}

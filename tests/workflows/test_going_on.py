@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import make_project
 
-from pipeline.engine.machine import TRUNK
-from pipeline.recipes.check import checked
-from pipeline.recipes.machine import RecipeMachine, reopened
-from pipeline.recipes.step_table import StepEvent, StepSignal
-from pipeline.recipes.templates import areas_by_item
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.recipes.check import checked
+from pipeline.matrix.recipes.machine import RecipeMachine, reopened
+from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
+from pipeline.matrix.recipes.templates import areas_by_item
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from kit import make_project
 
-from pipeline.recipes.reading import LARGEST_STEPS
+from pipeline.matrix.recipes.reading import LARGEST_STEPS
 
 if TYPE_CHECKING:
     from pathlib import Path

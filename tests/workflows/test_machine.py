@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.engine.machine import TRUNK
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.recipes.machine import RecipeMachine, before, differing, held_by, obligations, reopened
+from pipeline.matrix.recipes.model import Recipe
+from pipeline.matrix.recipes.step_table import ANY, ROWS, At, Checkpoint, StepEvent, StepSignal, StepsState
+from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.outcomes import Outcome, Reason
-from pipeline.recipes.machine import RecipeMachine, before, differing, held_by, obligations, reopened
-from pipeline.recipes.model import Recipe
-from pipeline.recipes.step_table import ANY, ROWS, At, Checkpoint, StepEvent, StepSignal, StepsState
-from pipeline.scheduling.patterns import parsed
 
 ANSWERS = (StepSignal.ANSWERED, StepSignal.UNSURE, StepSignal.CANNOT_PROCEED, StepSignal.QUESTIONS)
 

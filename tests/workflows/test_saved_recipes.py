@@ -9,13 +9,13 @@ import pytest
 from kit import make_project
 from workflows.test_runs_of_recipes import LOOSE, answer
 
-from pipeline.recipes.check import checked
-from pipeline.recipes.saving import recipe_text, with_inputs
+from pipeline.matrix.recipes.check import checked
+from pipeline.matrix.recipes.saving import recipe_text, with_inputs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.recipes.model import Recipe
+    from pipeline.matrix.recipes.model import Recipe
 
 LOOK = """name: look
 inputs: [{name: about, default: how names are checked}, {name: depth, default: "3"}]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pipeline.dispatch.roles import data_folder
-from pipeline.recipes.check import Source, checked
-from pipeline.recipes.rules import not_for_agents
+from pipeline.matrix.recipes.check import Source, checked
+from pipeline.matrix.recipes.rules import not_for_agents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.recipes.model import Recipe
+    from pipeline.matrix.recipes.model import Recipe
 
 BUILT_IN: Final = {
     entry.name.removesuffix(".yaml"): entry.read_text(encoding="utf-8")

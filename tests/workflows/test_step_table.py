@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from workflows.test_machine import begun, recipe, told
 
-from pipeline.recipes.machine import RecipeMachine
-from pipeline.recipes.step_table import (
+from pipeline.matrix.recipes.machine import RecipeMachine
+from pipeline.matrix.recipes.step_table import (
     ANY,
     BOUNDS,
     GIVEN,
@@ -28,10 +28,10 @@ from pipeline.recipes.step_table import (
     Stop,
     Unsettle,
 )
-from pipeline.routing.render import refresh
+from pipeline.matrix.routing.render import refresh
 
 if TYPE_CHECKING:
-    from pipeline.recipes.step_table import Action
+    from pipeline.matrix.recipes.step_table import Action
 
 
 def steps_markdown() -> str:

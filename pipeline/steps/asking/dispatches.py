@@ -21,14 +21,14 @@ from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.dispatch.results import refusal_of
 from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import LiveWords
-from pipeline.engine.events import DecisionMade
-from pipeline.engine.machine import TRUNK
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.parse import parse_report
+from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.engine.machine import TRUNK
+from pipeline.matrix.routing.lookup import counter_key, limit_of, told_why, why_unusable
+from pipeline.matrix.routing.state import Event
 from pipeline.process import BoxError
 from pipeline.reset_times import as_text, moment_words
-from pipeline.routing.lookup import counter_key, limit_of, told_why, why_unusable
-from pipeline.routing.state import Event
 from pipeline.runs.events import DispatchFinished, DispatchWaits
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from pipeline.dispatch.request import Request, Rest
     from pipeline.judge.reports.fields import Report
-    from pipeline.recipes import model
+    from pipeline.matrix.recipes import model
     from pipeline.runs.info import Reserved
     from pipeline.steps.context import Context, DriverContext
     from pipeline.vocabulary import Step

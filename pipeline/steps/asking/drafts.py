@@ -19,15 +19,15 @@ from pipeline.judge.reports.problems import Problem, misplaced
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import MAKING, brings_tests, moves_tests, tasks_from_split
 from pipeline.languages import names
+from pipeline.matrix.routing.lookup import told_why, why_unusable
+from pipeline.matrix.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
+from pipeline.matrix.routing.state import Event, NewTask
+from pipeline.matrix.routing.state_changes import SETTLED
+from pipeline.matrix.scheduling import graph
+from pipeline.matrix.scheduling.patterns import of_file
 from pipeline.measure.baseline import why_unloadable
 from pipeline.measure.composed_trees import shares_file
-from pipeline.routing.lookup import told_why, why_unusable
-from pipeline.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
-from pipeline.routing.state import Event, NewTask
-from pipeline.routing.state_changes import SETTLED
 from pipeline.runs import plans
-from pipeline.scheduling import graph
-from pipeline.scheduling.patterns import of_file
 from pipeline.steps.asking.questions import answers
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.drafts import PlanReport
     from pipeline.judge.reports.fields import FileChange
     from pipeline.judge.reports.tasks import Task
-    from pipeline.routing.state import RunState
+    from pipeline.matrix.routing.state import RunState
     from pipeline.steps.context import Context
 
 

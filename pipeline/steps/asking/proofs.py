@@ -15,9 +15,9 @@ from pipeline.judge.reports.proofs import MeasuredProof, Proof, ProvingTest
 from pipeline.judge.reports.tasks import tasks_from_split
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.judge.reports.work import NamedTest, ReadyTests, ShownCriterion
+from pipeline.matrix.routing.matrix import MAX_FIX_TASKS
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.proofs import Work, measure_proof
-from pipeline.routing.matrix import MAX_FIX_TASKS
 from pipeline.steps.asking.drafts import accepted, lint_each, new_tasks, next_ids
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.reviews import last_review
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.findings import StageFindings
     from pipeline.judge.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
     from pipeline.judge.reports.tasks import Task
+    from pipeline.matrix.routing.state import NewTask
     from pipeline.measure.measuring import MeasurementContext
-    from pipeline.routing.state import NewTask
     from pipeline.steps.context import Context
 
 _Review = TypeVar("_Review", bound="CheckReview | SuiteJudgement")

@@ -6,14 +6,14 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
 from pipeline.dispatch.request import Request
-from pipeline.engine.events import DecisionMade
 from pipeline.judge.reports.artifacts import advice_md, findings_md, review_md
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import Verdict
 from pipeline.judge.reports.findings import Stage, StageFindings
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.reviews import CheckReview, SimplifyReview, SplitReview
-from pipeline.routing.lookup import counter_key
+from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.routing.lookup import counter_key
 from pipeline.steps.asking.dispatches import ask_all
 from pipeline.steps.asking.drafts import CUT, WITH_PLAN, planned
 from pipeline.steps.asking.review_record import ReviewRecord
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.reduce import Reviewed
     from pipeline.judge.reports.reviews import ToAnswer
     from pipeline.judge.reports.tasks import Task
-    from pipeline.routing.state import Event
+    from pipeline.matrix.routing.state import Event
     from pipeline.steps.asking.dispatches import Answer
     from pipeline.steps.context import Context, DriverContext
 

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 from pydantic import BeforeValidator, TypeAdapter
 
 from pipeline.characters import hidden_places, visible
-from pipeline.engine.events import DecisionMade
 from pipeline.judge.evidence.written_ids import forms
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.languages import readers
 from pipeline.languages.projects.combined import projects_in
+from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.routing.state import TaskStatus
 from pipeline.measure.composed_trees import both
 from pipeline.measure.measuring import changed_paths
 from pipeline.measure.suspicions import added_lines_by_side, means_of_forgery
 from pipeline.measure.words import in_sum, noticed_lines
-from pipeline.routing.state import TaskStatus
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.evidence.records import BASELINE, baseline_of, read_evidence
 from pipeline.vocabulary import Step

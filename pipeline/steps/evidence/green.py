@@ -12,6 +12,7 @@ from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.languages.protocol import Selection
+from pipeline.matrix.routing.state import Event
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import measure
 from pipeline.measure.old_tests import (
@@ -29,7 +30,6 @@ from pipeline.measure.regression import Suspects, confirm
 from pipeline.measure.task_evidence import GreenEvidence
 from pipeline.measure.words import in_short, probes_md, seen
 from pipeline.progress import counted
-from pipeline.routing.state import Event
 from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
 from pipeline.steps.evidence.records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
 from pipeline.steps.evidence.stubs import stubs_left

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Reach
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
+    from pipeline.matrix.routing.state import TaskState
     from pipeline.measure.revert import Red
     from pipeline.measure.task_evidence import GreenEvidence, ProbeEvidence, TaskEvidence
-    from pipeline.routing.state import TaskState
     from pipeline.steps.context import Context
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pipeline.judge.evidence.observation import Layout
     from pipeline.judge.reports.tasks import Task
-    from pipeline.routing.state import TaskState
+    from pipeline.matrix.routing.state import TaskState
     from pipeline.steps.context import Context
     from pipeline.steps.publication.follow_ups import Item
     from pipeline.steps.publication.publisher import Base, Publisher

@@ -19,8 +19,8 @@ from pipeline.dispatch.request import Request
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.reviews import FollowUps
 from pipeline.judge.reports.untrusted_text import block, one_line
-from pipeline.routing.lookup import limit_of
-from pipeline.routing.state import Event
+from pipeline.matrix.routing.lookup import limit_of
+from pipeline.matrix.routing.state import Event
 from pipeline.runs import tracker
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.reviews import all_last_reviews

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from pipeline.engine.events import RunResumed, RunStopped
-from pipeline.routing.state import Event
+from pipeline.matrix.engine.events import RunResumed, RunStopped
+from pipeline.matrix.routing.state import Event
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended, PublishMoving
 from pipeline.runs.run_ref import keep_publication
@@ -23,8 +23,8 @@ from pipeline.vocabulary import Signal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.engine.journal import Line
     from pipeline.git import Repository
+    from pipeline.matrix.engine.journal import Line
     from pipeline.steps.context import Context
     from pipeline.steps.publication.commits import Planned
     from pipeline.steps.publication.publisher import Base, Blocked, Publisher

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.engine.events import DecisionMade
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
+from pipeline.matrix.engine.events import DecisionMade
+from pipeline.matrix.routing.state import TaskStatus
 from pipeline.measure.baseline import limit_of, not_protected
 from pipeline.measure.words import in_short, noticed_lines, survivors
 from pipeline.progress import counted
-from pipeline.routing.state import TaskStatus
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import dropped_tests

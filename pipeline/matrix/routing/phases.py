@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.routing.matrix import ASKS
+from pipeline.matrix.routing.matrix import ASKS
 from pipeline.vocabulary import Role, Step
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pipeline.scheduling.patterns import Pattern
+    from pipeline.matrix.scheduling.patterns import Pattern
 
 
 class Posture(StrEnum):

@@ -10,12 +10,11 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from pipeline.engine.machine import TRUNK, Decision, Effect
-from pipeline.outcomes import Outcome, Reason
-from pipeline.recipes.model import Kind
-from pipeline.recipes.plan import MOST_ITEMS, planned_graph, posture_of
-from pipeline.recipes.rules import input_names
-from pipeline.recipes.step_table import (
+from pipeline.matrix.engine.machine import TRUNK, Decision, Effect
+from pipeline.matrix.recipes.model import Kind
+from pipeline.matrix.recipes.plan import MOST_ITEMS, planned_graph, posture_of
+from pipeline.matrix.recipes.rules import input_names
+from pipeline.matrix.recipes.step_table import (
     BOUNDS,
     At,
     Begin,
@@ -35,17 +34,18 @@ from pipeline.recipes.step_table import (
     Unsettle,
     row_of,
 )
-from pipeline.recipes.templates import areas_by_item, listed, only_reference
-from pipeline.scheduling.graph import Posture
-from pipeline.scheduling.patterns import parsed
+from pipeline.matrix.recipes.templates import areas_by_item, listed, only_reference
+from pipeline.matrix.scheduling.graph import Posture
+from pipeline.matrix.scheduling.patterns import parsed
+from pipeline.outcomes import Outcome, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from pydantic import JsonValue
 
-    from pipeline.recipes.model import Recipe, Step
-    from pipeline.recipes.step_table import Action
+    from pipeline.matrix.recipes.model import Recipe, Step
+    from pipeline.matrix.recipes.step_table import Action
 
 _Area = tuple[str, ...]
 

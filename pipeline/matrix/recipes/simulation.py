@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 
-from pipeline.engine.machine import TRUNK, action_value
-from pipeline.recipes.step_table import ANY, ROWS, StepEvent, StepSignal
-from pipeline.routing.simulation import RESUMED, SignalsError, Taken, Walk, checked, decision_value, entries_of
+from pipeline.matrix.engine.machine import TRUNK, action_value
+from pipeline.matrix.recipes.step_table import ANY, ROWS, StepEvent, StepSignal
+from pipeline.matrix.routing.simulation import RESUMED, SignalsError, Taken, Walk, checked, decision_value, entries_of
 
 if TYPE_CHECKING:
-    from pipeline.engine.machine import Decision
-    from pipeline.recipes.machine import RecipeMachine
-    from pipeline.recipes.step_table import StepsState
+    from pipeline.matrix.engine.machine import Decision
+    from pipeline.matrix.recipes.machine import RecipeMachine
+    from pipeline.matrix.recipes.step_table import StepsState
 
 SCHEMA: Final = "redfirst.recipe-simulation/1"
 _EVENT: Final = TypeAdapter(StepEvent)

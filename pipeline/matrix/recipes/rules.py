@@ -15,17 +15,17 @@ from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import PlanAndTasks, SplitReport
 from pipeline.judge.reports.schema_errors import explain
 from pipeline.judge.reports.tasks import tasks_from_split
-from pipeline.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
-from pipeline.recipes.reading import Problem, misspelt
-from pipeline.recipes.templates import Reference, filled, only_reference, references
-from pipeline.scheduling import patterns
-from pipeline.scheduling.graph import CycleError, planned
-from pipeline.scheduling.graph import Step as Node
+from pipeline.matrix.recipes.model import KEYS, SCHEMAS, TAKEN, Kind, Recipe, Step
+from pipeline.matrix.recipes.reading import Problem, misspelt
+from pipeline.matrix.recipes.templates import Reference, filled, only_reference, references
+from pipeline.matrix.scheduling import patterns
+from pipeline.matrix.scheduling.graph import CycleError, planned
+from pipeline.matrix.scheduling.graph import Step as Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from pipeline.scheduling.graph import Plan
+    from pipeline.matrix.scheduling.graph import Plan
 
 AREAS: Final = ("read_set", "write_set")
 _TEXTS: Final = ("prompt", "run", "tests", "publish", "file_issues")

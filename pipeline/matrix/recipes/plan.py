@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.policy.paths import TRACKER
-from pipeline.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
-from pipeline.recipes.reading import Problem, misspelt
-from pipeline.recipes.rules import unreviewed
-from pipeline.recipes.step_table import BOUNDS as STEP_BOUNDS
-from pipeline.recipes.step_table import Bound
-from pipeline.recipes.templates import Reference, filled, listed, only_reference, references
-from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
-from pipeline.routing.phases import Phases
-from pipeline.scheduling import graph
-from pipeline.scheduling.graph import Conflict, Posture, planned
-from pipeline.scheduling.graph import Step as Node
-from pipeline.scheduling.patterns import EVERYTHING, Pattern, fault, parsed
+from pipeline.matrix.recipes.model import SHARED_WRITERS, Kind, Recipe, Step
+from pipeline.matrix.recipes.reading import Problem, misspelt
+from pipeline.matrix.recipes.rules import unreviewed
+from pipeline.matrix.recipes.step_table import BOUNDS as STEP_BOUNDS
+from pipeline.matrix.recipes.step_table import Bound
+from pipeline.matrix.recipes.templates import Reference, filled, listed, only_reference, references
+from pipeline.matrix.routing.matrix import BOUNDS, DISPATCHES_PER_TASK
+from pipeline.matrix.routing.phases import Phases
+from pipeline.matrix.scheduling import graph
+from pipeline.matrix.scheduling.graph import Conflict, Posture, planned
+from pipeline.matrix.scheduling.graph import Step as Node
+from pipeline.matrix.scheduling.patterns import EVERYTHING, Pattern, fault, parsed
 from pipeline.vocabulary import Loop, Role
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pipeline.judge.reports.decode import pointer_of
 from pipeline.judge.reports.schema_errors import explain, keys_at, place_of
-from pipeline.recipes.model import LARGEST_STEPS, Extension, Recipe
+from pipeline.matrix.recipes.model import LARGEST_STEPS, Extension, Recipe
 from pipeline.yaml_text import Document, YamlError, core, read
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.scheduling.patterns import EVERYTHING
+from pipeline.matrix.scheduling.patterns import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pydantic import JsonValue
 
-    from pipeline.recipes.model import Step
+    from pipeline.matrix.recipes.model import Step
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\{\{|\{\{(.*?)\}\}|\{\{", re.DOTALL)
 _WORDS: Final = re.compile(

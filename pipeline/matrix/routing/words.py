@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
-from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, MATRIX
+from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.matrix.routing.matrix import BOUNDS, DISPATCHES_PER_TASK, MATRIX
 from pipeline.vocabulary import Loop, Question, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipeline.matrix.routing.actions import Action
+    from pipeline.matrix.routing.matrix import Bound
     from pipeline.outcomes import Outcome, Reason
-    from pipeline.routing.actions import Action
-    from pipeline.routing.matrix import Bound
 
 
 _ORDER: Final = list(Step)

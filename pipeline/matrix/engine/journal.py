@@ -21,13 +21,13 @@ from pydantic import (
 )
 from typing_extensions import TypeVar
 
-from pipeline.engine.events import EVENTS, JournalEvent
 from pipeline.errors import UserError
+from pipeline.matrix.engine.events import EVENTS, JournalEvent
 from pipeline.outcomes import Reason
 from pipeline.safe_names import Timestamp
 
 if TYPE_CHECKING:
-    from pipeline.engine.machine import Store
+    from pipeline.matrix.engine.machine import Store
 
 JOURNAL: Final = "journal.jsonl"
 SCHEMA: Final = "redfirst.journal/1"

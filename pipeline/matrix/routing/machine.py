@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from pipeline.engine import machine as engine
-from pipeline.engine.machine import TRUNK, Effect
-from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.lookup import counter_key, find_row, in_a_row, limit_of, why_unusable
-from pipeline.routing.matrix import BOUNDS
-from pipeline.routing.state import PARALLEL, Event, RunState, TaskStatus
-from pipeline.routing.state_changes import (
+from pipeline.matrix.engine import machine as engine
+from pipeline.matrix.engine.machine import TRUNK, Effect
+from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.matrix.routing.lookup import counter_key, find_row, in_a_row, limit_of, why_unusable
+from pipeline.matrix.routing.matrix import BOUNDS
+from pipeline.matrix.routing.state import PARALLEL, Event, RunState, TaskStatus
+from pipeline.matrix.routing.state_changes import (
     ENDS_TASK,
     PER_TASK_STEPS,
     arrive,
@@ -29,13 +28,14 @@ from pipeline.routing.state_changes import (
     taken_back,
     turned_back,
 )
+from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.routing.actions import Action
-    from pipeline.routing.state import Settings, TaskState
+    from pipeline.matrix.routing.actions import Action
+    from pipeline.matrix.routing.state import Settings, TaskState
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.engine import machine as engine
+from pipeline.matrix.engine import machine as engine
+from pipeline.matrix.routing.actions import Action, Given
+from pipeline.matrix.routing.phases import EVERYBODY, Phases, Written
 from pipeline.outcomes import Reason
-from pipeline.routing.actions import Action, Given
-from pipeline.routing.phases import EVERYBODY, Phases, Written
 from pipeline.safe_names import BareName, ObjectName
 from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 

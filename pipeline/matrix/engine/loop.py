@@ -14,8 +14,8 @@ import anyio
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pipeline.engine.machine import DecisionT, EventT, StateT
-    from pipeline.engine.run import MachineRun
+    from pipeline.matrix.engine.machine import DecisionT, EventT, StateT
+    from pipeline.matrix.engine.run import MachineRun
 
 
 async def drive(

@@ -6,7 +6,8 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic
 
-from pipeline.engine.events import (
+from pipeline.errors import UserError
+from pipeline.matrix.engine.events import (
     EVENTS,
     ArtifactWritten,
     ConfigChanged,
@@ -19,17 +20,16 @@ from pipeline.engine.events import (
     RunResumed,
     RunStopped,
 )
-from pipeline.engine.journal import JOURNAL
-from pipeline.engine.machine import TRUNK, DecisionT, EventT, StateT, action_value
-from pipeline.errors import UserError
+from pipeline.matrix.engine.journal import JOURNAL
+from pipeline.matrix.engine.machine import TRUNK, DecisionT, EventT, StateT, action_value
 from pipeline.outcomes import Outcome, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.engine.events import Answerer, Reopened
-    from pipeline.engine.journal import Journal, Line
-    from pipeline.engine.machine import Effect, Machine, Store
+    from pipeline.matrix.engine.events import Answerer, Reopened
+    from pipeline.matrix.engine.journal import Journal, Line
+    from pipeline.matrix.engine.machine import Effect, Machine, Store
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, assert_never
 
-from pipeline.engine.machine import action_value
+from pipeline.matrix.engine.machine import action_value
+from pipeline.matrix.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
+from pipeline.matrix.routing.matrix import ASKS, BOUNDS, GATES, MATRIX, steps_of
+from pipeline.matrix.routing.words import PHASES, exhausted_words, limit_words, limited_words, routed_words, step_words
 from pipeline.outcomes import Outcome
-from pipeline.routing.actions import Again, AskPerson, Forward, Goto, LeaveOut, NextTask, Retry, Return, Stop
-from pipeline.routing.matrix import ASKS, BOUNDS, GATES, MATRIX, steps_of
-from pipeline.routing.words import PHASES, exhausted_words, limit_words, limited_words, routed_words, step_words
 from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pipeline.routing.actions import Action, Row
+    from pipeline.matrix.routing.actions import Action, Row
 
 
 SCHEMA: Final = "redfirst.routes/1"

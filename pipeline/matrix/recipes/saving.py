@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import yaml
 
 from pipeline.characters import visible
-from pipeline.recipes.model import SLUG, Input, Recipe
-from pipeline.recipes.reading import Problem
-from pipeline.recipes.rules import AREAS
-from pipeline.recipes.templates import Reference, literal, plain_changed, rewritten
+from pipeline.matrix.recipes.model import SLUG, Input, Recipe
+from pipeline.matrix.recipes.reading import Problem
+from pipeline.matrix.recipes.rules import AREAS
+from pipeline.matrix.recipes.templates import Reference, literal, plain_changed, rewritten
 from pipeline.yaml_text import core, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipeline.recipes.model import Step
+    from pipeline.matrix.recipes.model import Step
 
 _WIDTH: Final = 120
 _INLINE: Final = 60

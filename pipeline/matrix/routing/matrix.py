@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.outcomes import Outcome, Reason
-from pipeline.routing.actions import (
+from pipeline.matrix.routing.actions import (
     Again,
     AskPerson,
     Forward,
@@ -28,12 +27,13 @@ from pipeline.routing.actions import (
     Row,
     Stop,
 )
+from pipeline.outcomes import Outcome, Reason
 from pipeline.vocabulary import Loop, Question, Role, Signal, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.routing.actions import Action
+    from pipeline.matrix.routing.actions import Action
 
 P, S, L, Q = Step, Signal, Loop, Question
 DIAGNOSE: Final = Goto(P.DIAGNOSE, Q.DIAGNOSE)
