@@ -20,8 +20,8 @@ from pipeline.config.layers import Flags
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
-from pipeline.git import Repository
 from pipeline.judge.policy.scope import Action, Grant, TestScope
+from pipeline.repo import Repository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.info import DispatchRecord
 from pipeline.service.run_config import load_config

@@ -22,11 +22,11 @@ from pipeline.boxes import canary
 from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch import dispatcher
-from pipeline.git import Repository
 from pipeline.languages.python import environment as pytest_environment
 from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.routing.machine import MatrixMachine
+from pipeline.repo import Repository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.run import Run
 from pipeline.service import isolation

@@ -23,10 +23,10 @@ import anyio
 from pipeline.boxes.box import try_boxes
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.sandbox_escape import Fingerprint
-from pipeline.git import Entry, Repository, TreeChange
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Grant
 from pipeline.process import Command
+from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.folder import Written
 from pipeline.views.views import Views

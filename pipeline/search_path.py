@@ -34,7 +34,7 @@ def without_the_repository(search_path: str, worktree: Path | None = None) -> st
         tops = ()
     inside = [entry for entry in entries if any(_is_below(entry, top) for top in tops)]
     if inside:
-        from pipeline.git.tracked_paths import TrackedFiles  # noqa: PLC0415  (hardly ever needed, and not for --help)
+        from pipeline.repo.tracked_paths import TrackedFiles  # noqa: PLC0415  (hardly ever needed, and not for --help)
 
         tracked = TrackedFiles(tops, ":".join(entry for entry in entries if entry not in inside))
         theirs = {entry for entry in inside if tracked.lead_to(Path(entry)) or tracked.set_up(Path(entry))}

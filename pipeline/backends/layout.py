@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.tracked_paths import ignored_in
 from pipeline.judge.policy.paths import scratch_pattern
+from pipeline.repo.tracked_paths import ignored_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -20,7 +20,6 @@ from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.prompt import parse_template
 from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.judge.policy.commands import judge_argv
 from pipeline.judge.policy.paths import protected, scratch_pattern
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_role
@@ -29,6 +28,7 @@ from pipeline.judge.reports.kinds import KINDS
 from pipeline.languages.readers import region_fault
 from pipeline.languages.table import has_part, listed_commands
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.runs.tracker import named_in
 from pipeline.service.agent_files import ExportDocument, Target, export_roles
 from pipeline.service.run_config import RunOptions, refuse_recursion

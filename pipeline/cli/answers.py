@@ -28,8 +28,8 @@ from pipeline.cli.run_actions import answer, document_of, going_on, named, tell
 from pipeline.cli.show import show_steps
 from pipeline.cli.text import print_result, print_text, say
 from pipeline.config.sources import tracker_folder
-from pipeline.git import Repository
 from pipeline.outcomes import stands_words
+from pipeline.repo import Repository
 from pipeline.service import answer as answers
 from pipeline.service import stopping
 from pipeline.service.answer import Approval, Rejection, Reply, answerer, given_in

@@ -11,8 +11,8 @@ import typer
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import say
-from pipeline.git import Repository
 from pipeline.progress import counted
+from pipeline.repo import Repository
 from pipeline.runs.roster import Roster
 from pipeline.service.patches import diff_run
 from pipeline.service.run_list import find

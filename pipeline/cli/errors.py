@@ -132,7 +132,7 @@ def _tell_unforeseen(error: BaseException, *, json: bool) -> int:
 
 def _of_git(error: BaseException) -> UserError | None:
     """Return what git itself said, where it failed; a log is left, for it may be our fault after all."""
-    from pipeline.git import GitError  # noqa: PLC0415  (not on the path of --help)
+    from pipeline.repo import GitError  # noqa: PLC0415  (not on the path of --help)
 
     if not isinstance(error, GitError):
         return None

@@ -12,9 +12,9 @@ from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.show import decisions_text
 from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, several_lines, terminal_width, wrapped
-from pipeline.git import Repository
 from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.progress import duration
+from pipeline.repo import Repository
 from pipeline.runs.records import is_of_recipe
 from pipeline.runs.roster import Roster
 from pipeline.service.explanation import explain_run, explain_steps

@@ -12,8 +12,8 @@ import typer
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_result
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.service.gc import swept
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from pipeline.config.model import Config
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file, tracker_folder
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.runs.files import disk
 from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.issue_records import claims_of

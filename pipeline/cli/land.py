@@ -14,8 +14,8 @@ from pipeline.cli.arguments import AsDocumentBesideProgress
 from pipeline.cli.status_line import Beating
 from pipeline.cli.text import print_result, print_text
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.service import land as service
 from pipeline.service.land_choice import chosen_runs
 from pipeline.service.verification_ports import opened_context

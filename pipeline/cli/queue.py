@@ -11,10 +11,10 @@ import typer
 from pipeline.characters import visible
 from pipeline.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
 from pipeline.cli.text import columned, print_text, say
-from pipeline.git import Repository
 from pipeline.outcomes import PAUSED, Reason
 from pipeline.queue import lines, orders
 from pipeline.queue.lines import RunWords
+from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.service import ordering
 from pipeline.service.event_stream import told_event

@@ -16,13 +16,13 @@ from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.plan import Preview, inputs_of, mermaid, preview, why_not
 from pipeline.matrix.recipes.rules import not_for_agents
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
+from pipeline.repo import Repository
 from pipeline.service import recipe_writing
 from pipeline.service.recipe_choice import chosen, unsound
 from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here

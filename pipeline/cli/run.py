@@ -23,8 +23,8 @@ from pipeline.cli.recipes import agent_lines, most_line, step_lines
 from pipeline.cli.run_actions import drive
 from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.runs.tracker import named_in
 from pipeline.service import recipe_choice, worktrees
 from pipeline.service.dry_run import dry_run as try_out

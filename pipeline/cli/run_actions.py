@@ -16,9 +16,9 @@ from pipeline.cli.show import tell_steps
 from pipeline.cli.status_line import opened_display
 from pipeline.cli.text import answer_rows, near, print_result, reading_rows, say, several_lines
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.progress import duration
+from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.runs.records import is_of_recipe
 from pipeline.service import start

@@ -14,9 +14,9 @@ import typer
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text, terminal_width, wrapped
-from pipeline.git import Repository
 from pipeline.outcomes import PAUSED, Outcome, Reason
 from pipeline.progress import counted
+from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.service.run_list import as_json, list_runs, newest_runs, with_removed
 from pipeline.terminal import echo, paint

@@ -16,9 +16,9 @@ from pipeline.cli.arguments import AsDocumentBesideProgress
 from pipeline.cli.text import print_text, say
 from pipeline.demo.command import run_demo, show_console
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.interrupts import StoppedError
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.service.agent_runs import AgentRuns
 
 _NEEDED = ("starlette", "uvicorn", "jinja2")

@@ -25,11 +25,11 @@ from pipeline.cli.text import (
     terminal_width,
 )
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words, status_word
 from pipeline.progress import counted, duration
+from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.runs.folder import RunFolder
 from pipeline.runs.records import is_of_recipe

@@ -18,9 +18,9 @@ from pipeline.cli.text import print_text
 from pipeline.config import folders
 from pipeline.config.sources import repository_file, tracker_folder
 from pipeline.errors import UserError
-from pipeline.git import NoRepositoryError, Repository
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
+from pipeline.repo import NoRepositoryError, Repository
 from pipeline.service.issue_records import claims_of
 from pipeline.service.run_list import has_ended, newest_runs
 from pipeline.terminal import echo

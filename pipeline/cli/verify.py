@@ -12,8 +12,8 @@ import typer
 from pipeline.cli.arguments import AsDocumentBesideProgress
 from pipeline.cli.status_line import Beating
 from pipeline.cli.text import print_result, say
-from pipeline.git import Repository
 from pipeline.progress import counted
+from pipeline.repo import Repository
 from pipeline.runs.roster import Roster
 from pipeline.service.run_list import find
 from pipeline.service.verification_ports import opened_context

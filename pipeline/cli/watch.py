@@ -19,10 +19,10 @@ from pipeline.characters import visible
 from pipeline.cli.arguments import Plain
 from pipeline.cli.status_line import MARKS
 from pipeline.cli.text import print_text, say
-from pipeline.git import Repository
 from pipeline.matrix.engine.events import ArtifactWritten
 from pipeline.outcomes import Reason
 from pipeline.progress import duration
+from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.runs.events import TrackerWritten
 from pipeline.runs.roster import Roster

@@ -21,10 +21,10 @@ from pipeline.console.pages import ASKED, GATES, Pages, address_of, state_seen
 from pipeline.console.patches import files_of, tests_of
 from pipeline.console.texts import clipped, field_text
 from pipeline.errors import UserError
-from pipeline.git import GitError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import orders
 from pipeline.queue.lines import RunWords
+from pipeline.repo import GitError
 from pipeline.runs.gates import WAYS_BACK
 from pipeline.runs.recipe_run import load_run
 from pipeline.runs.roster import Roster, seen_from
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from pipeline.console.patches import PatchFile
-    from pipeline.git import Repository
     from pipeline.queue.orders import Order
+    from pipeline.repo import Repository
     from pipeline.runs.gates import GateAnswer
     from pipeline.service.packets import Packet
     from pipeline.service.run_list import RunLine

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 
 def application(repository: Repository, access: Access, *, read_only: bool = False) -> ASGIApp:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipeline.console.live import Hub
     from pipeline.console.patches import TestFacts
     from pipeline.errors import UserError
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.service.documents import TaskShown
 
     T = TypeVar("T")

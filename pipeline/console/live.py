@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from pipeline.errors import UserError
 from pipeline.events.model import event_of
-from pipeline.git import GitError
+from pipeline.repo import GitError
 from pipeline.runs.folder import Tail
 from pipeline.runs.roster import Roster
 from pipeline.service.event_stream import origin_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from pipeline.events.model import Event, Origin
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 POLL_S: Final = 0.15
 _LOOK_S: Final = 1.0

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.service.documents import DispatchLine
     from pipeline.service.explanation import ExplainDocument, Mistake
     from pipeline.service.live_view import LiveView

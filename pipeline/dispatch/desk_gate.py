@@ -15,12 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.dispatch import caches
 from pipeline.dispatch.gate import GateResult, Policy, inspect
-from pipeline.git import Repository
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.judge.policy.scope import Grant, TestScope, Writes
 from pipeline.languages.readers import only_test_regions
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.process import Mount
+from pipeline.repo import Repository
 from pipeline.runs.ignored import ignored_names
 from pipeline.trees import opened, opened_parent, read_regular
 from pipeline.views.manifest import Entry, EntryKind, Limits, compare, without

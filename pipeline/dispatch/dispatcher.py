@@ -33,11 +33,11 @@ from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
 from pipeline.dispatch.transcript import Transcript, redacted_answer, secrets_of_run
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import GatewayUse
-from pipeline.git.settings import paths_git_uses
 from pipeline.judge.policy.scope import Writes
 from pipeline.languages.readers import only_test_regions
 from pipeline.matrix.engine.machine import TRUNK
 from pipeline.process import Mount
+from pipeline.repo.settings import paths_git_uses
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.trees import remove_tree
 from pipeline.views.views import Views
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import InRun, Request
     from pipeline.gateway.proxy import ModelGateway
     from pipeline.gateway.spending import Spent
-    from pipeline.git import Repository
     from pipeline.judge.policy.roles import RoleSpec
     from pipeline.process import Box
+    from pipeline.repo import Repository
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.folder import Written
     from pipeline.runs.info import DispatchRecord, DispatchResult, Try

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.backends.protocol import Ended, Fault
 from pipeline.characters import visible
-from pipeline.git import Entry, TreeChange
 from pipeline.judge.policy.scope import ChangeKind
 from pipeline.judge.reports.decode import Malformed, Missing
 from pipeline.judge.reports.parse import extract_report, read_report
+from pipeline.repo import Entry, TreeChange
 from pipeline.reset_times import as_text
 from pipeline.runs.files import to_json
 from pipeline.runs.info import (
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import Request
     from pipeline.dispatch.sandbox_escape import Escape
     from pipeline.gateway.spending import GatewayUse
-    from pipeline.git import Repository
     from pipeline.judge.reports.decode import JsonObject
+    from pipeline.repo import Repository
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.info import DispatchRecord
 

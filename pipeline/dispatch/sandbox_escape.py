@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git import GitError
-from pipeline.git.settings import HOOKS, hooks_folder, included
 from pipeline.matrix.engine.journal import JOURNAL
+from pipeline.repo import GitError
+from pipeline.repo.settings import HOOKS, hooks_folder, included
 from pipeline.runs.store import claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import anyio
 
-    from pipeline.git import Repository, Setting
+    from pipeline.repo import Repository, Setting
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.folder import Standing, Written
 

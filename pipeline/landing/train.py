@@ -25,7 +25,7 @@ from todo import NO_EDITS, Edits, NewIssue, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.git import Repository, Signature
+    from pipeline.repo import Repository, Signature
     from pipeline.verification.results import CommitCheck
     from todo import Issue, Tracker
 
@@ -207,7 +207,7 @@ def unmet(repository: Repository, issue: str, commit: str) -> tuple[str, ...]:
 
 def now_signed(identity: tuple[str, str], epoch: str) -> Signature:
     """Return who commits, now; SOURCE_DATE_EPOCH counts where it is set."""
-    from pipeline.git import Signature  # noqa: PLC0415
+    from pipeline.repo import Signature  # noqa: PLC0415
 
     seconds = int(epoch) if epoch.isdecimal() else int(datetime.now(UTC).timestamp())
     return Signature(*identity, f"{seconds} +0000")

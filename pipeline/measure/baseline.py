@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Observation
     from pipeline.measure.measuring import MeasurementContext
     from pipeline.process import Command, Completed
+    from pipeline.repo import Repository
 
 
 _NAMED: Final = 3

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.languages.readers import only_test_regions, regions_differ, splice
 from pipeline.languages.sources import Unspliced
 from pipeline.languages.table import has_part
+from pipeline.repo import PLAIN, Entry, TreeChange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Layout
+    from pipeline.repo import Repository
 
 
 class HasRepository(Protocol):

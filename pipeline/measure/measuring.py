@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.model import Config
-    from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.protocol import Environment, Selection
     from pipeline.languages.toolchain import Toolchain
     from pipeline.matrix.engine.events import JournalEvent
     from pipeline.process import Box, Command, Completed
     from pipeline.progress import Progress
+    from pipeline.repo import Repository
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.views.copies import Copies
     from pipeline.views.renames import Traces

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.git import PLAIN
 from pipeline.judge.evidence.classify import fails_by_itself
 from pipeline.judge.evidence.red_classes import Context
 from pipeline.languages import names
@@ -26,15 +25,16 @@ from pipeline.measure.measuring import environment, measure
 from pipeline.measure.mutation import Fate, Judges, Trial, fate_of, survivor_of, takes_faults, usable_cores
 from pipeline.measure.task_evidence import NoticingEvidence
 from pipeline.progress import counted
+from pipeline.repo import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from pipeline.config.tables import Probes
-    from pipeline.git import Entry
     from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
     from pipeline.languages.sources.faults import Mutant
     from pipeline.measure.measuring import MeasurementContext
+    from pipeline.repo import Entry
 
 
 _MOST_FILES: Final = 12

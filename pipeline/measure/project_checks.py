@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git import Entry, TreeChange
 from pipeline.judge.reports.fields import Concern, Severity
 from pipeline.judge.reports.reviews import ReviewFinding
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.project_tools import kit_of, program_for, run_in_copy
+from pipeline.repo import Entry, TreeChange
 from pipeline.trees import opened, opened_parent, opened_regular
 
 if TYPE_CHECKING:

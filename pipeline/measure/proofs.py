@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git import PLAIN, Entry, TreeChange
 from pipeline.judge.evidence.compare import passed
 from pipeline.judge.evidence.red import judge_red
 from pipeline.judge.evidence.red_classes import PASSED, Context
@@ -26,6 +25,7 @@ from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.mutation import changed_lines
 from pipeline.progress import counted
+from pipeline.repo import PLAIN, Entry, TreeChange
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,7 +11,6 @@ from __future__ import annotations
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git import GITLINK, Entry, TreeChange
 from pipeline.judge.evidence.compare import judge_stubs, passes
 from pipeline.judge.evidence.named_tests import asked_for, claimed_tests
 from pipeline.judge.evidence.observation import CollectionError, Fault, Missing, Observation, Raised, RunState
@@ -24,6 +23,7 @@ from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
 from pipeline.measure.composed_trees import compose, shares_file
 from pipeline.measure.measuring import changed_paths, measure
+from pipeline.repo import GITLINK, Entry, TreeChange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

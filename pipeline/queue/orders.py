@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.git import Repository
     from pipeline.matrix.engine.journal import Clock
+    from pipeline.repo import Repository
 
 DATABASE: Final = "orders.sqlite"
 EARLIER: Final = "orders.jsonl"

@@ -13,13 +13,13 @@ import stat
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pipeline.git import GITLINK, Repository, await_lock
+from pipeline.repo import GITLINK, Repository, await_lock
 from pipeline.runs.files import Seal, disk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Entry, TreeChange
+    from pipeline.repo import Entry, TreeChange
 
 
 class PrivateCheckout:

@@ -18,7 +18,7 @@ from pipeline.trees import NotRegularError, opened, opened_parent, opened_regula
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 _KEPT: Final = "include"
 

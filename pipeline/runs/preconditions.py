@@ -27,7 +27,7 @@ from todo import Status
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 _COMMIT = "git add --all && git commit"
 _ANY_DAY = date(2000, 1, 1)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git import GitError, Repository, Worktree
 from pipeline.outcomes import Reason, status_word
+from pipeline.repo import GitError, Repository, Worktree
 from pipeline.runs.lease import FileLease
 from pipeline.runs.records import read_record
 from pipeline.runs.store import (

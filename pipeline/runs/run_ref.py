@@ -9,8 +9,8 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git import NO_OBJECT, Entry, TreeChange
 from pipeline.outcomes import Reason
+from pipeline.repo import NO_OBJECT, Entry, TreeChange
 from pipeline.runs.activity_file import NOW
 from pipeline.runs.facts import work_tree
 from pipeline.runs.lease import refuse_other_driver
@@ -22,7 +22,7 @@ from pipeline.trees import read_regular
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
 

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git import NO_OBJECT
 from pipeline.outcomes import Reason
+from pipeline.repo import NO_OBJECT
 from pipeline.runs.files import disk, remove_abandoned, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 WORKFLOW: Final = ".workflow"
 """The folder of a worktree that has its runs."""

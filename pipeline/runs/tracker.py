@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.config.sources import LARGEST, tracker_folder
 from pipeline.errors import UserError
-from pipeline.git import Entry, TreeChange
 from pipeline.outcomes import Reason
+from pipeline.repo import Entry, TreeChange
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.files import write_atomic
 from todo import ErrorKind, FolderSource, MappingSource, Status, Tracker, TrackerError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
     from todo import Edits, Issue

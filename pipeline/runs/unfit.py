@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import visible
 from pipeline.errors import UserError
-from pipeline.git import REFETCH
 from pipeline.judge.policy.paths import SCRATCH
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
+from pipeline.repo import REFETCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 _SHOWN: Final = 5
 _MADE: Final = (

@@ -246,7 +246,7 @@ def product_folder(to: Target) -> Path:
     Raises:
         UserError: there is no repository, or the folder leads out of it.
     """
-    from pipeline.git import Repository  # noqa: PLC0415  (heavy; not for --dir)
+    from pipeline.repo import Repository  # noqa: PLC0415  (heavy; not for --dir)
 
     top = Repository.find(Path.cwd()).worktree
     folder = top / FOLDERS[to]

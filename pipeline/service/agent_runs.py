@@ -37,8 +37,8 @@ from pipeline.service.stopping import STOPS_S, stopped_within
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipeline.git import Repository
     from pipeline.matrix.recipes.model import Recipe
+    from pipeline.repo import Repository
 
 MOST_LIVE: Final = 3
 """Runs that agents have begun here and that are driven at the same time."""

@@ -58,8 +58,8 @@ from pipeline.vocabulary import Signal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pipeline.git import Repository
     from pipeline.judge.reports.tasks import Task
+    from pipeline.repo import Repository
     from pipeline.runs.roster import Claimant
     from pipeline.runs.spending import AnyRun
     from pipeline.service.start import Act

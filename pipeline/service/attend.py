@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.run import Run
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import RecipeContext

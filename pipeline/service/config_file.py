@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.load import Loaded
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 
 @dataclass(frozen=True)

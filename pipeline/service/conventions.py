@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.config.commits import misfits
 from pipeline.errors import UserError
-from pipeline.git.settings import hooks_folder
 from pipeline.outcomes import Reason
+from pipeline.repo.settings import hooks_folder
 
 if TYPE_CHECKING:
     from pipeline.config.model import Config
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 _HOOKS: Final = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _TOOLS: Final = (

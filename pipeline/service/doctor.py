@@ -25,10 +25,10 @@ from pipeline.config.model import BoxMode
 from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate
 from pipeline.progress import counted
+from pipeline.repo import Repository
 from pipeline.runs.preconditions import base_branch, shown_by_live_runs
 from pipeline.runs.run import Run
 from pipeline.runs.store import (

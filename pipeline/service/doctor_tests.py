@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
-    from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Observation
     from pipeline.languages.projects.project import Project
     from pipeline.languages.protocol import Checkouts, Environment
+    from pipeline.repo import Repository
     from pipeline.verification.context import VerificationContext
 
 LIMIT_S: Final = 60.0

@@ -23,7 +23,7 @@ from pipeline.steps.context import Context
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.service.packets import Packet
 
 _KEPT: Final = frozenset("\n\t")

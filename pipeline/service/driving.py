@@ -20,7 +20,6 @@ from pipeline.boxes.orphans import end_lost
 from pipeline.dispatch.caches import remove_caches
 from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.errors import UserError
-from pipeline.git import GitError
 from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.matrix.engine.events import PointPassed
 from pipeline.matrix.engine.loop import drive
@@ -30,6 +29,7 @@ from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSi
 from pipeline.matrix.routing.state import Event
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
+from pipeline.repo import GitError
 from pipeline.runs.drafts import put_back, vain_edit
 from pipeline.runs.facts import task_words
 from pipeline.runs.files import full_disk

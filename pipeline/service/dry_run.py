@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.config.model import Config
-    from pipeline.git import Repository
     from pipeline.matrix.recipes.model import Recipe
+    from pipeline.repo import Repository
     from pipeline.service.recipe_choice import Chosen
     from pipeline.service.run_config import RunOptions
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pipeline.events.model import Event
-    from pipeline.git import Repository
     from pipeline.matrix.engine.journal import Line
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import OrderLog
+    from pipeline.repo import Repository
     from pipeline.runs.roster import RunPlace
 
 _LOOK_S: Final = 1.0

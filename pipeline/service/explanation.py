@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipeline.git import Repository
     from pipeline.matrix.engine.journal import Line
     from pipeline.matrix.routing.actions import Action
     from pipeline.matrix.routing.state import RunState
+    from pipeline.repo import Repository
     from pipeline.runs.run import Decided
 
 

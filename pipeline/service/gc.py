@@ -20,10 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
-from pipeline.git import GITLINK, GitError
 from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import counted
 from pipeline.queue.orders import log_of
+from pipeline.repo import GITLINK, GitError
 from pipeline.runs.activity_file import NOW
 from pipeline.runs.checkout import fill_submodules, has_submodules
 from pipeline.runs.events import Published
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.git import Repository, Worktree
     from pipeline.queue.orders import Order, OrderLog
+    from pipeline.repo import Repository, Worktree
     from pipeline.runs.roster import RunPlace
     from pipeline.runs.spending import AnyRun
 

@@ -18,9 +18,9 @@ from pipeline.config.folders import short, state_folder
 from pipeline.dispatch.desk_gate import DeskRules
 from pipeline.dispatch.prompt import request_part
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.judge.policy.scope import without_asking
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.runs.activity_file import read_now
 from pipeline.runs.facts import place_of
 from pipeline.runs.lease import FileLease

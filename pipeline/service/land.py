@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git import SigningError, UntouchedRepository
 from pipeline.landing.table import Found, Then
 from pipeline.landing.train import Conflict, Landing, Train, now_signed, picked, place_of, settle, unmet
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.queue.lines import RunWords
 from pipeline.queue.orders import Wanted, place
+from pipeline.repo import SigningError, UntouchedRepository
 from pipeline.runs.events import Landed, LandingIntended, LandingRefused
 from pipeline.runs.lease import FileLease
 from pipeline.runs.run import Run
@@ -32,7 +32,7 @@ from pipeline.verification.recheck import recheck
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.service.land_choice import Candidate, Choice, LandLine
     from pipeline.verification.context import VerificationContext
 

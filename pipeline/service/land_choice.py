@@ -25,7 +25,7 @@ from todo import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.roster import RunPlace
 
 _DONE: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.spending import AnyRun
 
 _CAN_GO_ON: Final = frozenset({Outcome.PARKED, Outcome.CANCELLED, Outcome.PARTIAL})

@@ -24,7 +24,7 @@ from todo import Status, TrackerError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.vocabulary import Role
 
 

@@ -20,10 +20,10 @@ from pipeline.service.run_config import read_config, refuse_recursion
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pipeline.git import Repository
     from pipeline.queue.lines import RunWords
     from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
+    from pipeline.repo import Repository
     from pipeline.service.run_list import RunLine
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.gates import GateAnswer, OpenGate
 
 _ANYWHERE: Final = frozenset(

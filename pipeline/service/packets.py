@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from pipeline.errors import UserError
-from pipeline.git import GitError
 from pipeline.matrix.engine.events import GateOpened, InputRequested
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.measure.task_evidence import name_of
 from pipeline.outcomes import Outcome, Reason, status_word
+from pipeline.repo import GitError
 from pipeline.runs.drafts import drafts_of
 from pipeline.runs.events import StepStarted
 from pipeline.runs.facts import usage_of, work_tree
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from pipeline.git import Repository
     from pipeline.matrix.engine.journal import Line
+    from pipeline.repo import Repository
     from pipeline.runs.run import Run
     from pipeline.runs.spending import AnyRun
 

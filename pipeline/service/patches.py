@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from pipeline.errors import UserError
-from pipeline.git import GitError
 from pipeline.outcomes import Reason
+from pipeline.repo import GitError
 from pipeline.runs.facts import work_tree
 from pipeline.runs.roster import find_run, seen_from
 from pipeline.runs.run import Run
@@ -16,7 +16,7 @@ from pipeline.runs.store import run_ref
 from pipeline.service.documents import DiffFile, Document
 
 if TYPE_CHECKING:
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 
 class DiffDocument(Document):

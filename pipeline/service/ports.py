@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.spending import AnyRun
     from pipeline.steps.context import DriverContext, Say
     from pipeline.vocabulary import Role

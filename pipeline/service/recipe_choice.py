@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pipeline.config.model import Config
-    from pipeline.git import Repository
     from pipeline.matrix.recipes.model import Recipe
     from pipeline.matrix.recipes.reading import Problem
     from pipeline.matrix.routing.phases import Phases
+    from pipeline.repo import Repository
     from pipeline.service.run_config import RunOptions
 
 

@@ -19,19 +19,19 @@ from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import tracker_folder
 from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
-from pipeline.git import PLAIN, Repository
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.matrix.recipes.check import Source
 from pipeline.matrix.recipes.model import SLUG
 from pipeline.matrix.recipes.reading import LARGEST
 from pipeline.outcomes import Reason
+from pipeline.repo import PLAIN, Repository
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
-    from pipeline.git import Entry
+    from pipeline.repo import Entry
 
 FOLDER: Final = ".redfirst/recipes"
 """Where a repository has them."""

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.git import Repository
     from pipeline.matrix.recipes.model import Recipe
     from pipeline.matrix.recipes.reading import Problem
     from pipeline.matrix.routing.state import TaskState
+    from pipeline.repo import Repository
     from pipeline.runs.info import RecipeFacts
     from pipeline.runs.run import Decided
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pipeline.backends.layout import Difference
 from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.judge.evidence.observation import Observation
 from pipeline.judge.evidence.written_ids import meant, own_name, words_of, wrong
 from pipeline.judge.reports.decode import Malformed, pointer_of
 from pipeline.judge.reports.drafts import SplitReport
 from pipeline.judge.reports.problems import Weight
 from pipeline.judge.reports.schema_errors import Fault
+from pipeline.repo import Repository
 from pipeline.runs.run import Run
 from pipeline.service.answer import config_of
 from pipeline.service.ports import context_of

@@ -20,11 +20,11 @@ from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.gateway.usage import Tokens, cost_of
-from pipeline.git import Repository
 from pipeline.judge.policy.roles import Network
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.runs.files import to_json
 from pipeline.service.installed import hinted
 from pipeline.service.trust_requests import widening_in
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
     from pipeline.config.tables import BudgetPart
-    from pipeline.git import Repository
     from pipeline.matrix.recipes.model import Recipe
+    from pipeline.repo import Repository
     from pipeline.runs.info import Trigger
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from pipeline.config.load import Loaded
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.runs.spending import AnyRun
     from pipeline.service.recipe_choice import Chosen

@@ -20,8 +20,8 @@ from pipeline import VERSION
 from pipeline.characters import as_utf8
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
-from pipeline.git import GitError
 from pipeline.outcomes import FINAL, Outcome, Reason, status_word
+from pipeline.repo import GitError
 from pipeline.runs.lease import FileLease
 from pipeline.runs.records import ARTIFACT_LIMIT
 from pipeline.runs.roster import GONE, RUNNING, Roster, claimant, orphans
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.recipe_run import RecipeRun
     from pipeline.runs.roster import Claimant
     from pipeline.runs.store import Claim

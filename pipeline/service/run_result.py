@@ -33,7 +33,7 @@ from pipeline.steps.recipe_outcome import last_decision, left_open, summary_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import Words
 

@@ -56,7 +56,7 @@ from pipeline.service.other_worktrees import as_typed, gate_as_typed, text_as_ty
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.spending import Spent
     from pipeline.vocabulary import Role
 

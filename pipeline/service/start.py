@@ -76,9 +76,9 @@ if TYPE_CHECKING:
 
     from pipeline.config.layers import Flags
     from pipeline.config.load import Loaded
-    from pipeline.git import Repository
     from pipeline.matrix.recipes.model import Recipe
     from pipeline.matrix.routing.phases import Phases
+    from pipeline.repo import Repository
     from pipeline.runs.info import ChangeSeen
     from pipeline.service.live_view import Display
     from pipeline.service.recipe_choice import Chosen

@@ -11,10 +11,10 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from pipeline.config.trust import Widening
-from pipeline.git.tracked_paths import TrackedFiles
 from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import TOP, choose
 from pipeline.languages.table import DEFAULT, LANGUAGES
+from pipeline.repo.tracked_paths import TrackedFiles
 from pipeline.runs.ignored import INCLUDE_FILE, include_patterns
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
-    from pipeline.git import Repository
     from pipeline.languages.projects.project import Project
     from pipeline.languages.protocol import Checkouts
     from pipeline.languages.toolchain import Toolchain
+    from pipeline.repo import Repository
 
 
 def projects_here(repository: Repository, config: Config) -> tuple[Project, ...]:

@@ -14,8 +14,8 @@ from pipeline.config.load import load
 from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
-from pipeline.git import Repository, UntouchedRepository
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository, UntouchedRepository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.scratch import scratch_folder
 from pipeline.service.run_config import file_at_head, uncounted

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.config.tables import Work
-    from pipeline.git import Repository
     from pipeline.matrix.engine.journal import Clock
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import Order, OrderLog
     from pipeline.queue.pick import Verdict
+    from pipeline.repo import Repository
     from pipeline.service.run_list import RunLine
     from todo import Tracker
 

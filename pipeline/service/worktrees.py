@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pipeline.config.sources import LARGEST, repository_file, same_words
 from pipeline.errors import UserError
-from pipeline.git import GitError, Repository
 from pipeline.outcomes import Reason
 from pipeline.queue.lines import OrderWorktree
 from pipeline.queue.orders import log_of
+from pipeline.repo import GitError, Repository
 from pipeline.runs import tracker
 from pipeline.runs.checkout import fill_submodules, has_submodules
 from pipeline.runs.facts import commits_of

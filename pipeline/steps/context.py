@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from pipeline.config.model import Config
     from pipeline.dispatch.dispatcher import Dispatcher
-    from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.tasks import Task
     from pipeline.languages.protocol import Environment
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from pipeline.matrix.engine.journal import Line
     from pipeline.matrix.routing.state import MatrixLane, RunState
     from pipeline.process import Box
+    from pipeline.repo import Repository
     from pipeline.runs.checkout import PrivateCheckout
     from pipeline.runs.preconditions import Start
     from pipeline.runs.run import Run

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.git import SigningError
 from pipeline.matrix.routing.state import Event
 from pipeline.outcomes import Reason
+from pipeline.repo import SigningError
 from pipeline.runs import tracker
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.facts import work_tree

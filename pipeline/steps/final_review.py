@@ -9,8 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.config.model import Proofs
-from pipeline.git import PLAIN, Entry, TreeChange
-from pipeline.git.settings import paths_git_uses
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import is_tracker, protected, used_by_git
 from pipeline.judge.reports import reduce
@@ -22,6 +20,8 @@ from pipeline.matrix.routing.state import Event
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.measure import project_checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.repo import PLAIN, Entry, TreeChange
+from pipeline.repo.settings import paths_git_uses
 from pipeline.runs.files import to_json
 from pipeline.steps import own_steps
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet

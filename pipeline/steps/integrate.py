@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git import TreeChange
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.judge.reports.work import ReadyTests
 from pipeline.matrix.routing.state import Event, Trees
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError
+from pipeline.repo import TreeChange
 from pipeline.runs.facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
@@ -29,11 +29,11 @@ from pipeline.vocabulary import Role, Signal, Step
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.git import Repository
     from pipeline.judge.evidence.observation import Layout
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import TaskState
     from pipeline.measure.task_evidence import TaskEvidence
+    from pipeline.repo import Repository
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UserError
-from pipeline.git import SigningError
 from pipeline.judge.reports.markdown import bullets
 from pipeline.matrix.routing.state import Event
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.progress import counted
+from pipeline.repo import SigningError
 from pipeline.runs.events import PublishIntended
 from pipeline.runs.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.dispatches import stopped

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from pipeline.git import TreeChange
     from pipeline.matrix.recipes.model import Step
     from pipeline.matrix.recipes.step_table import StepLane
     from pipeline.matrix.recipes.templates import Reference
+    from pipeline.repo import TreeChange
     from pipeline.runs.recipe_run import RecipeRun
 
 _LONGEST: Final = 200

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from pipeline.config.commits import styled
 from pipeline.errors import UserError
-from pipeline.git import SigningError
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import Findings, ProposedIssues, spaced_once
 from pipeline.judge.reports.untrusted_text import block, fenced, one_line
@@ -22,6 +21,7 @@ from pipeline.matrix.recipes.step_table import Checkpoint, StepEvent, StepSignal
 from pipeline.matrix.recipes.templates import only_reference
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.progress import counted
+from pipeline.repo import SigningError
 from pipeline.runs import tracker
 from pipeline.runs.run_ref import drop_publication
 from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 RUN_ID: Final = "Run-Id"
 FETCH: Final = "git fetch REMOTE 'refs/redfirst/runs/*:refs/redfirst/runs/*'"

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.dispatch.sandbox_escape import without_escape
-from pipeline.git import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.measure import setup
 from pipeline.progress import Progress
+from pipeline.repo import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.runs.ignored import include_ignored
 from pipeline.views.copies import Copies
 

@@ -11,13 +11,13 @@ import hashlib
 from typing import TYPE_CHECKING, Final, Literal
 
 from pipeline.errors import UserError
-from pipeline.git import GitError, TooLargeError
 from pipeline.judge.policy.paths import is_tracker
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.taskfile import parse_task_md
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
+from pipeline.repo import GitError, TooLargeError
 from pipeline.runs.store import issue_of
 from pipeline.verification.claimed_commit import ClaimedCommit, Unchecked
 from pipeline.verification.claims import (
@@ -37,9 +37,9 @@ from pipeline.verification.results import CommitCheck, Problem, Status, VerifyDo
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.git import UntouchedRepository
     from pipeline.judge.reports.tasks import Task
     from pipeline.measure.measuring import MeasurementContext
+    from pipeline.repo import UntouchedRepository
     from pipeline.verification.context import VerificationContext
 
 

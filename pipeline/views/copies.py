@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.git import GitError
 from pipeline.process import BoxError, Mount
+from pipeline.repo import GitError
 from pipeline.runs.files import disk
 from pipeline.runs.ignored import ignored_names, put_ignored
 from pipeline.trees import remove_tree

@@ -23,9 +23,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.git import GITLINK, NO_OBJECT, GitError
-from pipeline.git.process import refuse_disk, run
 from pipeline.process import BoxError
+from pipeline.repo import GITLINK, NO_OBJECT, GitError
+from pipeline.repo.process import refuse_disk, run
 from pipeline.runs.files import disk, write_atomic
 from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
 from pipeline.views.manifest import Stamp
@@ -33,7 +33,7 @@ from pipeline.views.manifest import Stamp
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 _FILE: Final = "history.json"
 _MOST: Final = 50
@@ -249,7 +249,7 @@ class Decoy:
         Raises:
             BoxError: one of them is not in it.
         """
-        from pipeline.git.gitpython import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
+        from pipeline.repo.gitpython import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
 
         reader = ObjectReader(self.folder, self._env())
         for path in paths:

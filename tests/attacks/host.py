@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git import Repository
+from pipeline.repo import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

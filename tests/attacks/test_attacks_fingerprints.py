@@ -11,9 +11,9 @@ from kit import BARE_PYTEST, FILES, HONEST, TEST_GREET, TEST_GREET_NEW, TESTS, U
 from steps.probed import seen, tree_of, without_run
 
 from pipeline.dispatch.sandbox_escape import EscapeError
-from pipeline.git import Repository
 from pipeline.measure.measuring import measure_types
 from pipeline.process import BoxError
+from pipeline.repo import Repository
 from pipeline.runs.store import keep_key, publish_ref
 from pipeline.views.copies import Copies
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from kit import make_project
 
-from pipeline.git import Repository, UntouchedRepository
+from pipeline.repo import Repository, UntouchedRepository
 from pipeline.verification.claims import known_runs
 
 if TYPE_CHECKING:

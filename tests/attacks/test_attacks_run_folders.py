@@ -18,9 +18,9 @@ from kit import Project, make_project
 from runs.real import begin, event, git, load, start_dispatch, write_result
 
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.runs.events import TrackerFile, TrackerWritten
 from pipeline.runs.preconditions import examine
 from pipeline.runs.run import Run

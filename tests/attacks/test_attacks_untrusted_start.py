@@ -19,7 +19,7 @@ from kit import FILES, GREET_DONE, HONEST, TEST_GREET_NEW, make_project
 from languages.direct import write
 
 from pipeline.errors import UserError
-from pipeline.git import Repository
+from pipeline.repo import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

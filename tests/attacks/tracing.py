@@ -21,7 +21,7 @@ _CHILD: Final = re.compile(r"(\d+) +(?:<\.\.\. )?(?:clone3?|v?fork)\b.*= (\d+)")
 _EXECUTED: Final = re.compile(r'(\d+) +execve(?:at)?\((?:[^"]*, )?"((?:[^"\\]|\\.)*)"')
 _BOX: Final = "bwrap"
 _NO_PROGRAM: Final = Path(os.devnull)
-"""What GitPython is told to ask for its version when it is loaded (pipeline/git/gitpython.py): the kernel refuses."""
+"""What GitPython is told to ask for its version when it is loaded (pipeline/repo/gitpython.py): the kernel refuses."""
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from pipeline.config.model import Config
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request, Tools
 from pipeline.dispatch.roles import load_roles, load_templates
-from pipeline.git import Entry, TreeChange
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.programs import locate
+from pipeline.repo import Entry, TreeChange
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.folder import Written
 from pipeline.runs.info import DispatchRecord

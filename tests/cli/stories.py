@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from runs.real import begin, dispatch, event, start_dispatch, to_first_task, to_split, tree_with
 
-from pipeline.git import Repository
 from pipeline.judge.evidence.red_classes import RedClass
 from pipeline.judge.evidence.red_tests import RedEntry, RedTests
 from pipeline.judge.reports.fields import Severity, Verdict
@@ -14,6 +13,7 @@ from pipeline.judge.reports.findings import Stage, StageFindings, apply_review
 from pipeline.judge.reports.reviews import CheckReview, ReviewFinding
 from pipeline.matrix.routing.state import NewTask
 from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
+from pipeline.repo import Repository
 from pipeline.runs.events import MeasuredTests, Published, PublishIntended
 from pipeline.runs.files import to_json
 from pipeline.runs.info import ChangeRecord, Usage, ViolationRecord

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pipeline.cli.commands import LazyCommand
 
 REDFIRST = Path(sys.executable).with_name("redfirst")
-HEAVY = {"anyio", "git", "pydantic", "ruamel", "yaml", "rich", "pipeline.git", "pipeline.steps", "todo"}
+HEAVY = {"anyio", "git", "pydantic", "ruamel", "yaml", "rich", "pipeline.repo", "pipeline.steps", "todo"}
 
 
 def redfirst(*argv: str) -> subprocess.CompletedProcess[str]:

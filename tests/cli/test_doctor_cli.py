@@ -15,8 +15,8 @@ from runs.real import alone, begin, event, git, make_repository
 from typer.testing import CliRunner
 
 from pipeline.cli.doctor import checkup_text, doctor
-from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.runs.store import run_ref, state_of_run, take_claim
 from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.vocabulary import Signal

@@ -9,7 +9,7 @@ import pytest
 from kit import FILES, HONEST, make_project
 
 from pipeline.config.model import Config
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.service.doctor_tests import check_collection
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ from pipeline.trees import remove_tree
 from pipeline.vocabulary import Question, Role, Signal
 
 if TYPE_CHECKING:
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 pytestmark = pytest.mark.slow
 

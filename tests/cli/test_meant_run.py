@@ -10,9 +10,9 @@ from kit import make_project
 from runs.real import alone, begin, event, load, make_repository
 
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.matrix.engine.events import GateAnswered
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.service.meant_run import meant_by
 from pipeline.vocabulary import Signal
 

@@ -40,10 +40,10 @@ from pipeline.cli.explain import explain
 from pipeline.cli.runs import runs, runs_text
 from pipeline.cli.show import show
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.matrix.engine.events import EVENTS, ConfigChanged, GateAnswered, RunResumed
 from pipeline.matrix.engine.journal import Line
 from pipeline.matrix.routing.state import NewTask
+from pipeline.repo import Repository
 from pipeline.runs.events import DispatchFinished
 from pipeline.runs.info import Usage
 from pipeline.runs.lease import FileLease

@@ -15,7 +15,7 @@ from pipeline.errors import UserError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 pytestmark = pytest.mark.slow
 ISSUE = "---\nid: {}\ntitle: Greet\nstatus: Todo\ncreated: 2026-11-20\nupdated: 2026-11-20\n---\n\nText.\n"

@@ -12,8 +12,8 @@ from runs.real import begin, event
 from terminal import INTERRUPT, OnTerminal
 
 from pipeline.characters import columns
-from pipeline.git import Repository
 from pipeline.progress import Activity
+from pipeline.repo import Repository
 from pipeline.runs.activity_file import write_now
 from pipeline.runs.lease import FileLease
 from pipeline.service.live_view import live_view

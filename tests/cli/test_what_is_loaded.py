@@ -12,7 +12,7 @@ from cli.loading import loaded
 from kit import FILES, REDFIRST, Project, make_project
 from runs.real import begin, event
 
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from languages.direct import write
 from runs.real import alone, git, make_repository
 
 from pipeline.config.load import load
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.search_path import without_the_repository
 from pipeline.service.run_config import file_at_head
 from pipeline.service.trust_requests import widening_in

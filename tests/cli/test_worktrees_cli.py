@@ -13,7 +13,7 @@ import pytest
 from kit import HONEST, ISSUE, REDFIRST, Project, make_project
 from runs.real import git, make_repository
 
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.service.worktrees import left_behind, slug_of
 
 pytestmark = pytest.mark.slow

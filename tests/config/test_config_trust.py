@@ -12,8 +12,8 @@ from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
 from pipeline.config.trust import Widening, fingerprint, grant, is_trusted, require_trust, revoke
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 
 if TYPE_CHECKING:
     from pathlib import Path

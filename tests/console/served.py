@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from pipeline.console.app import application, configuration
 from pipeline.console.guard import Access
-from pipeline.git import Repository
+from pipeline.repo import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -96,7 +96,7 @@ def test_the_time_of_a_change_is_tried(tmp_path: Path) -> None:
 AS_ORDINARY_USER = """
 import os, subprocess, sys
 from pathlib import Path
-import pipeline.git.gitpython  # this Python may be closed to the other user
+import pipeline.repo.gitpython  # this Python may be closed to the other user
 from pipeline.views.manifest import Limits, scan
 from pipeline.views.shadow import Shadow
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runs.real import alone, git, make_repository
 
 from pipeline.dispatch.sandbox_escape import Escape, Fingerprint, affects_git
-from pipeline.git import NO_OBJECT, Repository
+from pipeline.repo import NO_OBJECT, Repository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.runs.files import to_json
 from pipeline.runs.folder import RunFolder, Written

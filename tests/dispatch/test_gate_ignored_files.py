@@ -9,9 +9,9 @@ import pytest
 from dispatch.one_view import open_view
 
 from pipeline.dispatch.gate import GateResult, Policy, inspect
-from pipeline.git import Repository
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Grant, TestScope
+from pipeline.repo import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

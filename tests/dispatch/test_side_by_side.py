@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.dispatch.sandbox_escape import Escape
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.info import DispatchResult
     from pipeline.runs.run import Run
 

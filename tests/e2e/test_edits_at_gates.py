@@ -258,7 +258,7 @@ import anyio
 
 from pipeline.matrix.engine.events import Answerer
 from pipeline.errors import UserError
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.service.answer import Approval
 from pipeline.service.run_config import RunOptions
 from pipeline.service.start import go_on

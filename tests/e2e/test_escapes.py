@@ -13,8 +13,8 @@ from crashes import Bell, spawn
 from e2e.misbehaviour import scene, shell
 from kit import AFTER_MAKE, FILES, HONEST, MAKE, PLAN, TASK, TESTS, UNTIL_TESTS, make_project
 
-from pipeline.git import Repository
 from pipeline.pids import ProcessId
+from pipeline.repo import Repository
 from pipeline.runs.store import keep_key, publish_ref
 
 if TYPE_CHECKING:

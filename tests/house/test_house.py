@@ -38,7 +38,7 @@ CEILINGS: Final = {
     "pipeline/config": 1550,
     "pipeline/console": 1550,
     "pipeline/views": 1400,
-    "pipeline/git": 1400,
+    "pipeline/repo": 1400,
     "pipeline/judge/evidence": 1350,
     "pipeline/gateway": 1350,
     "pipeline/verification": 1350,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from landing.finished import make_fleet
 
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.runs.lease import FileLease
 from pipeline.runs.store import claim_ref, state_of_run
 

@@ -11,7 +11,7 @@ import pytest
 from people.ground import FAST, SCRIPT, go_on, make, play
 from workflows.test_gates_and_commands import make as make_recipe
 
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.service.attend import attend
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pipeline.vocabulary import Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 pytestmark = pytest.mark.slow
 

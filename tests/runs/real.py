@@ -8,8 +8,8 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pipeline.git import Entry, Repository, TreeChange
 from pipeline.matrix.routing.state import Event, NewTask
+from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.runs.files import to_json, write_atomic
 from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
 from pipeline.runs.run import KeptRun, Run

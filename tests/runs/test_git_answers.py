@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from runs.real import alone, git, make_repository, tree_with
 
-from pipeline.git import Entry, Repository, TreeChange
+from pipeline.repo import Entry, Repository, TreeChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

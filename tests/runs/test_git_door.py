@@ -1,4 +1,4 @@
-"""`pipeline.git`: the only door to git, against real repositories with the habits that users have."""
+"""`pipeline.repo`: the only door to git, against real repositories with the habits that users have."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from runs.real import alone, git, make_repository, tree_with
 
 from pipeline.errors import UserError
-from pipeline.git import Entry, GitError, Repository, Signature, SigningError, TooLargeError, TreeChange
-from pipeline.git.settings import paths_git_uses
 from pipeline.outcomes import Reason
+from pipeline.repo import Entry, GitError, Repository, Signature, SigningError, TooLargeError, TreeChange
+from pipeline.repo.settings import paths_git_uses
 from pipeline.search_path import clear_git
 
 pytestmark = pytest.mark.slow
@@ -106,7 +106,7 @@ def test_a_repository_that_git_refuses_to_work_in_is_refused_with_its_words(tmp_
 
 def test_without_git_on_path_the_user_is_told(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
-        "from pathlib import Path\nfrom pipeline.git import Repository\nfrom pipeline.errors import UserError\n"
+        "from pathlib import Path\nfrom pipeline.repo import Repository\nfrom pipeline.errors import UserError\n"
         f"try: Repository.find(Path({str(repository.worktree)!r}))\nexcept UserError as error: print(error.message)\n"
     )
     monkeypatch.setenv("PATH", "/nowhere")

@@ -14,7 +14,7 @@ from pipeline.vocabulary import Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.run import Run
 
 

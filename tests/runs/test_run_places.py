@@ -11,8 +11,8 @@ import pytest
 from runs.real import alone, begin, git, make_repository, tree_with
 
 from pipeline.errors import UserError
-from pipeline.git import Repository
 from pipeline.outcomes import Reason
+from pipeline.repo import Repository
 from pipeline.runs.checkout import PrivateCheckout, remove_tree
 from pipeline.runs.lease import FileLease
 from pipeline.runs.roster import find_run, next_name
@@ -185,7 +185,7 @@ def test_the_ref_of_a_run_moves_from_where_it_is_and_what_does_not_move_is_told(
 _CLAIM = """
 import sys
 from pathlib import Path
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.runs.store import take_claim
 repository = Repository.find(Path(sys.argv[1]))
 print("ready", flush=True)

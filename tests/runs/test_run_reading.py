@@ -28,7 +28,7 @@ from pipeline.vocabulary import Loop, Role, Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.run import Run
 
 CONTRACT = {
@@ -121,7 +121,7 @@ def test_tasks_are_listed_with_their_states_and_dropped_ones_do_not_count(run: R
 
 
 def make(run: Run) -> Repository:
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
     return Repository.find(run.folder)
 

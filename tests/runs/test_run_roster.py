@@ -10,7 +10,7 @@ import pytest
 from runs.real import alone, begin, git, make_repository
 
 from pipeline.errors import UserError
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.runs.roster import Roster, find_run, next_name
 
 if TYPE_CHECKING:

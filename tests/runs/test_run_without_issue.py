@@ -19,7 +19,7 @@ from pipeline.vocabulary import Role
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.info import RunInfo
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kit import FILES, HONEST, PLAN, Project, make_project
 
-from pipeline.git import REFETCH
+from pipeline.repo import REFETCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

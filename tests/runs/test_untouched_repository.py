@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runs.real import alone, git, make_repository
 
-from pipeline.git import UntouchedRepository
+from pipeline.repo import UntouchedRepository
 
 if TYPE_CHECKING:
     from pathlib import Path

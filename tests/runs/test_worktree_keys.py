@@ -10,7 +10,7 @@ import pytest
 from people.ground import waiting
 from runs.real import alone, begin, git, make_repository
 
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.runs.store import claims, keep_key, key_of_run, key_of_worktree, run_ref, state_of_run, take_claim
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from pipeline.languages.rust.toolchain import CargoToolchain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
     from pipeline.languages.toolchain import Toolchain
+    from pipeline.repo import Repository
 
 PYTEST = Layout(testpaths=("tests",), collected=frozenset({"tests/test_app.py"}))
 CARGO = Layout(testpaths=("tests",), python_files=("*.rs",), collected=frozenset({"src/lib.rs#tests", "tests/a.rs"}))

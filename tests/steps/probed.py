@@ -13,9 +13,9 @@ from kit import BARE_PYTEST, make_project
 
 from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Config
-from pipeline.git import Repository, UntouchedRepository
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import measure
+from pipeline.repo import Repository, UntouchedRepository
 from pipeline.runs.checkout import PrivateCheckout
 from pipeline.verification.context import VerificationContext
 

@@ -16,7 +16,7 @@ from pipeline.runs.ignored import bring_ignored, include_ignored, include_patter
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 TRACKED = {".gitignore": "/settings/\n*.key\n", ".worktreeinclude": "settings/\n*.key\n", "app.py": "one\n"}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from steps.probed import PYPROJECT, repository, tree_of, without_run
 
-from pipeline.git import Entry, TreeChange
+from pipeline.repo import Entry, TreeChange
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kit import Project
 
-from pipeline.git import Repository
+from pipeline.repo import Repository
 from pipeline.steps.publication.trees import put_on
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.tracked_paths import TrackedFiles
 from pipeline.languages.environments import devshell
 from pipeline.languages.javascript.command import ENTRIES, Invocation, Runner, Unknown, is_start, of_words
 from pipeline.languages.javascript.project import Project, read_project
 from pipeline.languages.protocol import Environment, InstalledFolder, Missing
 from pipeline.process import Mount
 from pipeline.programs import locate
+from pipeline.repo.tracked_paths import TrackedFiles
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:

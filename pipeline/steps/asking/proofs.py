@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pipeline.git import TreeChange
 from pipeline.judge.policy.scope import Action
 from pipeline.judge.reports.artifacts import finding_md
 from pipeline.judge.reports.drafts import SplitReport, SplitTask
@@ -18,6 +17,7 @@ from pipeline.judge.reports.work import NamedTest, ReadyTests, ShownCriterion
 from pipeline.matrix.routing.matrix import MAX_FIX_TASKS
 from pipeline.measure.composed_trees import shares_file
 from pipeline.measure.proofs import Work, measure_proof
+from pipeline.repo import TreeChange
 from pipeline.steps.asking.drafts import accepted, lint_each, new_tasks, next_ids
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.reviews import last_review

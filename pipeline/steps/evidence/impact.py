@@ -9,23 +9,23 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git import TooLargeError
 from pipeline.judge.evidence.compare import first_stage, is_long, passed
 from pipeline.judge.evidence.impact import Subject, impacted
 from pipeline.languages.runners import durations
 from pipeline.languages.sources.mentions import is_source, mention_graph
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import CACHE, changed_paths
+from pipeline.repo import TooLargeError
 from pipeline.steps.evidence.records import baseline_of, kept_tests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pipeline.git import Repository
     from pipeline.judge.evidence.impact import Graph
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
+    from pipeline.repo import Repository
     from pipeline.steps.context import Context
 
 HANDED: Final = 40

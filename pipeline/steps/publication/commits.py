@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.characters import on_one_line, visible
 from pipeline.config.commits import styled
-from pipeline.git import Signature
 from pipeline.judge.reports.fields import Evidence
 from pipeline.judge.reports.hygiene import SUBJECT
+from pipeline.repo import Signature
 from pipeline.runs import tracker
 from pipeline.steps.evidence.records import baseline_of, read_evidence
 from pipeline.steps.evidence.stubs import stub_of, waiting_name

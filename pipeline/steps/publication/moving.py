@@ -23,8 +23,8 @@ from pipeline.vocabulary import Signal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.git import Repository
     from pipeline.matrix.engine.journal import Line
+    from pipeline.repo import Repository
     from pipeline.steps.context import Context
     from pipeline.steps.publication.commits import Planned
     from pipeline.steps.publication.publisher import Base, Blocked, Publisher

@@ -14,7 +14,7 @@ from pipeline.steps.publication.trees import above
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
     from pipeline.runs.spending import AnyRun
     from pipeline.steps.publication.commits import Planned
 

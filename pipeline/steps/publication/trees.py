@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.git import PLAIN, Entry, TreeChange
+from pipeline.repo import PLAIN, Entry, TreeChange
 
 if TYPE_CHECKING:
-    from pipeline.git import Repository
+    from pipeline.repo import Repository
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from pipeline.errors import UserError
-from pipeline.git.values import HARDENED_SETTINGS, GitError
 from pipeline.outcomes import Reason
+from pipeline.repo.values import HARDENED_SETTINGS, GitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def run(
         FileNotFoundError: git is not on PATH.
         subprocess.TimeoutExpired: it took longer than *limit_s*; it was killed with what it had started.
     """
-    from pipeline.git.gitpython import Git, GitCommandNotFound  # noqa: PLC0415  (slow: once a repository is opened)
+    from pipeline.repo.gitpython import Git, GitCommandNotFound  # noqa: PLC0415  (slow: once a repository is opened)
 
     line = command(folder, argv, prefix)
     with _as_file(stdin) as given:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git.process import Door
-from pipeline.git.values import GitError, Setting
 from pipeline.outcomes import Reason
+from pipeline.repo.process import Door
+from pipeline.repo.values import GitError, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

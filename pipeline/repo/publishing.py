@@ -6,10 +6,10 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.locks import free
-from pipeline.git.objects import ObjectDoor
-from pipeline.git.process import PUBLISHING, refuse_disk
-from pipeline.git.values import GITLINK
+from pipeline.repo.locks import free
+from pipeline.repo.objects import ObjectDoor
+from pipeline.repo.process import PUBLISHING, refuse_disk
+from pipeline.repo.values import GITLINK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,19 +9,19 @@ import threading
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.git_files import branch_in_files, refs_in_files
-from pipeline.git.process import LARGEST, TooLargeError
-from pipeline.git.settings import SettingsDoor
-from pipeline.git.trees import Listing
-from pipeline.git.values import Entry, FileStat, GitError, Signature, TreeChange
 from pipeline.outcomes import Reason
+from pipeline.repo.git_files import branch_in_files, refs_in_files
+from pipeline.repo.process import LARGEST, TooLargeError
+from pipeline.repo.settings import SettingsDoor
+from pipeline.repo.trees import Listing
+from pipeline.repo.values import Entry, FileStat, GitError, Signature, TreeChange
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
     from pathlib import Path
 
-    from pipeline.git.gitpython import ObjectReader
+    from pipeline.repo.gitpython import ObjectReader
 
 OBJECT_NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MOST_ASKED: Final = 64
@@ -47,7 +47,7 @@ class ReadDoor(SettingsDoor):
 
     @cached_property
     def _reader(self) -> ObjectReader:
-        from pipeline.git.gitpython import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
+        from pipeline.repo.gitpython import ObjectReader  # noqa: PLC0415  (slow: once a repository is opened)
 
         return ObjectReader(self.worktree, self._environment)
 

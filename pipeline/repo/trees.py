@@ -11,7 +11,7 @@ from pipeline.judge.policy.paths import is_git_folder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pipeline.git.values import Entry, TreeChange
+    from pipeline.repo.values import Entry, TreeChange
 
 
 class Listing:

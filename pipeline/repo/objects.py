@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.locks import free
-from pipeline.git.process import PUBLISHING, refuse_disk
-from pipeline.git.reading import ReadDoor
-from pipeline.git.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
+from pipeline.repo.locks import free
+from pipeline.repo.process import PUBLISHING, refuse_disk
+from pipeline.repo.reading import ReadDoor
+from pipeline.repo.values import NO_OBJECT, GitError, Signature, SigningError, TreeChange
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ObjectDoor(ReadDoor):
 
         A path that no checkout may have is left out.
         """
-        from pipeline.git.trees import NewTree  # noqa: PLC0415  (what only reads builds none)
+        from pipeline.repo.trees import NewTree  # noqa: PLC0415  (what only reads builds none)
 
         wanted = sorted(changes, key=lambda change: change.entry is not None)  # a file may give way to a folder
         if not wanted:

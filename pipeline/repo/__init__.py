@@ -6,11 +6,11 @@ the attributes of a checkout that no agent has touched. *publish*: the user's id
 
 from __future__ import annotations
 
-from pipeline.git.git_files import Worktree
-from pipeline.git.locks import LOCK_LIMIT_S, await_lock
-from pipeline.git.process import TooLargeError
-from pipeline.git.repository import NoRepositoryError, Repository, UntouchedRepository
-from pipeline.git.values import (
+from pipeline.repo.git_files import Worktree
+from pipeline.repo.locks import LOCK_LIMIT_S, await_lock
+from pipeline.repo.process import TooLargeError
+from pipeline.repo.repository import NoRepositoryError, Repository, UntouchedRepository
+from pipeline.repo.values import (
     GITLINK,
     NO_OBJECT,
     PLAIN,

@@ -7,7 +7,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pipeline.git.values import HARDENED_SETTINGS, GitError
+from pipeline.repo.values import HARDENED_SETTINGS, GitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

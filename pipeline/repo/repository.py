@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.git.git_files import Worktree, linked_in_files
-from pipeline.git.objects import alternates
-from pipeline.git.process import run
-from pipeline.git.publishing import PublishDoor
 from pipeline.outcomes import Reason
+from pipeline.repo.git_files import Worktree, linked_in_files
+from pipeline.repo.objects import alternates
+from pipeline.repo.process import run
+from pipeline.repo.publishing import PublishDoor
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.git.process import run
+from pipeline.repo.process import run
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
