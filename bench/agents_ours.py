@@ -22,8 +22,8 @@ from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.repo import Repository
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.info import DispatchRecord
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.info import DispatchRecord
 from pipeline.service.run_config import load_config
 from pipeline.vocabulary import Role
 

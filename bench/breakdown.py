@@ -27,8 +27,8 @@ from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.routing.machine import MatrixMachine
 from pipeline.repo import Repository
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.run import Run
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.run import Run
 from pipeline.service import isolation
 from pipeline.views import copies, decoy, shadow
 from pipeline.views.views import Views

@@ -27,8 +27,8 @@ from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Grant
 from pipeline.process import Command
 from pipeline.repo import Entry, Repository, TreeChange
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.folder import Written
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.folder import Written
 from pipeline.views.views import Views
 
 if TYPE_CHECKING:

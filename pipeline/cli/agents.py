@@ -29,7 +29,7 @@ from pipeline.languages.readers import region_fault
 from pipeline.languages.table import has_part, listed_commands
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.runs.tracker import named_in
+from pipeline.run.tracker import named_in
 from pipeline.service.agent_files import ExportDocument, Target, export_roles
 from pipeline.service.run_config import RunOptions, refuse_recursion
 from pipeline.service.trial import Trial, trial_document, trial_exit_code, try_role

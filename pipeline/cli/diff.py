@@ -13,7 +13,7 @@ from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import say
 from pipeline.progress import counted
 from pipeline.repo import Repository
-from pipeline.runs.roster import Roster
+from pipeline.run.roster import Roster
 from pipeline.service.patches import diff_run
 from pipeline.service.run_list import find
 from pipeline.terminal import colours, paint, print_document, visible_lines

@@ -25,7 +25,7 @@ from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.interrupts import StoppedError
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.runs.files import full_disk
+from pipeline.run.files import full_disk
 from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from pipeline.cli.text import columned, dispatch_text, first_rows, print_text, s
 from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.progress import duration
 from pipeline.repo import Repository
-from pipeline.runs.records import is_of_recipe
-from pipeline.runs.roster import Roster
+from pipeline.run.records import is_of_recipe
+from pipeline.run.roster import Roster
 from pipeline.service.explanation import explain_run, explain_steps
 from pipeline.service.run_list import find
 from pipeline.terminal import paint, print_document

@@ -25,7 +25,7 @@ from pipeline.errors import UserError
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.runs.files import disk
+from pipeline.run.files import disk
 from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
 from pipeline.service.issue_records import claims_of
 from pipeline.service.run_config import file_at_head

@@ -25,7 +25,7 @@ from pipeline.cli.text import print_text, say
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.runs.tracker import named_in
+from pipeline.run.tracker import named_in
 from pipeline.service import recipe_choice, worktrees
 from pipeline.service.dry_run import dry_run as try_out
 from pipeline.service.next_lines import unfinished_on

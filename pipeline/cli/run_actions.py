@@ -20,7 +20,7 @@ from pipeline.outcomes import Outcome, Reason, stands_words
 from pipeline.progress import duration
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
-from pipeline.runs.records import is_of_recipe
+from pipeline.run.records import is_of_recipe
 from pipeline.service import start
 from pipeline.service.answer import record
 from pipeline.service.meant_run import meant_by

@@ -31,9 +31,9 @@ from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words, status_word
 from pipeline.progress import counted, duration
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
-from pipeline.runs.folder import RunFolder
-from pipeline.runs.records import is_of_recipe
-from pipeline.runs.roster import Roster, seen_from
+from pipeline.run.folder import RunFolder
+from pipeline.run.records import is_of_recipe
+from pipeline.run.roster import Roster, seen_from
 from pipeline.service.documents import TO_FIX, finding_text
 from pipeline.service.journal_lines import follow as follow_log
 from pipeline.service.journal_lines import log_line
@@ -354,7 +354,7 @@ _SHOWN: Final = 1_000
 
 def show_steps(folder: Path, here: Repository, *, as_document: bool) -> None:
     """Print how a run stands, from what is on disk, with advice as it works where somebody stands."""
-    from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.run.recipe_run import RecipeRun  # noqa: PLC0415  (heavy, and not for a run of an issue)
     from pipeline.steps.recipe_context import ReadRun  # noqa: PLC0415  (heavy, and not for a run of an issue)
 
     tell_steps(ReadRun(RecipeRun.load(folder, driving=False)), here, as_document=as_document)

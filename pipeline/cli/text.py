@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from pipeline.runs.gates import OpenGate
+    from pipeline.run.gates import OpenGate
     from pipeline.service.documents import DispatchLine
 
     _Result = TypeVar("_Result", bound=BaseModel)

@@ -14,7 +14,7 @@ from pipeline.cli.status_line import Beating
 from pipeline.cli.text import print_result, say
 from pipeline.progress import counted
 from pipeline.repo import Repository
-from pipeline.runs.roster import Roster
+from pipeline.run.roster import Roster
 from pipeline.service.run_list import find
 from pipeline.service.verification_ports import opened_context
 from pipeline.verification.recheck import verified

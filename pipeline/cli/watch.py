@@ -24,8 +24,8 @@ from pipeline.outcomes import Reason
 from pipeline.progress import duration
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
-from pipeline.runs.events import TrackerWritten
-from pipeline.runs.roster import Roster
+from pipeline.run.events import TrackerWritten
+from pipeline.run.roster import Roster
 from pipeline.service import event_stream
 from pipeline.service.journal_lines import follow, log_line
 from pipeline.service.live_view import live_view

@@ -25,9 +25,9 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.queue import orders
 from pipeline.queue.lines import RunWords
 from pipeline.repo import GitError
-from pipeline.runs.gates import WAYS_BACK
-from pipeline.runs.recipe_run import load_run
-from pipeline.runs.roster import Roster, seen_from
+from pipeline.run.gates import WAYS_BACK
+from pipeline.run.recipe_run import load_run
+from pipeline.run.roster import Roster, seen_from
 from pipeline.service import detached, ordering
 from pipeline.service.answer import Approval, Rejection, Reply, abandon, answerer, record
 from pipeline.service.attend import attend
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pipeline.console.patches import PatchFile
     from pipeline.queue.orders import Order
     from pipeline.repo import Repository
-    from pipeline.runs.gates import GateAnswer
+    from pipeline.run.gates import GateAnswer
     from pipeline.service.packets import Packet
     from pipeline.service.run_list import RunLine
     from pipeline.service.start import Act

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from pipeline.errors import UserError
 from pipeline.events.model import event_of
 from pipeline.repo import GitError
-from pipeline.runs.folder import Tail
-from pipeline.runs.roster import Roster
+from pipeline.run.folder import Tail
+from pipeline.run.roster import Roster
 from pipeline.service.event_stream import origin_of
 
 if TYPE_CHECKING:

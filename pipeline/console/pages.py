@@ -20,12 +20,12 @@ from pipeline.errors import UserError
 from pipeline.matrix.routing.matrix import MATRIX, steps_of
 from pipeline.matrix.routing.words import routed_words
 from pipeline.outcomes import FINAL, Outcome, Reason
-from pipeline.runs.gates import WAYS_BACK, gate_of
-from pipeline.runs.recipe_run import load_run
-from pipeline.runs.records import TooLargeError, read_record
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
-from pipeline.runs.store import WORKFLOW, key_of_run
+from pipeline.run.gates import WAYS_BACK, gate_of
+from pipeline.run.recipe_run import load_run
+from pipeline.run.records import TooLargeError, read_record
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
+from pipeline.run.store import WORKFLOW, key_of_run
 from pipeline.service.documents import title_of
 from pipeline.service.explanation import explain_run, mistakes_of
 from pipeline.service.issue_records import IssueDocument, IssueListDocument, claims_of, detail_of, record_of

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.matrix.routing.words import Phase
-    from pipeline.runs.run import Decided, Run
+    from pipeline.run.run import Decided, Run
     from pipeline.service.live_view import PhaseShown
 
 _PLACE: Final = {phase.number: number for number, phase in enumerate(PHASES)}

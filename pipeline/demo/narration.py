@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.characters import visible
 from pipeline.matrix.engine.events import DecisionMade
 from pipeline.matrix.engine.journal import Line
-from pipeline.runs.events import ChangeRejected
+from pipeline.run.events import ChangeRejected
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.runs.files import disk
+from pipeline.run.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

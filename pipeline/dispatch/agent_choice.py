@@ -23,14 +23,14 @@ from pipeline.gateway.providers import asks_a_service, provider_of
 from pipeline.gateway.spending import Allowance
 from pipeline.outcomes import Reason
 from pipeline.reset_times import as_moment, as_text
-from pipeline.runs.info import Reserved
+from pipeline.run.info import Reserved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pipeline.config.agents import AgentConfig
     from pipeline.config.model import Config, Outage
-    from pipeline.runs.info import DispatchRecord
+    from pipeline.run.info import DispatchRecord
     from pipeline.vocabulary import Role
 
 _CLAUDE: Final[Mapping[Tier, str]] = {Tier.SMALL: "haiku", Tier.MEDIUM: "sonnet", Tier.LARGE: "opus"}

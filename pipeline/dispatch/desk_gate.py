@@ -21,7 +21,7 @@ from pipeline.languages.readers import only_test_regions
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.process import Mount
 from pipeline.repo import Repository
-from pipeline.runs.ignored import ignored_names
+from pipeline.run.ignored import ignored_names
 from pipeline.trees import opened, opened_parent, read_regular
 from pipeline.views.manifest import Entry, EntryKind, Limits, compare, without
 from pipeline.views.view import Survey
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.backends.layout import Difference
     from pipeline.backends.layout import Manifest as Layout
     from pipeline.dispatch.request import Tools
-    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.run.checkout import PrivateCheckout
 
 _SCHEMA: Final = "redfirst.desk-rules/1"
 _LIMITS: Final = Limits()

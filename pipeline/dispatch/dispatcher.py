@@ -38,7 +38,7 @@ from pipeline.languages.readers import only_test_regions
 from pipeline.matrix.engine.machine import TRUNK
 from pipeline.process import Mount
 from pipeline.repo.settings import paths_git_uses
-from pipeline.runs.files import to_json, write_atomic
+from pipeline.run.files import to_json, write_atomic
 from pipeline.trees import remove_tree
 from pipeline.views.views import Views
 from pipeline.vocabulary import Signal
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from pipeline.judge.policy.roles import RoleSpec
     from pipeline.process import Box
     from pipeline.repo import Repository
-    from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.folder import Written
-    from pipeline.runs.info import DispatchRecord, DispatchResult, Try
+    from pipeline.run.checkout import PrivateCheckout
+    from pipeline.run.folder import Written
+    from pipeline.run.info import DispatchRecord, DispatchResult, Try
     from pipeline.vocabulary import Question, Role
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import Request
     from pipeline.judge.policy.roles import RoleSpec
     from pipeline.process import Box
-    from pipeline.runs.info import DispatchRecord
+    from pipeline.run.info import DispatchRecord
 
 DISPATCH_SCHEMA: Final = "redfirst.dispatch/1"
 

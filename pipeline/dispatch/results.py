@@ -17,8 +17,8 @@ from pipeline.judge.reports.decode import Malformed, Missing
 from pipeline.judge.reports.parse import extract_report, read_report
 from pipeline.repo import Entry, TreeChange
 from pipeline.reset_times import as_text
-from pipeline.runs.files import to_json
-from pipeline.runs.info import (
+from pipeline.run.files import to_json
+from pipeline.run.info import (
     AgentFacts,
     ChangeRecord,
     DispatchResult,
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pipeline.gateway.spending import GatewayUse
     from pipeline.judge.reports.decode import JsonObject
     from pipeline.repo import Repository
-    from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.info import DispatchRecord
+    from pipeline.run.checkout import PrivateCheckout
+    from pipeline.run.info import DispatchRecord
 
 
 _Number = TypeVar("_Number", int, float)

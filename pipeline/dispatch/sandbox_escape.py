@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.matrix.engine.journal import JOURNAL
 from pipeline.repo import GitError
 from pipeline.repo.settings import HOOKS, hooks_folder, included
-from pipeline.runs.store import claim_ref, is_claim_of, issue_of, publish_ref, run_ref
+from pipeline.run.store import claim_ref, is_claim_of, issue_of, publish_ref, run_ref
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import anyio
 
     from pipeline.repo import Repository, Setting
-    from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.folder import Standing, Written
+    from pipeline.run.checkout import PrivateCheckout
+    from pipeline.run.folder import Standing, Written
 
 _REPLACE_REFS: Final = "refs/replace/"
 _SHOWN: Final = 4

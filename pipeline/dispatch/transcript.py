@@ -10,7 +10,7 @@ from pipeline.backends.products import login_values
 from pipeline.config.folders import home
 from pipeline.dispatch.redaction import dotenv, redact, redacted_text, secrets_of
 from pipeline.languages.table import LANGUAGES
-from pipeline.runs.files import disk, to_json, write_atomic
+from pipeline.run.files import disk, to_json, write_atomic
 from pipeline.secret_encodings import SHORTEST
 from pipeline.vocabulary import Role
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pipeline.characters import visible
 from pipeline.matrix.engine import events as engine
 from pipeline.queue import lines as orders
-from pipeline.runs import events as runs
+from pipeline.run import events as runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

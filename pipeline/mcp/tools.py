@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.model import SLUG
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.facts import last_note
-from pipeline.runs.recipe_run import RecipeRun
-from pipeline.runs.records import ARTIFACT_LIMIT, is_of_recipe, read_record
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
+from pipeline.run.facts import last_note
+from pipeline.run.recipe_run import RecipeRun
+from pipeline.run.records import ARTIFACT_LIMIT, is_of_recipe, read_record
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
 from pipeline.service.run_list import lines_of
 from pipeline.service.run_result import recipe_document
 from pipeline.service.run_status import show_run

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from pipeline.judge.evidence.compare import FINE
 from pipeline.judge.evidence.freeze import canonical
 from pipeline.judge.evidence.observation import Observation, Reach, RunState, TestRecord
-from pipeline.runs.files import write_atomic
+from pipeline.run.files import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -23,8 +23,8 @@ from pipeline.matrix.routing.state import Event
 from pipeline.measure import kept_runs
 from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.progress import duration
-from pipeline.runs.checkout import remove_tree
-from pipeline.runs.events import MeasuredTests
+from pipeline.run.checkout import remove_tree
+from pipeline.run.events import MeasuredTests
 from pipeline.views.copies import shown_repository
 from pipeline.vocabulary import Signal
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pipeline.process import Box, Command, Completed
     from pipeline.progress import Progress
     from pipeline.repo import Repository
-    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.run.checkout import PrivateCheckout
     from pipeline.views.copies import Copies
     from pipeline.views.renames import Traces
 

@@ -19,7 +19,7 @@ import anyio
 from pipeline.dispatch.redaction import redact
 from pipeline.languages.projects.combined import projects_in
 from pipeline.measure.measuring import UnmeasurableError
-from pipeline.runs.files import write_atomic
+from pipeline.run.files import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pipeline.outcomes import Outcome, Reason
 from pipeline.pids import ProcessId
 from pipeline.queue.slots import give_back
-from pipeline.runs.files import disk
+from pipeline.run.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

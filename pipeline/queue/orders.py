@@ -28,8 +28,8 @@ from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
 from pipeline.queue import lines
 from pipeline.queue.lines import KINDS, OrderFact, OrderLine, OrderPlaced, RunWords
-from pipeline.runs.files import disk
-from pipeline.runs.store import repository_name
+from pipeline.run.files import disk
+from pipeline.run.store import repository_name
 from pipeline.terminal import echo
 
 if TYPE_CHECKING:

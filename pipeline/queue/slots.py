@@ -11,7 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from pipeline.runs.files import disk
+from pipeline.run.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

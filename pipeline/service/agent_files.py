@@ -211,7 +211,7 @@ def write_files(folder: Path, files: Sequence[AgentFile], *, force: bool) -> dic
     Raises:
         UserError: some are there and differ (and `force` was not given), or the disk does not take them.
     """
-    from pipeline.runs.files import write_atomic  # noqa: PLC0415  (only who writes needs it)
+    from pipeline.run.files import write_atomic  # noqa: PLC0415  (only who writes needs it)
 
     states = {file.name: _state(folder / file.file, file.text.encode()) for file in files}
     differing = [folder / file.file for file in files if states[file.name] is Written.REPLACED]

@@ -23,12 +23,12 @@ from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.plan import inputs_of
 from pipeline.matrix.recipes.rules import not_for_agents
 from pipeline.outcomes import Reason
-from pipeline.runs.files import disk
-from pipeline.runs.info import RunInfo
-from pipeline.runs.lease import FileLease, driver_of
-from pipeline.runs.records import read_record
-from pipeline.runs.roster import Roster
-from pipeline.runs.store import WORKFLOW, run_names
+from pipeline.run.files import disk
+from pipeline.run.info import RunInfo
+from pipeline.run.lease import FileLease, driver_of
+from pipeline.run.records import read_record
+from pipeline.run.roster import Roster
+from pipeline.run.store import WORKFLOW, run_names
 from pipeline.service.recipe_choice import chosen, unsound
 from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles
 from pipeline.service.run_config import read_config, refuse_recursion

@@ -29,16 +29,16 @@ from pipeline.matrix.engine.run import sha256_hex
 from pipeline.matrix.routing.state import Event, TaskStatus
 from pipeline.measure.proofs import MOST_CHARACTERS, refusal_of_test
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
-from pipeline.runs.gates import WAYS_BACK
-from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import RecipeRun, load_run
-from pipeline.runs.records import is_of_recipe
-from pipeline.runs.roster import Roster, claimant, is_named, orphans
-from pipeline.runs.run import Run
-from pipeline.runs.run_ref import drop_publication, keep
-from pipeline.runs.store import give_back
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
+from pipeline.run.gates import WAYS_BACK
+from pipeline.run.lease import FileLease
+from pipeline.run.recipe_run import RecipeRun, load_run
+from pipeline.run.records import is_of_recipe
+from pipeline.run.roster import Roster, claimant, is_named, orphans
+from pipeline.run.run import Run
+from pipeline.run.run_ref import drop_publication, keep
+from pipeline.run.store import give_back
 from pipeline.service import in_the_way
 from pipeline.service.driving import put_away, undo_edits
 from pipeline.service.next_lines import what_stays
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
 
     from pipeline.judge.reports.tasks import Task
     from pipeline.repo import Repository
-    from pipeline.runs.roster import Claimant
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.roster import Claimant
+    from pipeline.run.spending import AnyRun
     from pipeline.service.start import Act
 
 

@@ -14,9 +14,9 @@ from pipeline.config.tables import OnTimeout
 from pipeline.errors import UserError
 from pipeline.matrix.engine.events import Answerer, GateAnswered, GateExpired
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.gates import gate_of
-from pipeline.runs.recipe_run import RecipeRun, load_run
-from pipeline.runs.roster import Roster, seen_from
+from pipeline.run.gates import gate_of
+from pipeline.run.recipe_run import RecipeRun, load_run
+from pipeline.run.roster import Roster, seen_from
 from pipeline.service.answer import Rejection, abandon, gates_config_of, record
 from pipeline.service.open_gates import open_gates
 from pipeline.service.packets import QUESTION, opened
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import RecipeContext
 

@@ -23,7 +23,7 @@ from pipeline.config.sources import (
 )
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.runs.files import write_atomic
+from pipeline.run.files import write_atomic
 from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:

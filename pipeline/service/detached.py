@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.runs.files import disk
-from pipeline.runs.lease import driver_of
+from pipeline.run.files import disk
+from pipeline.run.lease import driver_of
 from pipeline.search_path import without_the_repository
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate
 from pipeline.progress import counted
 from pipeline.repo import Repository
-from pipeline.runs.preconditions import base_branch, shown_by_live_runs
-from pipeline.runs.run import Run
-from pipeline.runs.store import (
+from pipeline.run.preconditions import base_branch, shown_by_live_runs
+from pipeline.run.run import Run
+from pipeline.run.store import (
     PUBLISH_REFS,
     RUN_REFS,
     WORKFLOW,
@@ -41,7 +41,7 @@ from pipeline.runs.store import (
     state_of_run,
     worktree_key,
 )
-from pipeline.runs.unfit import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
+from pipeline.run.unfit import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.service.doctor_tests import check_collection, check_tests, check_whole_run, not_run

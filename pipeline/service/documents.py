@@ -12,9 +12,9 @@ from pipeline.judge.reports.fields import Severity
 from pipeline.judge.reports.findings import Stage
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.measure.task_evidence import TaskEvidence, name_of
-from pipeline.runs.info import DispatchResult, Usage, ViolationRecord
-from pipeline.runs.records import MIB, read_record
-from pipeline.runs.store import issue_of
+from pipeline.run.info import DispatchResult, Usage, ViolationRecord
+from pipeline.run.records import MIB, read_record
+from pipeline.run.store import issue_of
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.vocabulary import Role, Signal, Step
 from todo import MappingSource, Tracker, TrackerError
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.reports.findings import Finding
-    from pipeline.runs.info import DispatchRecord
-    from pipeline.runs.run import Decided, Run
+    from pipeline.run.info import DispatchRecord
+    from pipeline.run.run import Decided, Run
 
 TO_FIX: Final = frozenset({Signal.NEEDS_WORK, Signal.BLOCK, Signal.FIX, Signal.PROVED, Signal.COSMETIC, Signal.PLAN})
 """What a review may come down to that sends its findings to be fixed."""

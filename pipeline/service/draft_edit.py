@@ -10,10 +10,10 @@ from pipeline.characters import HIDDEN
 from pipeline.errors import UserError
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
-from pipeline.runs.drafts import PLAN, open_drafts, task_file
-from pipeline.runs.files import write_atomic
-from pipeline.runs.lease import FileLease
-from pipeline.runs.run import Run
+from pipeline.run.drafts import PLAN, open_drafts, task_file
+from pipeline.run.files import write_atomic
+from pipeline.run.lease import FileLease
+from pipeline.run.run import Run
 from pipeline.service.answer import check_edits, config_of, refuse_removal
 from pipeline.service.open_gates import require_gate
 from pipeline.service.packets import packet_of, require_seen

@@ -30,11 +30,11 @@ from pipeline.matrix.routing.state import Event
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
 from pipeline.repo import GitError
-from pipeline.runs.drafts import put_back, vain_edit
-from pipeline.runs.facts import task_words
-from pipeline.runs.files import full_disk
-from pipeline.runs.gates import gate_of, gate_place
-from pipeline.runs.run_ref import keep, trees_of
+from pipeline.run.drafts import put_back, vain_edit
+from pipeline.run.facts import task_words
+from pipeline.run.files import full_disk
+from pipeline.run.gates import gate_of, gate_place
+from pipeline.run.run_ref import keep, trees_of
 from pipeline.service.live_view import Standing, shown
 from pipeline.steps.asking.dispatches import stopped, waiting_for
 from pipeline.steps.publication.commits import planned_subjects

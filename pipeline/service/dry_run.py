@@ -12,9 +12,9 @@ from pipeline.errors import UserError
 from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.plan import Preview, phases_of, preview, why_not
 from pipeline.matrix.routing.matrix import DISPATCHES_PER_TASK
-from pipeline.runs.gates import WAYS_BACK
-from pipeline.runs.preconditions import examine, refuse_base_branch
-from pipeline.runs.unfit import refuse_hidden
+from pipeline.run.gates import WAYS_BACK
+from pipeline.run.preconditions import examine, refuse_base_branch
+from pipeline.run.unfit import refuse_hidden
 from pipeline.service.conventions import refuse_misfit
 from pipeline.service.ports import require_runner
 from pipeline.service.recipe_choice import chosen, unsound, values_of, with_issues, with_recipe

@@ -13,10 +13,10 @@ from pipeline.errors import UserError
 from pipeline.events.model import TYPES, Origin, event_of, full
 from pipeline.outcomes import Reason
 from pipeline.queue.orders import log_of
-from pipeline.runs.folder import POLL_S, Tail, followed
-from pipeline.runs.records import read_record
-from pipeline.runs.roster import Roster
-from pipeline.runs.store import key_of_worktree, repository_name
+from pipeline.run.folder import POLL_S, Tail, followed
+from pipeline.run.records import read_record
+from pipeline.run.roster import Roster
+from pipeline.run.store import key_of_worktree, repository_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import OrderLog
     from pipeline.repo import Repository
-    from pipeline.runs.roster import RunPlace
+    from pipeline.run.roster import RunPlace
 
 _LOOK_S: Final = 1.0
 """Seconds between two looks for runs that were begun."""

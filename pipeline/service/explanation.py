@@ -22,12 +22,12 @@ from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.words import WRONG
 from pipeline.outcomes import PAUSED, Outcome, Reason, stands_words
 from pipeline.progress import counted
-from pipeline.runs.drafts import edit_words
-from pipeline.runs.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
-from pipeline.runs.facts import Counter, counter_of, exhausted_counter, lanes_words, place_of
-from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import RecipeRun
-from pipeline.runs.run import Run
+from pipeline.run.drafts import edit_words
+from pipeline.run.events import DispatchFinished, DispatchStarted, GatesAsked, Landed, LandingRefused, MeasuredTests
+from pipeline.run.facts import Counter, counter_of, exhausted_counter, lanes_words, place_of
+from pipeline.run.lease import FileLease
+from pipeline.run.recipe_run import RecipeRun
+from pipeline.run.run import Run
 from pipeline.service.documents import (
     STAGES,
     TO_FIX,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pipeline.matrix.routing.actions import Action
     from pipeline.matrix.routing.state import RunState
     from pipeline.repo import Repository
-    from pipeline.runs.run import Decided
+    from pipeline.run.run import Decided
 
 
 _ROWS: Final = {row.id: row for row in MATRIX}

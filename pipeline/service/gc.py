@@ -24,14 +24,14 @@ from pipeline.outcomes import Outcome, Reason
 from pipeline.progress import counted
 from pipeline.queue.orders import log_of
 from pipeline.repo import GITLINK, GitError
-from pipeline.runs.activity_file import NOW
-from pipeline.runs.checkout import fill_submodules, has_submodules
-from pipeline.runs.events import Published
-from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import load_run
-from pipeline.runs.records import ARTIFACT_LIMIT, walk
-from pipeline.runs.roster import Roster
-from pipeline.runs.store import (
+from pipeline.run.activity_file import NOW
+from pipeline.run.checkout import fill_submodules, has_submodules
+from pipeline.run.events import Published
+from pipeline.run.lease import FileLease
+from pipeline.run.recipe_run import load_run
+from pipeline.run.records import ARTIFACT_LIMIT, walk
+from pipeline.run.roster import Roster
+from pipeline.run.store import (
     PUBLISH_REFS,
     RUN_REFS,
     WORKFLOW,
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 
     from pipeline.queue.orders import Order, OrderLog
     from pipeline.repo import Repository, Worktree
-    from pipeline.runs.roster import RunPlace
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.roster import RunPlace
+    from pipeline.run.spending import AnyRun
 
 
 Kind = Literal["checkout", "pool", "run_folder", "worktree", "publish_ref", "claim", "run_ref", "orders"]

@@ -21,18 +21,18 @@ from pipeline.errors import UserError
 from pipeline.judge.policy.scope import without_asking
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.runs.activity_file import read_now
-from pipeline.runs.facts import place_of
-from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import load_run
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
-from pipeline.runs.store import issue_of, state_of_run
+from pipeline.run.activity_file import read_now
+from pipeline.run.facts import place_of
+from pipeline.run.lease import FileLease
+from pipeline.run.recipe_run import load_run
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
+from pipeline.run.store import issue_of, state_of_run
 from pipeline.service import human_report
 
 if TYPE_CHECKING:
     from pipeline.backends.layout import Manifest
-    from pipeline.runs.roster import RunPlace
+    from pipeline.run.roster import RunPlace
     from pipeline.vocabulary import Role
 
 SCHEMA: Final = "redfirst.hand-in/1"

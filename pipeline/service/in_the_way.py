@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Reason
-from pipeline.runs import tracker
-from pipeline.runs.events import PublishIntended
-from pipeline.runs.store import WORKFLOW
+from pipeline.run import tracker
+from pipeline.run.events import PublishIntended
+from pipeline.run.store import WORKFLOW
 from pipeline.steps.publication.moving import put_away, refusal_of_files
 from pipeline.steps.publication.publisher import Base, Blocked, choose
 from pipeline.vocabulary import Step

@@ -82,7 +82,7 @@ def claims_of(folder: Path) -> Mapping[str, ClaimRecord]:
     A claim that nobody can read is left to `doctor`.
     """
     from pipeline.repo import Repository  # noqa: PLC0415  (heavy; not on the path of --help)
-    from pipeline.runs.store import Claim, claims  # noqa: PLC0415  (the same)
+    from pipeline.run.store import Claim, claims  # noqa: PLC0415  (the same)
 
     try:
         repository = Repository.find(folder)

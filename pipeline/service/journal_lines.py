@@ -10,9 +10,9 @@ from pipeline.matrix.engine import events as engine
 from pipeline.outcomes import PAUSED, Reason
 from pipeline.progress import duration
 from pipeline.reset_times import moment_words
-from pipeline.runs import events as runs
-from pipeline.runs.drafts import edit_words
-from pipeline.runs.folder import followed
+from pipeline.run import events as runs
+from pipeline.run.drafts import edit_words
+from pipeline.run.folder import followed
 from pipeline.vocabulary import Loop
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from pipeline.progress import counted
 from pipeline.queue.lines import RunWords
 from pipeline.queue.orders import Wanted, place
 from pipeline.repo import SigningError, UntouchedRepository
-from pipeline.runs.events import Landed, LandingIntended, LandingRefused
-from pipeline.runs.lease import FileLease
-from pipeline.runs.run import Run
-from pipeline.runs.run_ref import keep
-from pipeline.runs.store import key_of_run
+from pipeline.run.events import Landed, LandingIntended, LandingRefused
+from pipeline.run.lease import FileLease
+from pipeline.run.run import Run
+from pipeline.run.run_ref import keep
+from pipeline.run.store import key_of_run
 from pipeline.scratch import scratch_folder
 from pipeline.service.gc import is_made
 from pipeline.service.land_choice import LandDocument

@@ -12,12 +12,12 @@ from pipeline.errors import UserError
 from pipeline.landing.table import Found, Then
 from pipeline.landing.train import Result
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs import tracker
-from pipeline.runs.events import LandingRefused, Published
-from pipeline.runs.facts import commits_of
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
-from pipeline.runs.store import is_on, is_remote, push_of
+from pipeline.run import tracker
+from pipeline.run.events import LandingRefused, Published
+from pipeline.run.facts import commits_of
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
+from pipeline.run.store import is_on, is_remote, push_of
 from pipeline.service.next_lines import unfinished_on
 from pipeline.service.run_list import lines_of
 from todo import Status
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.repo import Repository
-    from pipeline.runs.roster import RunPlace
+    from pipeline.run.roster import RunPlace
 
 _DONE: Final = frozenset({Outcome.COMPLETED, Outcome.COMPLETED_WITH_BLOCKERS})
 _GIVEN_UP: Final = frozenset({Outcome.FAILED, Outcome.CANCELLED, Outcome.REJECTED})

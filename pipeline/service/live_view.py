@@ -21,12 +21,12 @@ from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.matrix.routing.words import GATE_BEHIND, PHASES, TOLD, phase_with, usual_next
 from pipeline.outcomes import Outcome, status_word
 from pipeline.progress import counted
-from pipeline.runs.activity_file import forget_now, read_now, write_now
-from pipeline.runs.facts import beside_words, counters_of, driven_s, last_note, not_before_of, place_of, task_words
-from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import RecipeRun, load_run
-from pipeline.runs.run import Run
-from pipeline.runs.spending import spent
+from pipeline.run.activity_file import forget_now, read_now, write_now
+from pipeline.run.facts import beside_words, counters_of, driven_s, last_note, not_before_of, place_of, task_words
+from pipeline.run.lease import FileLease
+from pipeline.run.recipe_run import RecipeRun, load_run
+from pipeline.run.run import Run
+from pipeline.run.spending import spent
 from pipeline.service.documents import title_of
 from pipeline.vocabulary import Loop, Signal, Step
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pipeline.matrix.routing.words import Phase
     from pipeline.outcomes import Reason
     from pipeline.progress import Progress
-    from pipeline.runs.activity_file import Doing
-    from pipeline.runs.spending import AnyRun, Spent
+    from pipeline.run.activity_file import Doing
+    from pipeline.run.spending import AnyRun, Spent
 
 
 _PLANNED: Final = (Step.PLAN, Step.REVIEW_PLAN, Step.SPLIT, Step.REVIEW_SPLIT, Step.WRITE_TESTS)

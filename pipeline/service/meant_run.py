@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import load_run
-from pipeline.runs.roster import Roster
-from pipeline.runs.store import WORKFLOW, run_names
+from pipeline.run.lease import FileLease
+from pipeline.run.recipe_run import load_run
+from pipeline.run.roster import Roster
+from pipeline.run.store import WORKFLOW, run_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.spending import AnyRun
 
 _CAN_GO_ON: Final = frozenset({Outcome.PARKED, Outcome.CANCELLED, Outcome.PARTIAL})
 

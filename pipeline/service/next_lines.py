@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs import tracker
-from pipeline.runs.facts import commits_of
-from pipeline.runs.gates import begun_again, safe_next_actions
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
-from pipeline.runs.store import WORKFLOW, Claim, base_tip, claims, is_on, is_remote, push_of, run_names, run_ref
+from pipeline.run import tracker
+from pipeline.run.facts import commits_of
+from pipeline.run.gates import begun_again, safe_next_actions
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
+from pipeline.run.store import WORKFLOW, Claim, base_tip, claims, is_on, is_remote, push_of, run_names, run_ref
 from todo import Status, TrackerError
 
 if TYPE_CHECKING:

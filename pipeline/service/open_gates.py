@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.machine import behind
 from pipeline.outcomes import Reason, status_word
-from pipeline.runs.facts import last_note
-from pipeline.runs.gates import GateAnswer, gate_place
+from pipeline.run.facts import last_note
+from pipeline.run.gates import GateAnswer, gate_place
 from pipeline.steps.recipe_context import ReadRun
 from pipeline.vocabulary import Step
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.matrix.recipes.model import Step as RecipeStep
-    from pipeline.runs.recipe_run import RecipeRun
-    from pipeline.runs.run import Run
+    from pipeline.run.recipe_run import RecipeRun
+    from pipeline.run.run import Run
 
 ANSWER = "answer"
 """What the answer to a question is called, in `NAME=VALUE`."""

@@ -11,10 +11,10 @@ from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.queue.orders import Wanted, log_of
-from pipeline.runs.preconditions import base_branch
-from pipeline.runs.roster import Roster
-from pipeline.runs.store import key_of_run, key_of_worktree
-from pipeline.runs.tracker import named_in, read_committed
+from pipeline.run.preconditions import base_branch
+from pipeline.run.roster import Roster
+from pipeline.run.store import key_of_run, key_of_worktree
+from pipeline.run.tracker import named_in, read_committed
 from pipeline.service.run_config import read_config, refuse_recursion
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.runs.roster import Roster, find_run, seen_from
-from pipeline.runs.store import WORKFLOW
+from pipeline.run.roster import Roster, find_run, seen_from
+from pipeline.run.store import WORKFLOW
 from pipeline.search_path import without_the_repository
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.gates import GateAnswer, OpenGate
+    from pipeline.run.gates import GateAnswer, OpenGate
 
 _ANYWHERE: Final = frozenset(
     {

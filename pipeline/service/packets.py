@@ -14,12 +14,12 @@ from pipeline.matrix.routing.state import TaskStatus
 from pipeline.measure.task_evidence import name_of
 from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.repo import GitError
-from pipeline.runs.drafts import drafts_of
-from pipeline.runs.events import StepStarted
-from pipeline.runs.facts import usage_of, work_tree
-from pipeline.runs.gates import GateAnswer, open_gate
-from pipeline.runs.recipe_run import RecipeRun, load_run
-from pipeline.runs.spending import spent
+from pipeline.run.drafts import drafts_of
+from pipeline.run.events import StepStarted
+from pipeline.run.facts import usage_of, work_tree
+from pipeline.run.gates import GateAnswer, open_gate
+from pipeline.run.recipe_run import RecipeRun, load_run
+from pipeline.run.spending import spent
 from pipeline.service.documents import DiffFile, Document, FindingLine, TaskShown, reviews_shown, tasks_shown, title_of
 from pipeline.service.open_gates import meant, require_gate
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from pipeline.matrix.engine.journal import Line
     from pipeline.repo import Repository
-    from pipeline.runs.run import Run
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.run import Run
+    from pipeline.run.spending import AnyRun
 
 QUESTION: Final = "question"
 """What stands for a gate where an agent asks."""

@@ -9,10 +9,10 @@ from pydantic import Field
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import GitError
-from pipeline.runs.facts import work_tree
-from pipeline.runs.roster import find_run, seen_from
-from pipeline.runs.run import Run
-from pipeline.runs.store import run_ref
+from pipeline.run.facts import work_tree
+from pipeline.run.roster import find_run, seen_from
+from pipeline.run.run import Run
+from pipeline.run.store import run_ref
 from pipeline.service.documents import DiffFile, Document
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import choose, looked_for
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.outcomes import Reason
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.store import state_of_run
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.store import state_of_run
 from pipeline.service.isolation import isolation
 from pipeline.service.trust_requests import toolchain_of
 from pipeline.vocabulary import ISSUE_ROLES
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.repo import Repository
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.spending import AnyRun
     from pipeline.steps.context import DriverContext, Say
     from pipeline.vocabulary import Role
 

@@ -19,10 +19,10 @@ from pipeline.matrix.recipes.plan import MOST_ITEMS, Preview, inputs_of, phases_
 from pipeline.matrix.recipes.rules import given_of
 from pipeline.matrix.recipes.templates import listed
 from pipeline.outcomes import Reason
-from pipeline.runs.files import to_json
-from pipeline.runs.info import ChangeSeen, RecipeFacts
-from pipeline.runs.preconditions import base_branch
-from pipeline.runs.tracker import as_user_errors, in_tree, in_worktree, named_in
+from pipeline.run.files import to_json
+from pipeline.run.info import ChangeSeen, RecipeFacts
+from pipeline.run.preconditions import base_branch
+from pipeline.run.tracker import as_user_errors, in_tree, in_worktree, named_in
 from pipeline.service.recipe_files import FOLDER as RECIPES
 from pipeline.service.recipe_files import Origin, RecipeFile, RecipeFiles, is_path
 from pipeline.service.run_config import issue_input, pairs

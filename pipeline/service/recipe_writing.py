@@ -21,13 +21,13 @@ from pipeline.matrix.recipes.saving import Marker, document_text, recipe_text, u
 from pipeline.matrix.recipes.templates import literal
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Reason
-from pipeline.runs.drafts import PLAN, counted, task_file
-from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.plans import kept_recipe, planned
-from pipeline.runs.recipe_run import RecipeRun
-from pipeline.runs.records import is_of_recipe
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
+from pipeline.run.drafts import PLAN, counted, task_file
+from pipeline.run.files import to_json, write_atomic
+from pipeline.run.plans import kept_recipe, planned
+from pipeline.run.recipe_run import RecipeRun
+from pipeline.run.records import is_of_recipe
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
 from pipeline.service.recipe_files import BUILTIN, FOLDER, Origin, RecipeFile, files_here
 from pipeline.trees import read_regular
 from pipeline.vocabulary import Step
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pipeline.matrix.recipes.reading import Problem
     from pipeline.matrix.routing.state import TaskState
     from pipeline.repo import Repository
-    from pipeline.runs.info import RecipeFacts
-    from pipeline.runs.run import Decided
+    from pipeline.run.info import RecipeFacts
+    from pipeline.run.run import Decided
 
 
 _ISSUE: Final = f"{BUILTIN}issue"

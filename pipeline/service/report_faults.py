@@ -25,7 +25,7 @@ from pipeline.judge.reports.drafts import SplitReport
 from pipeline.judge.reports.problems import Weight
 from pipeline.judge.reports.schema_errors import Fault
 from pipeline.repo import Repository
-from pipeline.runs.run import Run
+from pipeline.run.run import Run
 from pipeline.service.answer import config_of
 from pipeline.service.ports import context_of
 from pipeline.steps.asking.criteria import named_ids

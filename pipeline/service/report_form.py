@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.judge.reports.form import blanks_of, form_text, marked, read_form, unmarked, with_head
-from pipeline.runs.drafts import counted
-from pipeline.runs.run import Run
+from pipeline.run.drafts import counted
+from pipeline.run.run import Run
 from pipeline.service import human_report
 
 if TYPE_CHECKING:

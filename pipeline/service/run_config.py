@@ -25,7 +25,7 @@ from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.runs.files import to_json
+from pipeline.run.files import to_json
 from pipeline.service.installed import hinted
 from pipeline.service.trust_requests import widening_in
 from pipeline.vocabulary import ISSUE_ROLES, Loop, Role
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pipeline.config.tables import BudgetPart
     from pipeline.matrix.recipes.model import Recipe
     from pipeline.repo import Repository
-    from pipeline.runs.info import Trigger
+    from pipeline.run.info import Trigger
 
 
 _TELL_NOTHING: Final = frozenset({Backend.COMMAND, Backend.ACP, Backend.API})

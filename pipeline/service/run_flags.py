@@ -20,12 +20,12 @@ from pipeline.matrix.recipes.templates import areas_by_item, below
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.matrix.scheduling.patterns import fault
 from pipeline.outcomes import Reason
-from pipeline.runs.events import LandingRefused
-from pipeline.runs.facts import work_tree
-from pipeline.runs.info import HIDDEN, without_secrets
-from pipeline.runs.recipe_run import Changed
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
+from pipeline.run.events import LandingRefused
+from pipeline.run.facts import work_tree
+from pipeline.run.info import HIDDEN, without_secrets
+from pipeline.run.recipe_run import Changed
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
 from pipeline.service.recipe_choice import steps_of
 from pipeline.service.recipe_files import is_path
 from pipeline.service.run_config import config_hash, limits_of
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.repo import Repository
-    from pipeline.runs.recipe_run import RecipeRun
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.recipe_run import RecipeRun
+    from pipeline.run.spending import AnyRun
     from pipeline.service.recipe_choice import Chosen
 
 

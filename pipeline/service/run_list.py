@@ -22,10 +22,10 @@ from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import FINAL, Outcome, Reason, status_word
 from pipeline.repo import GitError
-from pipeline.runs.lease import FileLease
-from pipeline.runs.records import ARTIFACT_LIMIT
-from pipeline.runs.roster import GONE, RUNNING, Roster, claimant, orphans
-from pipeline.runs.store import RUN_REFS, WORKFLOW, key_of_run
+from pipeline.run.lease import FileLease
+from pipeline.run.records import ARTIFACT_LIMIT
+from pipeline.run.roster import GONE, RUNNING, Roster, claimant, orphans
+from pipeline.run.store import RUN_REFS, WORKFLOW, key_of_run
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.recipe_run import RecipeRun
-    from pipeline.runs.roster import Claimant
-    from pipeline.runs.store import Claim
+    from pipeline.run.recipe_run import RecipeRun
+    from pipeline.run.roster import Claimant
+    from pipeline.run.store import Claim
 
 
 RECORDS: Final = ("run.json", "journal.jsonl")
@@ -141,11 +141,11 @@ def line_from(folder: Path, now: datetime | None = None) -> RunLine:
         UserError: the run is damaged.
     """
     # These are heavy, and a run that has ended is known from an index.
-    from pipeline.runs.facts import driven_s, landed_on, not_before_of, progress_of  # noqa: PLC0415
-    from pipeline.runs.gates import gate_of, gate_place  # noqa: PLC0415
-    from pipeline.runs.records import is_of_recipe  # noqa: PLC0415
-    from pipeline.runs.run import Run  # noqa: PLC0415
-    from pipeline.runs.spending import spent  # noqa: PLC0415
+    from pipeline.run.facts import driven_s, landed_on, not_before_of, progress_of  # noqa: PLC0415
+    from pipeline.run.gates import gate_of, gate_place  # noqa: PLC0415
+    from pipeline.run.records import is_of_recipe  # noqa: PLC0415
+    from pipeline.run.run import Run  # noqa: PLC0415
+    from pipeline.run.spending import spent  # noqa: PLC0415
 
     if is_of_recipe(folder):
         line, run = _steps_of(folder)
@@ -188,7 +188,7 @@ def line_from(folder: Path, now: datetime | None = None) -> RunLine:
 def _steps_of(folder: Path) -> tuple[RunLine, RecipeRun]:
     """Return a run that the steps of a recipe drive, and what its line alone has; each step counts as a task."""
     from pipeline.matrix.recipes.step_table import Checkpoint  # noqa: PLC0415  (heavy; an ended run is known)
-    from pipeline.runs.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
+    from pipeline.run.recipe_run import RecipeRun  # noqa: PLC0415  (the same)
     from pipeline.service.open_gates import gates_place, open_gates  # noqa: PLC0415  (the same)
 
     run = RecipeRun.load(folder, driving=False)
@@ -438,7 +438,7 @@ def newest(roster: Roster, *, of_issue: bool = False) -> Path | None:
     for place in roster.newest(lambda run: _began(ended.get(run.folder))):
         folder = place.folder
         if of_issue:
-            from pipeline.runs.records import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
+            from pipeline.run.records import is_of_recipe  # noqa: PLC0415  (heavy; `show` does without it)
 
             if is_of_recipe(folder):
                 continue

@@ -14,13 +14,13 @@ from pipeline.matrix.recipes.machine import held_by, obligations
 from pipeline.matrix.recipes.step_table import Checkpoint
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.runs.activity_file import Doing, read_now
-from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of
-from pipeline.runs.gates import OpenGate, gate_of, onto_advised, open_gate
-from pipeline.runs.lease import FileLease
-from pipeline.runs.recipe_run import RecipeRun
-from pipeline.runs.spending import spent
+from pipeline.run.activity_file import Doing, read_now
+from pipeline.run.events import Published, PublishIntended
+from pipeline.run.facts import UsageFacts, driven_s, dropped_tests, last_note, not_before_of, usage_of
+from pipeline.run.gates import OpenGate, gate_of, onto_advised, open_gate
+from pipeline.run.lease import FileLease
+from pipeline.run.recipe_run import RecipeRun
+from pipeline.run.spending import spent
 from pipeline.service.documents import Document, FindingLine, finding_line
 from pipeline.service.driving import output_of
 from pipeline.service.next_lines import landed, next_lines

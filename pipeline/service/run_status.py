@@ -12,10 +12,10 @@ from pydantic import Field
 from pipeline.config.folders import state_folder
 from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.runs.activity_file import Doing, read_now
-from pipeline.runs.drafts import VainEdit, vain_edit, without_effect
-from pipeline.runs.events import JournalLine, PublishIntended
-from pipeline.runs.facts import (
+from pipeline.run.activity_file import Doing, read_now
+from pipeline.run.drafts import VainEdit, vain_edit, without_effect
+from pipeline.run.events import JournalLine, PublishIntended
+from pipeline.run.facts import (
     BoxFacts,
     Counter,
     UsageFacts,
@@ -29,13 +29,13 @@ from pipeline.runs.facts import (
     place_of,
     usage_of,
 )
-from pipeline.runs.folder import RunFolder
-from pipeline.runs.gates import OpenGate, gate_of, open_gate
-from pipeline.runs.lease import FileLease
-from pipeline.runs.roster import seen_from
-from pipeline.runs.run import Run
-from pipeline.runs.spending import by_phase, by_role, spent
-from pipeline.runs.store import state_of_run
+from pipeline.run.folder import RunFolder
+from pipeline.run.gates import OpenGate, gate_of, open_gate
+from pipeline.run.lease import FileLease
+from pipeline.run.roster import seen_from
+from pipeline.run.run import Run
+from pipeline.run.spending import by_phase, by_role, spent
+from pipeline.run.store import state_of_run
 from pipeline.service.documents import (
     STAGES,
     DispatchLine,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.spending import Spent
+    from pipeline.run.spending import Spent
     from pipeline.vocabulary import Role
 
 _FIRST_PAGE: Final = ("summary.md", "plan.md", "issue.md", "work.patch", "evidence/baseline.json")

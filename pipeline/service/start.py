@@ -22,17 +22,17 @@ from pipeline.matrix.routing.phases import EVERYBODY
 from pipeline.matrix.routing.state import PARALLEL
 from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.events import PublishOnto
-from pipeline.runs.files import disk
-from pipeline.runs.gates import WAYS_BACK, begun_again
-from pipeline.runs.info import PREVIOUS_PATCH, RECIPE, RunInfo
-from pipeline.runs.lease import FileLease
-from pipeline.runs.preconditions import Start, examine, examine_recipe
-from pipeline.runs.recipe_run import RecipeRun, load_run
-from pipeline.runs.records import OF_RECIPE
-from pipeline.runs.roster import next_name
-from pipeline.runs.run import Run
-from pipeline.runs.store import state_of_run, workflow_folder
+from pipeline.run.events import PublishOnto
+from pipeline.run.files import disk
+from pipeline.run.gates import WAYS_BACK, begun_again
+from pipeline.run.info import PREVIOUS_PATCH, RECIPE, RunInfo
+from pipeline.run.lease import FileLease
+from pipeline.run.preconditions import Start, examine, examine_recipe
+from pipeline.run.recipe_run import RecipeRun, load_run
+from pipeline.run.records import OF_RECIPE
+from pipeline.run.roster import next_name
+from pipeline.run.run import Run
+from pipeline.run.store import state_of_run, workflow_folder
 from pipeline.service import in_the_way
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.driving import Interruption, finish, put_away
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from pipeline.matrix.recipes.model import Recipe
     from pipeline.matrix.routing.phases import Phases
     from pipeline.repo import Repository
-    from pipeline.runs.info import ChangeSeen
+    from pipeline.run.info import ChangeSeen
     from pipeline.service.live_view import Display
     from pipeline.service.recipe_choice import Chosen
     from pipeline.steps.publication.commits import Planned

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Outcome, Reason, status_word
-from pipeline.runs.activity_file import read_now
-from pipeline.runs.lease import FileLease, driver_of
-from pipeline.runs.recipe_run import load_run
+from pipeline.run.activity_file import read_now
+from pipeline.run.lease import FileLease, driver_of
+from pipeline.run.recipe_run import load_run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -28,8 +28,8 @@ from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.project_tools import tools_for
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reset_times import moment_words
-from pipeline.runs import tracker
-from pipeline.runs.info import DispatchRecord
+from pipeline.run import tracker
+from pipeline.run.info import DispatchRecord
 from pipeline.service.isolation import box_of
 from pipeline.service.run_config import RunOptions, load_config
 from pipeline.service.verification_ports import lent_context
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.info import DispatchResult
+    from pipeline.run.info import DispatchResult
     from pipeline.verification.context import VerificationContext
 
 

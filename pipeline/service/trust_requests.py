@@ -15,7 +15,7 @@ from pipeline.languages.projects.combined import projects_in
 from pipeline.languages.projects.detection import TOP, choose
 from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.repo.tracked_paths import TrackedFiles
-from pipeline.runs.ignored import INCLUDE_FILE, include_patterns
+from pipeline.run.ignored import INCLUDE_FILE, include_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

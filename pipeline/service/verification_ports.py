@@ -16,7 +16,7 @@ from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository, UntouchedRepository
-from pipeline.runs.checkout import PrivateCheckout
+from pipeline.run.checkout import PrivateCheckout
 from pipeline.scratch import scratch_folder
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import toolchain_of, widening_in

@@ -21,15 +21,15 @@ from pipeline.queue.pick import Candidate, Room, pick
 from pipeline.queue.slots import Slots
 from pipeline.queue.worker import Worker
 from pipeline.reset_times import as_moment, moment_words
-from pipeline.runs.events import DispatchFinished
-from pipeline.runs.folder import Tail
-from pipeline.runs.lease import FileLease
-from pipeline.runs.plans import planned
-from pipeline.runs.preconditions import base_branch
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
-from pipeline.runs.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
-from pipeline.runs.tracker import as_user_errors, in_tree
+from pipeline.run.events import DispatchFinished
+from pipeline.run.folder import Tail
+from pipeline.run.lease import FileLease
+from pipeline.run.plans import planned
+from pipeline.run.preconditions import base_branch
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
+from pipeline.run.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
+from pipeline.run.tracker import as_user_errors, in_tree
 from pipeline.service.attend import attend
 from pipeline.service.run_config import read_config, refuse_recursion
 from pipeline.service.run_list import has_ended, lines_of, list_runs

@@ -17,15 +17,15 @@ from pipeline.outcomes import Reason
 from pipeline.queue.lines import OrderWorktree
 from pipeline.queue.orders import log_of
 from pipeline.repo import GitError, Repository
-from pipeline.runs import tracker
-from pipeline.runs.checkout import fill_submodules, has_submodules
-from pipeline.runs.facts import commits_of
-from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.ignored import bring_ignored
-from pipeline.runs.preconditions import known_base, refuse_claimed
-from pipeline.runs.roster import Roster
-from pipeline.runs.run import Run
-from pipeline.runs.store import WORKFLOW, issue_of
+from pipeline.run import tracker
+from pipeline.run.checkout import fill_submodules, has_submodules
+from pipeline.run.facts import commits_of
+from pipeline.run.files import to_json, write_atomic
+from pipeline.run.ignored import bring_ignored
+from pipeline.run.preconditions import known_base, refuse_claimed
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
+from pipeline.run.store import WORKFLOW, issue_of
 from pipeline.service.run_config import read_config
 
 if TYPE_CHECKING:

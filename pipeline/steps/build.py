@@ -28,7 +28,7 @@ from pipeline.measure.project_tools import tools_for
 from pipeline.measure.red import texts, with_own_signatures
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.measure.words import named
-from pipeline.runs.drafts import task_file, write_draft
+from pipeline.run.drafts import task_file, write_draft
 from pipeline.steps import write_tests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.dispatches import ask

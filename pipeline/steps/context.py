@@ -16,7 +16,7 @@ from pipeline.matrix.engine.machine import TRUNK
 from pipeline.matrix.routing.matrix import MATRIX
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
-from pipeline.runs.files import to_json
+from pipeline.run.files import to_json
 from pipeline.views.copies import Copies
 from pipeline.vocabulary import Role, Signal, Step
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pipeline.matrix.routing.state import MatrixLane, RunState
     from pipeline.process import Box
     from pipeline.repo import Repository
-    from pipeline.runs.checkout import PrivateCheckout
-    from pipeline.runs.preconditions import Start
-    from pipeline.runs.run import Run
+    from pipeline.run.checkout import PrivateCheckout
+    from pipeline.run.preconditions import Start
+    from pipeline.run.run import Run
 
 Stopping = Literal["no", "soon", "now"]
 

@@ -22,7 +22,7 @@ from pipeline.measure import project_checks
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.repo import PLAIN, Entry, TreeChange
 from pipeline.repo.settings import paths_git_uses
-from pipeline.runs.files import to_json
+from pipeline.run.files import to_json
 from pipeline.steps import own_steps
 from pipeline.steps.asking.criteria import to_answer, unanswered, with_unmet
 from pipeline.steps.asking.proofs import proved, proved_again, task_of, work_of

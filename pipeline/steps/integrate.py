@@ -16,7 +16,7 @@ from pipeline.matrix.routing.state import Event, Trees
 from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.repo import TreeChange
-from pipeline.runs.facts import task_words
+from pipeline.run.facts import task_words
 from pipeline.steps import stub, write_tests
 from pipeline.steps.asking.dispatches import last_answer
 from pipeline.steps.asking.proofs import proof_of_task, report_of

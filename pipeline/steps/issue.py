@@ -10,10 +10,10 @@ from pipeline.judge.reports.tasks import task_of_issue
 from pipeline.judge.reports.untrusted_text import legible
 from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.outcomes import Reason
-from pipeline.runs import tracker
-from pipeline.runs.drafts import task_file, write_draft
-from pipeline.runs.events import ClaimTaken
-from pipeline.runs.store import take_claim
+from pipeline.run import tracker
+from pipeline.run.drafts import task_file, write_draft
+from pipeline.run.events import ClaimTaken
+from pipeline.run.store import take_claim
 from pipeline.vocabulary import Signal
 from todo import ErrorKind, Status
 

@@ -23,8 +23,8 @@ from pipeline.judge.reports.untrusted_text import block, fenced
 from pipeline.matrix.routing.state import Event
 from pipeline.measure import kept_runs
 from pipeline.measure.task_evidence import TaskEvidence
-from pipeline.runs.drafts import task_file, write_draft
-from pipeline.runs.files import to_json
+from pipeline.run.drafts import task_file, write_draft
+from pipeline.run.files import to_json
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.proofs import proved, work_of_tests
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.reports.fields import Report
-    from pipeline.runs.info import DispatchResult
+    from pipeline.run.info import DispatchResult
     from pipeline.steps.context import Context
 
 

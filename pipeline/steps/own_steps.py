@@ -16,7 +16,7 @@ from pipeline.matrix.recipes.templates import filled
 from pipeline.matrix.routing.state import Event
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.project_tools import tools_for
-from pipeline.runs.plans import kept_recipe
+from pipeline.run.plans import kept_recipe
 from pipeline.steps.asking.dispatches import as_step_says, ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.evidence.records import baseline_of, files_of, known_tests

@@ -15,10 +15,10 @@ from pipeline.judge.reports.problems import drafted
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
-from pipeline.runs import tracker
-from pipeline.runs.drafts import PLAN, redraft, task_file
-from pipeline.runs.info import PREVIOUS_PATCH
-from pipeline.runs.plans import BOTH
+from pipeline.run import tracker
+from pipeline.run.drafts import PLAN, redraft, task_file
+from pipeline.run.info import PREVIOUS_PATCH
+from pipeline.run.plans import BOTH
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.drafts import (

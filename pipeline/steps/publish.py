@@ -17,8 +17,8 @@ from pipeline.matrix.routing.state import Event
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.progress import counted
 from pipeline.repo import SigningError
-from pipeline.runs.events import PublishIntended
-from pipeline.runs.run_ref import drop_publication, give_back_claim
+from pipeline.run.events import PublishIntended
+from pipeline.run.run_ref import drop_publication, give_back_claim
 from pipeline.steps.asking.dispatches import stopped
 from pipeline.steps.publication.commits import build_commits, planned
 from pipeline.steps.publication.follow_ups import evidence, notes, word

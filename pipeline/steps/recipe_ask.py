@@ -19,7 +19,7 @@ from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
 from pipeline.matrix.recipes.templates import area_texts, areas_by_item, below
 from pipeline.matrix.scheduling.patterns import fault, parsed
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.runs.files import to_json
+from pipeline.run.files import to_json
 from pipeline.steps.asking.dispatches import Asking, as_step_says, evidence_of, report_of, results_of
 from pipeline.steps.recipe_tests import payload_proved, scope_of, tools_of
 from pipeline.vocabulary import Role
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pipeline.judge.reports.fields import Report
     from pipeline.matrix.recipes.model import Step
-    from pipeline.runs.info import DispatchResult
+    from pipeline.run.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext
 
 REVIEW: Final = "review-step"

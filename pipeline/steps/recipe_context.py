@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.matrix.recipes.step_table import StepLane
     from pipeline.matrix.recipes.templates import Reference
     from pipeline.repo import TreeChange
-    from pipeline.runs.recipe_run import RecipeRun
+    from pipeline.run.recipe_run import RecipeRun
 
 _LONGEST: Final = 200
 """Characters of a value that stands in a text; what is longer, or of several lines, is a file."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.matrix.engine.events import DecisionMade, RunParked, RunResumed
 from pipeline.matrix.recipes.machine import held_by, honours, seams_of
 from pipeline.matrix.recipes.step_table import Checkpoint
-from pipeline.runs.events import DispatchStarted, StepSettled, StepStarted
+from pipeline.run.events import DispatchStarted, StepSettled, StepStarted
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.steps.recipe_ask import REVIEW
 from pipeline.steps.recipe_context import CollisionError, base_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipeline.judge.reports.findings import Finding
-    from pipeline.runs.recipe_run import RecipeRun
+    from pipeline.run.recipe_run import RecipeRun
     from pipeline.steps.recipe_context import RecipeContext, Words
 
 

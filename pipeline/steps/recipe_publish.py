@@ -22,8 +22,8 @@ from pipeline.matrix.recipes.templates import only_reference
 from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.progress import counted
 from pipeline.repo import SigningError
-from pipeline.runs import tracker
-from pipeline.runs.run_ref import drop_publication
+from pipeline.run import tracker
+from pipeline.run.run_ref import drop_publication
 from pipeline.steps.publication.commits import Planned, assisted_by, message_of, signature
 from pipeline.steps.publication.follow_ups import Item, file_items, title_of
 from pipeline.steps.publication.holding import held_md, hold_over
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from pipeline.judge.reports.payloads import ProposedIssue, QuotedFinding
-    from pipeline.runs.events import PublishIntended
+    from pipeline.run.events import PublishIntended
     from pipeline.steps.publication.publisher import Base
     from pipeline.steps.recipe_context import RecipeContext
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.findings import ReviewOutcome
-    from pipeline.runs.info import DispatchResult
+    from pipeline.run.info import DispatchResult
     from pipeline.steps.recipe_context import RecipeContext
 
 _LEFT_OUT: Final = frozenset({Signal.MALFORMED, Signal.TIMED_OUT, Signal.VIOLATION, Signal.UNAVAILABLE})

@@ -35,8 +35,8 @@ from pipeline.outcomes import Reason
 from pipeline.process import WORKSPACE, BoxError
 from pipeline.programs import Program
 from pipeline.progress import counted, duration
-from pipeline.runs.ignored import include_ignored
-from pipeline.runs.info import day_of
+from pipeline.run.ignored import include_ignored
+from pipeline.run.info import day_of
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.proofs import measured_once
 from pipeline.vocabulary import Role

@@ -16,9 +16,9 @@ from pipeline.measure.regression import flaky
 from pipeline.measure.words import in_sum
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
-from pipeline.runs.ignored import forget_ignored, include_ignored
-from pipeline.runs.preconditions import examine
-from pipeline.runs.unfit import closed_to_agents
+from pipeline.run.ignored import forget_ignored, include_ignored
+from pipeline.run.preconditions import examine
+from pipeline.run.unfit import closed_to_agents
 from pipeline.steps.evidence.records import BASELINE
 from pipeline.vocabulary import Signal
 

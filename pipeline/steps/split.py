@@ -16,7 +16,7 @@ from pipeline.matrix.engine.events import DecisionMade
 from pipeline.matrix.routing.state import Event
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.progress import counted
-from pipeline.runs.drafts import redraft, task_file
+from pipeline.run.drafts import redraft, task_file
 from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import as_form, ask
 from pipeline.steps.asking.drafts import (

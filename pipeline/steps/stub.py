@@ -23,7 +23,7 @@ from pipeline.measure import kept_runs
 from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
 from pipeline.measure.red import texts
 from pipeline.measure.regression import confirm
-from pipeline.runs.files import to_json
+from pipeline.run.files import to_json
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.words import came_back_tree, claim_of, handed_on

@@ -28,7 +28,7 @@ from pipeline.measure.revert import Wanted, not_red
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.measure.words import noticed_lines
 from pipeline.progress import counted
-from pipeline.runs.info import RunInfo
+from pipeline.run.info import RunInfo
 from pipeline.verification.red_green import OldForm, check_green, composed_for, measure_both, measure_red
 from pipeline.verification.results import CommitCheck, Problem, Status, TestLine
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from pipeline.measure.task_evidence import TaskEvidence, name_of
-from pipeline.runs.records import RECORD_LIMIT, read_record
-from pipeline.runs.store import WORKFLOW, run_names, runs_folder
+from pipeline.run.records import RECORD_LIMIT, read_record
+from pipeline.run.store import WORKFLOW, run_names, runs_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

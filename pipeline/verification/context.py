@@ -10,7 +10,7 @@ from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.measure import setup
 from pipeline.progress import Progress
 from pipeline.repo import UntouchedRepository  # noqa: TC001  (dataclasses read it)
-from pipeline.runs.ignored import include_ignored
+from pipeline.run.ignored import include_ignored
 from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipeline.languages.toolchain import Toolchain
     from pipeline.matrix.engine.events import JournalEvent
     from pipeline.process import Box
-    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.run.checkout import PrivateCheckout
 
 
 @dataclass

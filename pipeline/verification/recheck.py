@@ -18,7 +18,7 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.measure.suspicions import means_of_forgery
 from pipeline.outcomes import Reason
 from pipeline.repo import GitError, TooLargeError
-from pipeline.runs.store import issue_of
+from pipeline.run.store import issue_of
 from pipeline.verification.claimed_commit import ClaimedCommit, Unchecked
 from pipeline.verification.claims import (
     FETCH,

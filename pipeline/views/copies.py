@@ -16,8 +16,8 @@ import anyio
 from pipeline.boxes.nobox import NoBox
 from pipeline.process import BoxError, Mount
 from pipeline.repo import GitError
-from pipeline.runs.files import disk
-from pipeline.runs.ignored import ignored_names, put_ignored
+from pipeline.run.files import disk
+from pipeline.run.ignored import ignored_names, put_ignored
 from pipeline.trees import remove_tree
 from pipeline.views.decoy import Source, history_shown
 from pipeline.views.manifest import Limits
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.process import Box
-    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.run.checkout import PrivateCheckout
     from pipeline.views.manifest import Manifest
 
 

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipeline.process import BoxError
 from pipeline.repo import GITLINK, NO_OBJECT, GitError
 from pipeline.repo.process import refuse_disk, run
-from pipeline.runs.files import disk, write_atomic
+from pipeline.run.files import disk, write_atomic
 from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
 from pipeline.views.manifest import Stamp
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, assert_never
 
 from pipeline.process import BoxError
-from pipeline.runs.files import disk
+from pipeline.run.files import disk
 from pipeline.trees import make_folder, opened, opened_parent, remove_entry, write_new
 from pipeline.views.decoy import NOTHING, Decoy, DecoyCopy, ShownHistory
 from pipeline.views.manifest import Entry, EntryKind, Limits, Manifest, Stamp, look, scan

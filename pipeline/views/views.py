@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.process import WORKSPACE
-from pipeline.runs.ignored import ignored_names, kept_ignored
+from pipeline.run.ignored import ignored_names, kept_ignored
 from pipeline.trees import remove_tree
 from pipeline.views.copies import Copies, move
 from pipeline.views.decoy import Decoy, ShownHistory, Source, history_shown
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.boxes.box import ProvableBox
-    from pipeline.runs.checkout import PrivateCheckout
+    from pipeline.run.checkout import PrivateCheckout
     from pipeline.views.manifest import Manifest
     from pipeline.views.view import View
 

@@ -14,7 +14,7 @@ from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.measure.measuring import measure_types
 from pipeline.process import BoxError
 from pipeline.repo import Repository
-from pipeline.runs.store import keep_key, publish_ref
+from pipeline.run.store import keep_key, publish_ref
 from pipeline.views.copies import Copies
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from pipeline.errors import UserError
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.runs.events import TrackerFile, TrackerWritten
-from pipeline.runs.preconditions import examine
-from pipeline.runs.run import Run
-from pipeline.runs.store import claims, release_claim
+from pipeline.run.events import TrackerFile, TrackerWritten
+from pipeline.run.preconditions import examine
+from pipeline.run.run import Run
+from pipeline.run.store import claims, release_claim
 from pipeline.service.doctor import check_leftovers
 from pipeline.trees import remove_tree
 from pipeline.vocabulary import Role, Signal
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
 
 pytestmark = pytest.mark.slow
 

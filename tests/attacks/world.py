@@ -23,10 +23,10 @@ from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.programs import locate
 from pipeline.repo import Entry, TreeChange
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.folder import Written
-from pipeline.runs.info import DispatchRecord
-from pipeline.runs.store import WORKFLOW
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.folder import Written
+from pipeline.run.info import DispatchRecord
+from pipeline.run.store import WORKFLOW
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pipeline.boxes.box import ProvableBox
     from pipeline.process import Mount
-    from pipeline.runs.info import DispatchResult
+    from pipeline.run.info import DispatchResult
 
 MAKE_GRANTS: Final = (Grant("src/app.py", Action.MODIFY),)
 TESTS: Final = TestScope(

@@ -14,14 +14,14 @@ from pipeline.judge.reports.reviews import CheckReview, ReviewFinding
 from pipeline.matrix.routing.state import NewTask
 from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
 from pipeline.repo import Repository
-from pipeline.runs.events import MeasuredTests, Published, PublishIntended
-from pipeline.runs.files import to_json
-from pipeline.runs.info import ChangeRecord, Usage, ViolationRecord
+from pipeline.run.events import MeasuredTests, Published, PublishIntended
+from pipeline.run.files import to_json
+from pipeline.run.info import ChangeRecord, Usage, ViolationRecord
 from pipeline.steps.asking.review_record import ReviewRecord
 from pipeline.vocabulary import Question, Role, Signal
 
 if TYPE_CHECKING:
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
 
 TEST_ID = "tests/test_greet.py::test_empty"
 PAID = Usage(cost_usd=0.25, input_tokens=1000, output_tokens=100)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from pipeline.cli.doctor import checkup_text, doctor
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.runs.store import run_ref, state_of_run, take_claim
+from pipeline.run.store import run_ref, state_of_run, take_claim
 from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.vocabulary import Signal
 

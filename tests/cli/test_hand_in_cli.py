@@ -33,12 +33,12 @@ from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import Task
 from pipeline.outcomes import Reason
 from pipeline.progress import Activity
-from pipeline.runs.activity_file import write_now
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.info import DispatchRecord, DispatchResult
-from pipeline.runs.lease import FileLease
-from pipeline.runs.run import Run
-from pipeline.runs.store import state_of_run
+from pipeline.run.activity_file import write_now
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.info import DispatchRecord, DispatchResult
+from pipeline.run.lease import FileLease
+from pipeline.run.run import Run
+from pipeline.run.store import state_of_run
 from pipeline.service.report_form import ReportForm
 from pipeline.trees import remove_tree
 from pipeline.vocabulary import Question, Role, Signal

@@ -44,10 +44,10 @@ from pipeline.matrix.engine.events import EVENTS, ConfigChanged, GateAnswered, R
 from pipeline.matrix.engine.journal import Line
 from pipeline.matrix.routing.state import NewTask
 from pipeline.repo import Repository
-from pipeline.runs.events import DispatchFinished
-from pipeline.runs.info import Usage
-from pipeline.runs.lease import FileLease
-from pipeline.runs.roster import Roster
+from pipeline.run.events import DispatchFinished
+from pipeline.run.info import Usage
+from pipeline.run.lease import FileLease
+from pipeline.run.roster import Roster
 from pipeline.service.doctor_document import DoctorDocument
 from pipeline.service.explanation import ExplainDocument
 from pipeline.service.journal_lines import log_line
@@ -390,8 +390,8 @@ from pathlib import Path
 from pipeline.matrix.routing.state import Event
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Signal
-from pipeline.runs.lease import FileLease
-from pipeline.runs.run import Run
+from pipeline.run.lease import FileLease
+from pipeline.run.run import Run
 lease = FileLease.take(Path(sys.argv[1]))
 run = Run.load(Path(sys.argv[1]), driving=True)
 print("driving", flush=True)

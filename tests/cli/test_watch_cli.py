@@ -14,8 +14,8 @@ from terminal import INTERRUPT, OnTerminal
 from pipeline.characters import columns
 from pipeline.progress import Activity
 from pipeline.repo import Repository
-from pipeline.runs.activity_file import write_now
-from pipeline.runs.lease import FileLease
+from pipeline.run.activity_file import write_now
+from pipeline.run.lease import FileLease
 from pipeline.service.live_view import live_view
 from pipeline.vocabulary import Signal
 

@@ -18,7 +18,7 @@ from pipeline.vocabulary import Signal
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
 
 pytestmark = pytest.mark.slow
 

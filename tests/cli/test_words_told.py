@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from console.served import opened
 from console.test_acts import at_home
 from people.ground import SCRIPT, waiting
 
-from pipeline.runs.lease import FileLease
+from pipeline.run.lease import FileLease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

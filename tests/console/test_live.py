@@ -16,8 +16,8 @@ from runs.real import begin, event, make_repository
 from pipeline.console.live import Hub, Reader
 from pipeline.events.model import Event
 from pipeline.progress import Activity
-from pipeline.runs.activity_file import write_now
-from pipeline.runs.lease import FileLease
+from pipeline.run.activity_file import write_now
+from pipeline.run.lease import FileLease
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pipeline.console.patches import files_of
 from pipeline.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.console.texts import clipped, linked, markdown_lines, printed, shown
 from pipeline.matrix.routing.words import PHASES, TOLD, phase_with, usual_next
-from pipeline.runs.gates import GateAnswer
+from pipeline.run.gates import GateAnswer
 from pipeline.service.documents import DiffFile
 from pipeline.vocabulary import Signal, Step
 

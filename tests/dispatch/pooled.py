@@ -11,7 +11,7 @@ from dispatch.one_view import open_view
 from runs.real import git, make_repository
 
 from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.runs.checkout import PrivateCheckout
+from pipeline.run.checkout import PrivateCheckout
 from pipeline.views.manifest import scan
 from pipeline.views.view import ShadowView
 from pipeline.views.views import Views

@@ -13,7 +13,7 @@ from pipeline.config.model import Config, Outage
 from pipeline.dispatch.agent_choice import Choice, Circuits, Turns, choices, retries_of
 from pipeline.errors import UserError
 from pipeline.reset_times import as_text
-from pipeline.runs.info import DispatchRecord
+from pipeline.run.info import DispatchRecord
 from pipeline.vocabulary import Role
 
 TIERS = {"small": "s-1", "medium": "m-1", "large": "l-1"}

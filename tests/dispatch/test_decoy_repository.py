@@ -9,7 +9,7 @@ from runs.real import alone, make_repository
 
 from pipeline.errors import UserError
 from pipeline.process import BoxError
-from pipeline.runs.checkout import PrivateCheckout
+from pipeline.run.checkout import PrivateCheckout
 from pipeline.views.decoy import Decoy, Source
 
 pytestmark = pytest.mark.slow

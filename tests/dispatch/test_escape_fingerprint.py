@@ -13,10 +13,10 @@ from runs.real import alone, git, make_repository
 
 from pipeline.dispatch.sandbox_escape import Escape, Fingerprint, affects_git
 from pipeline.repo import NO_OBJECT, Repository
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.files import to_json
-from pipeline.runs.folder import RunFolder, Written
-from pipeline.runs.store import claim_ref, publish_ref, run_ref, take_claim
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.files import to_json
+from pipeline.run.folder import RunFolder, Written
+from pipeline.run.store import claim_ref, publish_ref, run_ref, take_claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable

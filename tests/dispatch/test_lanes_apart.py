@@ -9,7 +9,7 @@ import pytest
 from pipeline.dispatch.caches import Cache, remove_caches
 from pipeline.dispatch.dispatcher import used_entries
 from pipeline.matrix.engine.machine import TRUNK
-from pipeline.runs.info import DispatchRecord, DispatchResult
+from pipeline.run.info import DispatchRecord, DispatchResult
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pipeline.dispatch.redaction import MARK, dotenv, redact, redacted_observati
 from pipeline.dispatch.transcript import redacted_answer
 from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
 from pipeline.judge.evidence.observation import Ended as Outcome
-from pipeline.runs.info import RunInfo
+from pipeline.run.info import RunInfo
 
 if TYPE_CHECKING:
     import uuid

@@ -16,11 +16,11 @@ from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.dispatch.sandbox_escape import Fingerprint
-from pipeline.runs.checkout import PrivateCheckout
-from pipeline.runs.events import ClaimTaken
-from pipeline.runs.info import DispatchRecord
-from pipeline.runs.run_ref import drop_publication, keep, keep_publication
-from pipeline.runs.store import run_ref
+from pipeline.run.checkout import PrivateCheckout
+from pipeline.run.events import ClaimTaken
+from pipeline.run.info import DispatchRecord
+from pipeline.run.run_ref import drop_publication, keep, keep_publication
+from pipeline.run.store import run_ref
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from pipeline.dispatch.sandbox_escape import Escape
     from pipeline.repo import Repository
-    from pipeline.runs.info import DispatchResult
-    from pipeline.runs.run import Run
+    from pipeline.run.info import DispatchResult
+    from pipeline.run.run import Run
 
 pytestmark = pytest.mark.slow
 

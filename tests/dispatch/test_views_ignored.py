@@ -10,7 +10,7 @@ from dispatch.pooled import Place
 from runs.real import git
 
 from pipeline.boxes.nobox import NoBox
-from pipeline.runs.ignored import include_ignored
+from pipeline.run.ignored import include_ignored
 from pipeline.views.copies import Copies
 from pipeline.views.views import Views
 

@@ -15,7 +15,7 @@ from kit import AFTER_MAKE, FILES, HONEST, MAKE, PLAN, TASK, TESTS, UNTIL_TESTS,
 
 from pipeline.pids import ProcessId
 from pipeline.repo import Repository
-from pipeline.runs.store import keep_key, publish_ref
+from pipeline.run.store import keep_key, publish_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable

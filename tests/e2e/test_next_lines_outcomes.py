@@ -18,8 +18,8 @@ from next_lines import Scene, actions_of
 
 from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.outcomes import Reason
-from pipeline.runs.lease import FileLease
-from pipeline.runs.run import Run
+from pipeline.run.lease import FileLease
+from pipeline.run.run import Run
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:

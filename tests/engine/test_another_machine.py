@@ -21,8 +21,8 @@ from pipeline.matrix.engine.loop import drive
 from pipeline.matrix.engine.machine import Decision, Event, LoopState
 from pipeline.matrix.engine.run import MachineRun
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.folder import RunFolder
-from pipeline.runs.lease import FileLease
+from pipeline.run.folder import RunFolder
+from pipeline.run.lease import FileLease
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,7 +16,7 @@ from pipeline.matrix.engine.loop import drive
 from pipeline.matrix.engine.machine import TRUNK, Decision, Event
 from pipeline.matrix.engine.run import MachineRun
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.folder import RunFolder
+from pipeline.run.folder import RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

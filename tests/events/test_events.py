@@ -19,7 +19,7 @@ from pipeline.errors import UserError
 from pipeline.events.model import TYPES, checked
 from pipeline.matrix.engine.events import EVENTS
 from pipeline.matrix.engine.journal import JOURNAL, Journal
-from pipeline.runs.folder import RunFolder, Tail
+from pipeline.run.folder import RunFolder, Tail
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
 
 pytestmark = pytest.mark.slow
 NO_EVENTS = {

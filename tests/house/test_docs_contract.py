@@ -15,7 +15,7 @@ from pipeline.judge.reports.kinds import KINDS
 from pipeline.matrix.engine.events import EVENTS, DecisionMade
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.outcomes import Outcome, Reason, exit_code
-from pipeline.runs.gates import ACTIONS
+from pipeline.run.gates import ACTIONS
 from pipeline.service.run_result import RecipeDocument, RunDocument
 from pipeline.steps.recipe_outcome import StepOutcome
 

@@ -29,7 +29,7 @@ CEILINGS: Final = {
     "pipeline/cli": 5100,
     "pipeline/backends": 3650,
     "pipeline/judge/reports": 3300,
-    "pipeline/runs": 3150,
+    "pipeline/run": 3150,
     "pipeline/measure": 2700,
     "pipeline/dispatch": 2550,
     "pipeline/matrix/routing": 2100,

@@ -13,8 +13,8 @@ import pytest
 from landing.finished import make_fleet
 
 from pipeline.repo import Repository
-from pipeline.runs.lease import FileLease
-from pipeline.runs.store import claim_ref, state_of_run
+from pipeline.run.lease import FileLease
+from pipeline.run.store import claim_ref, state_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -14,7 +14,7 @@ from landing.finished import make_fleet
 from pipeline.landing.table import MOST_PICKS, Found, Then
 from pipeline.landing.train import Landing, Picked, Result, Train, move, now_signed, picked, settle
 from pipeline.repo import Repository
-from pipeline.runs.store import is_on
+from pipeline.run.store import is_on
 from pipeline.service.land_choice import chosen_runs
 from pipeline.verification.results import CommitCheck, Status
 

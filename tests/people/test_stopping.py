@@ -13,7 +13,7 @@ from kit import PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, make_project
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.runs.lease import FileLease, driver_of
+from pipeline.run.lease import FileLease, driver_of
 from pipeline.service.stopping import stop
 
 if TYPE_CHECKING:

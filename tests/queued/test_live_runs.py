@@ -9,7 +9,7 @@ import pytest
 from kit import PLAN
 from runs.real import BEGAN, alone, begin, dispatch, event, make_repository
 
-from pipeline.runs.lease import FileLease
+from pipeline.run.lease import FileLease
 from pipeline.service.work import live_runs, planned_paths, spent_today
 from pipeline.vocabulary import Role, Signal
 

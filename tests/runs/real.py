@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.repo import Entry, Repository, TreeChange
-from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
-from pipeline.runs.run import KeptRun, Run
-from pipeline.runs.store import workflow_folder
+from pipeline.run.files import to_json, write_atomic
+from pipeline.run.info import DispatchRecord, DispatchResult, RunInfo
+from pipeline.run.run import KeptRun, Run
+from pipeline.run.store import workflow_folder
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from runs.real import alone, begin, git, make_repository
 
 from pipeline.cli.runs import runs_text
 from pipeline.repo import Repository
-from pipeline.runs.roster import Roster
+from pipeline.run.roster import Roster
 from pipeline.service.run_list import TICK_NS, Rest, RunsDocument, list_runs, newest, newest_runs, running_beside
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.runs.lease import FileLease
+from pipeline.run.lease import FileLease
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DRIVER = """
 import sys
 from pathlib import Path
-from pipeline.runs.lease import FileLease
+from pipeline.run.lease import FileLease
 lease = FileLease.take(Path(sys.argv[1]))
 print("driving", flush=True)
 sys.stdin.readline()

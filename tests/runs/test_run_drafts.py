@@ -8,14 +8,14 @@ import pytest
 from runs.real import alone, begin, event, load, make_repository, to_first_task, to_split
 
 from pipeline.matrix.routing.state import NewTask
-from pipeline.runs.drafts import edited, put_back, redraft, take_edits, undone_edits, without_effect, write_draft
+from pipeline.run.drafts import edited, put_back, redraft, take_edits, undone_edits, without_effect, write_draft
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
 
 
 def names(folder: Path) -> set[str]:

@@ -34,9 +34,9 @@ from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.matrix.routing.state import NewTask
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.events import ChangeAdmitted
-from pipeline.runs.folder import RunFolder
-from pipeline.runs.run import Run
+from pipeline.run.events import ChangeAdmitted
+from pipeline.run.folder import RunFolder
+from pipeline.run.run import Run
 from pipeline.vocabulary import Loop, Role, Signal, Step
 
 pytestmark = pytest.mark.slow
@@ -137,7 +137,7 @@ from pathlib import Path
 from pipeline.errors import UserError
 from pipeline.matrix.routing.state import Event
 from pipeline.vocabulary import Signal
-from pipeline.runs.run import Run
+from pipeline.run.run import Run
 run = Run.load(Path(sys.argv[1]), driving=True)
 size = (run.folder / "journal.jsonl").stat().st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
@@ -293,7 +293,7 @@ import os, signal, sys
 from pathlib import Path
 from pipeline.matrix.routing.state import Event
 from pipeline.vocabulary import Signal
-from pipeline.runs.run import Run
+from pipeline.run.run import Run
 run = Run.load(Path(sys.argv[1]), driving=True)
 run.decide(Event(signal=Signal.OK))
 os.kill(os.getpid(), signal.SIGKILL)

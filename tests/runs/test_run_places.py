@@ -13,11 +13,11 @@ from runs.real import alone, begin, git, make_repository, tree_with
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.runs.checkout import PrivateCheckout, remove_tree
-from pipeline.runs.lease import FileLease
-from pipeline.runs.roster import find_run, next_name
-from pipeline.runs.run_ref import keep
-from pipeline.runs.store import (
+from pipeline.run.checkout import PrivateCheckout, remove_tree
+from pipeline.run.lease import FileLease
+from pipeline.run.roster import find_run, next_name
+from pipeline.run.run_ref import keep
+from pipeline.run.store import (
     claim_holder,
     claim_ref,
     publish_ref,
@@ -186,7 +186,7 @@ _CLAIM = """
 import sys
 from pathlib import Path
 from pipeline.repo import Repository
-from pipeline.runs.store import take_claim
+from pipeline.run.store import take_claim
 repository = Repository.find(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.read()
@@ -215,7 +215,7 @@ def test_of_processes_that_claim_at_once_exactly_one_wins(repository: Repository
 _WATCH = """
 import sys
 from pathlib import Path
-from pipeline.runs.lease import FileLease
+from pipeline.run.lease import FileLease
 print("watching", flush=True)
 while True:
     FileLease.is_held(Path(sys.argv[1]))
@@ -250,8 +250,8 @@ _AS_NOBODY = """
 import os, sys, tempfile
 from pathlib import Path
 from pipeline.errors import UserError
-from pipeline.runs.checkout import remove_tree
-from pipeline.runs.files import write_atomic
+from pipeline.run.checkout import remove_tree
+from pipeline.run.files import write_atomic
 folder = Path(tempfile.mkdtemp())
 if os.geteuid() == 0:
     os.chown(folder, 65534, 65534)

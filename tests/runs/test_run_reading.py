@@ -1,4 +1,4 @@
-"""`pipeline.runs.facts`, `next_actions`: the facts of a run for people, programs and summary.md."""
+"""`pipeline.run.facts`, `next_actions`: the facts of a run for people, programs and summary.md."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from runs.real import alone, begin, event, load, make_repository, to_first_task,
 
 from pipeline.matrix.routing.state import NewTask
 from pipeline.outcomes import EXIT_CODES, Outcome, Reason, exit_code
-from pipeline.runs.events import Published, PublishIntended
-from pipeline.runs.facts import (
+from pipeline.run.events import Published, PublishIntended
+from pipeline.run.facts import (
     TaskFacts,
     box_facts_of,
     commits_of,
@@ -21,15 +21,15 @@ from pipeline.runs.facts import (
     tasks_of,
     work_tree,
 )
-from pipeline.runs.gates import ACTIONS, gate_of, safe_next_actions
-from pipeline.runs.info import RecipeFacts
+from pipeline.run.gates import ACTIONS, gate_of, safe_next_actions
+from pipeline.run.info import RecipeFacts
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
 
 CONTRACT = {
     "completed": "done nothing_to_do",

@@ -15,9 +15,9 @@ from kit import REDFIRST
 from pipeline.matrix.engine.events import EVENTS, ConfigChanged, DecisionMade, EffectMade, RunResumed
 from pipeline.matrix.engine.journal import Journal
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
-from pipeline.runs.folder import RunFolder
-from pipeline.runs.run import Run
+from pipeline.run.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted
+from pipeline.run.folder import RunFolder
+from pipeline.run.run import Run
 from pipeline.vocabulary import Loop, Step
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "run-GAL-39"

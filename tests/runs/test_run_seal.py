@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.runs.files import Seal
+from pipeline.run.files import Seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

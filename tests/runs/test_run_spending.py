@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from runs.real import info_of, make_repository
 
 from pipeline.config.tables import Budget
-from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.info import DispatchRecord, DispatchResult, ModelTraffic, Reserved, Usage
-from pipeline.runs.run import Run
-from pipeline.runs.spending import Held, Spent, UsedUp, by_phase, by_role, phase_of, reserve, spent
+from pipeline.run.files import to_json, write_atomic
+from pipeline.run.info import DispatchRecord, DispatchResult, ModelTraffic, Reserved, Usage
+from pipeline.run.run import Run
+from pipeline.run.spending import Held, Spent, UsedUp, by_phase, by_role, phase_of, reserve, spent
 from pipeline.vocabulary import Role
 
 pytestmark = pytest.mark.slow

@@ -11,16 +11,16 @@ from runs.real import info_of, make_repository, write_result
 
 from pipeline.errors import UserError
 from pipeline.matrix.engine.machine import Decision, Event, LoopState
-from pipeline.runs.info import DispatchRecord
-from pipeline.runs.run import KeptRun, Run
-from pipeline.runs.store import workflow_folder
+from pipeline.run.info import DispatchRecord
+from pipeline.run.run import KeptRun, Run
+from pipeline.run.store import workflow_folder
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.info import RunInfo
+    from pipeline.run.info import RunInfo
 
 
 class PoemRun(KeptRun[LoopState, Event, Decision]):

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from pipeline.backends.desk import Desk
-from pipeline.runs.files import write_atomic
+from pipeline.run.files import write_atomic
 
 if TYPE_CHECKING:
     from pathlib import Path

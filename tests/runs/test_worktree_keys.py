@@ -11,7 +11,7 @@ from people.ground import waiting
 from runs.real import alone, begin, git, make_repository
 
 from pipeline.repo import Repository
-from pipeline.runs.store import claims, keep_key, key_of_run, key_of_worktree, run_ref, state_of_run, take_claim
+from pipeline.run.store import claims, keep_key, key_of_run, key_of_worktree, run_ref, state_of_run, take_claim
 
 if TYPE_CHECKING:
     from pathlib import Path

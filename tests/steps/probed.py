@@ -16,7 +16,7 @@ from pipeline.config.model import Config
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import measure
 from pipeline.repo import Repository, UntouchedRepository
-from pipeline.runs.checkout import PrivateCheckout
+from pipeline.run.checkout import PrivateCheckout
 from pipeline.verification.context import VerificationContext
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from languages.direct import write
 from runs.real import make_repository
 
 from pipeline.errors import UserError
-from pipeline.runs.ignored import bring_ignored, include_ignored, include_patterns, put_ignored
+from pipeline.run.ignored import bring_ignored, include_ignored, include_patterns, put_ignored
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,10 +29,10 @@ from pipeline.matrix.routing.lookup import counter_key, limit_of, told_why, why_
 from pipeline.matrix.routing.state import Event
 from pipeline.process import BoxError
 from pipeline.reset_times import as_text, moment_words
-from pipeline.runs.events import DispatchFinished, DispatchWaits
-from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.info import DispatchRecord, DispatchResult
-from pipeline.runs.spending import Held, UsedUp, reserve
+from pipeline.run.events import DispatchFinished, DispatchWaits
+from pipeline.run.files import to_json, write_atomic
+from pipeline.run.info import DispatchRecord, DispatchResult
+from pipeline.run.spending import Held, UsedUp, reserve
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import Request, Rest
     from pipeline.judge.reports.fields import Report
     from pipeline.matrix.recipes import model
-    from pipeline.runs.info import Reserved
+    from pipeline.run.info import Reserved
     from pipeline.steps.context import Context, DriverContext
     from pipeline.vocabulary import Step
 

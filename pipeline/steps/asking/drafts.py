@@ -27,7 +27,7 @@ from pipeline.matrix.scheduling import graph
 from pipeline.matrix.scheduling.patterns import of_file
 from pipeline.measure.baseline import why_unloadable
 from pipeline.measure.composed_trees import shares_file
-from pipeline.runs import plans
+from pipeline.run import plans
 from pipeline.steps.asking.questions import answers
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in

@@ -10,7 +10,7 @@ from pipeline.judge.evidence.observation import Observation, TestRecord
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.measure.composed_trees import own_files
 from pipeline.measure.task_evidence import TaskEvidence, name_of
-from pipeline.runs import info
+from pipeline.run import info
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

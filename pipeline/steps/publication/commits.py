@@ -16,7 +16,7 @@ from pipeline.config.commits import styled
 from pipeline.judge.reports.fields import Evidence
 from pipeline.judge.reports.hygiene import SUBJECT
 from pipeline.repo import Signature
-from pipeline.runs import tracker
+from pipeline.run import tracker
 from pipeline.steps.evidence.records import baseline_of, read_evidence
 from pipeline.steps.evidence.stubs import stub_of, waiting_name
 from pipeline.steps.own_steps import request_name

@@ -21,7 +21,7 @@ from pipeline.judge.reports.reviews import FollowUps
 from pipeline.judge.reports.untrusted_text import block, one_line
 from pipeline.matrix.routing.lookup import limit_of
 from pipeline.matrix.routing.state import Event
-from pipeline.runs import tracker
+from pipeline.run import tracker
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.evidence.records import read_evidence

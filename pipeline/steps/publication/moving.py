@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.matrix.engine.events import RunResumed, RunStopped
 from pipeline.matrix.routing.state import Event
-from pipeline.runs import tracker
-from pipeline.runs.events import PublishIntended, PublishMoving
-from pipeline.runs.run_ref import keep_publication
+from pipeline.run import tracker
+from pipeline.run.events import PublishIntended, PublishMoving
+from pipeline.run.run_ref import keep_publication
 from pipeline.steps.publication.commits import signature
 from pipeline.steps.publication.holding import hold
 from pipeline.steps.publication.publisher import blocked, meetings, under_way

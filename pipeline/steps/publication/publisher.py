@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.config.sources import tracker_folder
 from pipeline.judge.policy.paths import is_tracker
-from pipeline.runs.events import Published, PublishIntended, PublishOnto
+from pipeline.run.events import Published, PublishIntended, PublishOnto
 from pipeline.steps.publication.trees import above
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pipeline.repo import Repository
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.spending import AnyRun
     from pipeline.steps.publication.commits import Planned
 
 

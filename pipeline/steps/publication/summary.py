@@ -11,11 +11,11 @@ from pipeline.matrix.routing.state import TaskStatus
 from pipeline.measure.baseline import limit_of, not_protected
 from pipeline.measure.words import in_short, noticed_lines, survivors
 from pipeline.progress import counted
-from pipeline.runs import tracker
-from pipeline.runs.events import PublishIntended
-from pipeline.runs.facts import dropped_tests
-from pipeline.runs.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
-from pipeline.runs.spending import by_phase, by_role, spent
+from pipeline.run import tracker
+from pipeline.run.events import PublishIntended
+from pipeline.run.facts import dropped_tests
+from pipeline.run.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
+from pipeline.run.spending import by_phase, by_role, spent
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.asking.words import suspicions_told, work_notes
 from pipeline.steps.evidence.records import BASELINE, baseline_of, quarantine_of_run, read_evidence

@@ -14,16 +14,16 @@ from pipeline.matrix.engine.machine import Decision
 from pipeline.matrix.recipes.machine import RecipeMachine, StepEvent, StepsState, reopened
 from pipeline.matrix.recipes.model import Recipe
 from pipeline.outcomes import Reason
-from pipeline.runs.info import RecipeFacts
-from pipeline.runs.records import OF_RECIPE, is_of_recipe
-from pipeline.runs.run import KeptRun, Run
+from pipeline.run.info import RecipeFacts
+from pipeline.run.records import OF_RECIPE, is_of_recipe
+from pipeline.run.run import KeptRun, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from pipeline.matrix.engine.journal import Line
-    from pipeline.runs.info import RunInfo
+    from pipeline.run.info import RunInfo
 
 
 class Changed(BaseModel):

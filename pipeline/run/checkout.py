@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pipeline.repo import GITLINK, Repository, await_lock
-from pipeline.runs.files import Seal, disk
+from pipeline.run.files import Seal, disk
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import UserError
-from pipeline.runs.files import to_json, write_atomic
-from pipeline.runs.records import MIB, read_record
+from pipeline.run.files import to_json, write_atomic
+from pipeline.run.records import MIB, read_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT, Entry, TreeChange
-from pipeline.runs.activity_file import NOW
-from pipeline.runs.facts import work_tree
-from pipeline.runs.lease import refuse_other_driver
-from pipeline.runs.recipe_run import RecipeRun
-from pipeline.runs.records import ARTIFACT_LIMIT, walk
-from pipeline.runs.store import claim_ref, publish_ref, release_claim, run_ref
+from pipeline.run.activity_file import NOW
+from pipeline.run.facts import work_tree
+from pipeline.run.lease import refuse_other_driver
+from pipeline.run.recipe_run import RecipeRun
+from pipeline.run.records import ARTIFACT_LIMIT, walk
+from pipeline.run.store import claim_ref, publish_ref, release_claim, run_ref
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.repo import Repository
-    from pipeline.runs.run import Run
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.run import Run
+    from pipeline.run.spending import AnyRun
 
 _TRIES: Final = 3
 

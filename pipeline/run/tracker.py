@@ -16,8 +16,8 @@ from pipeline.config.sources import LARGEST, tracker_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Entry, TreeChange
-from pipeline.runs.events import TrackerFile, TrackerWritten
-from pipeline.runs.files import write_atomic
+from pipeline.run.events import TrackerFile, TrackerWritten
+from pipeline.run.files import write_atomic
 from todo import ErrorKind, FolderSource, MappingSource, Status, Tracker, TrackerError
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.repo import Repository
-    from pipeline.runs.run import Run
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.run import Run
+    from pipeline.run.spending import AnyRun
     from todo import Edits, Issue
 
 _LONGEST_PREFIX = 10

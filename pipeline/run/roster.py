@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason, status_word
 from pipeline.repo import GitError, Repository, Worktree
-from pipeline.runs.lease import FileLease
-from pipeline.runs.records import read_record
-from pipeline.runs.store import (
+from pipeline.run.lease import FileLease
+from pipeline.run.records import read_record
+from pipeline.run.store import (
     RUN_REFS,
     WORKFLOW,
     Claim,
@@ -372,8 +372,8 @@ def claimant(roster: Roster, issue: str, claim: Claim, status: str | None = None
 
 def _standing_of(folder: Path) -> tuple[str, str | None]:
     """Return how the run stands, and where among its gates it waits for an answer."""
-    from pipeline.runs.gates import gate_place  # noqa: PLC0415  (heavy, and only where somebody is refused)
-    from pipeline.runs.run import Run  # noqa: PLC0415  (heavy, and only where somebody is refused)
+    from pipeline.run.gates import gate_place  # noqa: PLC0415  (heavy, and only where somebody is refused)
+    from pipeline.run.run import Run  # noqa: PLC0415  (heavy, and only where somebody is refused)
 
     live = FileLease.is_held(folder)
     try:

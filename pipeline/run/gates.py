@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.reports.markdown import parse
 from pipeline.matrix.engine.events import DecisionMade
 from pipeline.outcomes import Outcome, Reason
-from pipeline.runs.drafts import PLAN, open_drafts, undone_edits
+from pipeline.run.drafts import PLAN, open_drafts, undone_edits
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipeline.runs.run import Run
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.run import Run
+    from pipeline.run.spending import AnyRun
     from pipeline.vocabulary import Role
 
 WAYS_BACK: Final = {"plan": ("plan",), "split": ("split", "plan"), "commit": ("fix", "split", "plan")}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
 from pipeline.matrix.recipes.model import Recipe
 from pipeline.matrix.recipes.rules import given_of
-from pipeline.runs.files import to_json
-from pipeline.runs.info import RECIPE
+from pipeline.run.files import to_json
+from pipeline.run.info import RECIPE
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
-    from pipeline.runs.info import DispatchRecord
-    from pipeline.runs.run import Run
+    from pipeline.run.info import DispatchRecord
+    from pipeline.run.run import Run
 
 
 def kept_recipe(run: Run) -> tuple[Recipe, dict[str, str]]:

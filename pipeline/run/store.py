@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import NO_OBJECT
-from pipeline.runs.files import disk, remove_abandoned, write_atomic
+from pipeline.run.files import disk, remove_abandoned, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.matrix.engine.journal import JOURNAL, whole_lines
-from pipeline.runs.files import Seal, disk, write_atomic
-from pipeline.runs.lease import FileLease, refuse_other_driver
-from pipeline.runs.records import ARTIFACT_LIMIT, RECORD_LIMIT, open_record, read_record
+from pipeline.run.files import Seal, disk, write_atomic
+from pipeline.run.lease import FileLease, refuse_other_driver
+from pipeline.run.records import ARTIFACT_LIMIT, RECORD_LIMIT, open_record, read_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,12 +15,12 @@ from pipeline.matrix.engine.machine import TRUNK, DecisionT, EventT, StateT
 from pipeline.matrix.routing.machine import Decision, MatrixMachine
 from pipeline.matrix.routing.state import PARALLEL, Event, RunState, Settings
 from pipeline.outcomes import Reason
-from pipeline.runs.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted, GatesAsked
-from pipeline.runs.files import to_json
-from pipeline.runs.folder import RunFolder
-from pipeline.runs.info import DispatchRecord, DispatchResult, RunInfo
-from pipeline.runs.records import read_record, refuse_strange, remove_temporaries
-from pipeline.runs.store import issue_of
+from pipeline.run.events import ChangeAdmitted, ChangeRejected, DispatchFinished, DispatchStarted, GatesAsked
+from pipeline.run.files import to_json
+from pipeline.run.folder import RunFolder
+from pipeline.run.info import DispatchRecord, DispatchResult, RunInfo
+from pipeline.run.records import read_record, refuse_strange, remove_temporaries
+from pipeline.run.store import issue_of
 from pipeline.vocabulary import Loop
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.runs.checkout import remove_tree
+from pipeline.run.checkout import remove_tree
 from pipeline.trees import NotRegularError, opened, opened_parent, opened_regular, read_regular, remove_entry, write_new
 
 if TYPE_CHECKING:

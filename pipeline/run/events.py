@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from pipeline.matrix.engine.events import EffectMade, JournalEvent
 from pipeline.matrix.engine.journal import Line
 from pipeline.progress import counted
-from pipeline.runs.info import DispatchRecord, Usage, ViolationRecord
+from pipeline.run.info import DispatchRecord, Usage, ViolationRecord
 from pipeline.safe_names import BareName, BranchName, ObjectName, Timestamp
 
 

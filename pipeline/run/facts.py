@@ -15,15 +15,15 @@ from pipeline.matrix.routing.state import TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.outcomes import Reason
 from pipeline.reset_times import as_text
-from pipeline.runs.events import DispatchFinished, DispatchWaits, Landed, Published
-from pipeline.runs.gates import gate_place
-from pipeline.runs.spending import spent
+from pipeline.run.events import DispatchFinished, DispatchWaits, Landed, Published
+from pipeline.run.gates import gate_place
+from pipeline.run.spending import spent
 from pipeline.vocabulary import Loop, Role
 
 if TYPE_CHECKING:
     from pipeline.matrix.routing.state import RunState
-    from pipeline.runs.run import Run
-    from pipeline.runs.spending import AnyRun
+    from pipeline.run.run import Run
+    from pipeline.run.spending import AnyRun
 
 
 _Number = TypeVar("_Number", int, float)

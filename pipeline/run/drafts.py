@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.matrix.routing.state_changes import SETTLED
-from pipeline.runs.records import remove_record
+from pipeline.run.records import remove_record
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pipeline.matrix.routing.state import RunState
-    from pipeline.runs.run import Run
+    from pipeline.run.run import Run
 
 PLAN: Final = "plan.md"
 COUNTS: Final = "counts/"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId
-from pipeline.runs.files import disk
-from pipeline.runs.records import open_record
+from pipeline.run.files import disk
+from pipeline.run.records import open_record
 
 if TYPE_CHECKING:
     from pathlib import Path
