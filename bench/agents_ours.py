@@ -15,7 +15,6 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from pipeline.boxes.box import open_box
 from pipeline.config.layers import Flags
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request
@@ -24,6 +23,7 @@ from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.repo import Repository
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.info import DispatchRecord
+from pipeline.sandbox.boxes.box import open_box
 from pipeline.service.run_config import load_config
 from pipeline.vocabulary import Role
 

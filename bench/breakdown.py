@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import redfirst
 from pipeline.backends.scripted import ScriptedBackend
-from pipeline.boxes import canary
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch import dispatcher
 from pipeline.languages.python import environment as pytest_environment
 from pipeline.languages.python.toolchain import PytestToolchain
@@ -29,9 +26,12 @@ from pipeline.matrix.routing.machine import MatrixMachine
 from pipeline.repo import Repository
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.run import Run
+from pipeline.sandbox.boxes import canary
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.views import copies, decoy, shadow
+from pipeline.sandbox.views.views import Views
 from pipeline.service import isolation
-from pipeline.views import copies, decoy, shadow
-from pipeline.views.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable

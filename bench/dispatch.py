@@ -20,21 +20,21 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pipeline.boxes.box import try_boxes
 from pipeline.dispatch.gate import Policy, inspect
-from pipeline.dispatch.sandbox_escape import Fingerprint
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Grant
 from pipeline.process import Command
 from pipeline.repo import Entry, Repository, TreeChange
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.folder import Written
-from pipeline.views.views import Views
+from pipeline.sandbox.boxes.box import try_boxes
+from pipeline.sandbox.escapes import Fingerprint
+from pipeline.sandbox.views.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
-    from pipeline.boxes.box import ProvableBox
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 RUN = "run-B-1"
 PARTS = ("open", "fingerprint", "box", "gate", "apply", "close")

@@ -217,7 +217,7 @@ def _tell_bug(error: BaseException, *, json: bool) -> None:
 
 def _write_log(error: BaseException) -> Path | None:
     """Write what a report of a bug needs; return the file, or None when the folder cannot be written."""
-    from pipeline.dispatch.redaction import redact, secrets_of  # noqa: PLC0415  (not on the path of --help)
+    from pipeline.sandbox.redaction import redact, secrets_of  # noqa: PLC0415  (not on the path of --help)
 
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     path = state_folder(os.environ) / "log" / f"{stamp}-{os.getpid()}.log"

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.boxes.box import open_box
 from pipeline.characters import visible
 from pipeline.demo.narration import Narrator
 from pipeline.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
 from pipeline.errors import UserError
 from pipeline.interrupts import NUMBERS
 from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.sandbox.boxes.box import open_box
 from pipeline.terminal import print_document
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from pipeline.backends.protocol import AgentJob, Backend
-    from pipeline.dispatch.sandbox_escape import Alarm
     from pipeline.gateway.proxy import ModelGateway
+    from pipeline.sandbox.escapes import Alarm
 
 _NO_BOX: Final = "none"
 _FAULTS: Final = {

@@ -22,9 +22,9 @@ from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.process import Mount
 from pipeline.repo import Repository
 from pipeline.run.ignored import ignored_names
+from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, compare, without
+from pipeline.sandbox.views.view import Survey
 from pipeline.trees import opened, opened_parent, read_regular
-from pipeline.views.manifest import Entry, EntryKind, Limits, compare, without
-from pipeline.views.view import Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

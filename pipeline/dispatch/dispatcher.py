@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from pipeline.backends import BACKENDS
 from pipeline.backends.human import TIMEOUT_S
 from pipeline.backends.protocol import AgentJob, Fault, Session
-from pipeline.boxes.children import recorded
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
 from pipeline.dispatch.agent_call import call
@@ -29,7 +28,6 @@ from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.prompt import ARTIFACTS, Artifacts, continued_prompt, document_of, instruction_files
 from pipeline.dispatch.request import Rest, Tools
 from pipeline.dispatch.results import Remains, as_try, result_of, together
-from pipeline.dispatch.sandbox_escape import Alarm, Fingerprint
 from pipeline.dispatch.transcript import Transcript, redacted_answer, secrets_of_run
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import GatewayUse
@@ -39,15 +37,16 @@ from pipeline.matrix.engine.machine import TRUNK
 from pipeline.process import Mount
 from pipeline.repo.settings import paths_git_uses
 from pipeline.run.files import to_json, write_atomic
+from pipeline.sandbox.boxes.children import recorded
+from pipeline.sandbox.escapes import Alarm, Fingerprint
+from pipeline.sandbox.views.views import Views
 from pipeline.trees import remove_tree
-from pipeline.views.views import Views
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.dispatch.agent_choice import Choice
     from pipeline.dispatch.prompt import DispatchDocument, Template
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from pipeline.run.checkout import PrivateCheckout
     from pipeline.run.folder import Written
     from pipeline.run.info import DispatchRecord, DispatchResult, Try
+    from pipeline.sandbox.boxes.box import ProvableBox
     from pipeline.vocabulary import Question, Role
 
 

@@ -21,13 +21,13 @@ from pipeline.judge.policy.paths import TRACKER, protected, scratch_pattern
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, effective_writes, judge
 from pipeline.languages import names, readers
 from pipeline.languages.table import has_part
-from pipeline.views.manifest import EntryKind
+from pipeline.sandbox.views.manifest import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pipeline.judge.policy.scope import Covering, Ruling
-    from pipeline.views.view import Survey, View
+    from pipeline.sandbox.views.view import Survey, View
 
 
 _PLAIN: Final = "100644"

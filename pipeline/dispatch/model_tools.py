@@ -30,9 +30,9 @@ from pipeline.languages.readers import region_fault
 from pipeline.languages.table import listed_commands
 from pipeline.process import Command, Mount
 from pipeline.programs import locate
+from pipeline.sandbox.views.manifest import Limits
+from pipeline.sandbox.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
 from pipeline.trees import NotRegularError, read_regular
-from pipeline.views.manifest import Limits
-from pipeline.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from pipeline.dispatch.agent_choice import Choice
     from pipeline.dispatch.gate import AdmittedChange, GateResult
     from pipeline.dispatch.request import Request
-    from pipeline.dispatch.sandbox_escape import Escape
     from pipeline.gateway.spending import GatewayUse
     from pipeline.judge.reports.decode import JsonObject
     from pipeline.repo import Repository
     from pipeline.run.checkout import PrivateCheckout
     from pipeline.run.info import DispatchRecord
+    from pipeline.sandbox.escapes import Escape
 
 
 _Number = TypeVar("_Number", int, float)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.products import login_values
 from pipeline.config.folders import home
-from pipeline.dispatch.redaction import dotenv, redact, redacted_text, secrets_of
 from pipeline.languages.table import LANGUAGES
 from pipeline.run.files import disk, to_json, write_atomic
-from pipeline.secret_encodings import SHORTEST
+from pipeline.sandbox.redaction import dotenv, redact, redacted_text, secrets_of
+from pipeline.sandbox.secret_encodings import SHORTEST
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentResult
     from pipeline.config.model import Config
     from pipeline.dispatch.gate import GateResult
-    from pipeline.views.view import View
+    from pipeline.sandbox.views.view import View
 
 
 def redacted_answer(answer: AgentResult, secrets: Collection[str]) -> AgentResult:

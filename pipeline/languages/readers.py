@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.languages.python import cosmetic
 from pipeline.languages.rust import test_regions
 from pipeline.languages.sources import Unspliced, examples, faults, forgery, known_answers
-from pipeline.limited import UnreadableError, limited
+from pipeline.sandbox.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.languages.protocol import Members
 from pipeline.languages.sources import stubs
 from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
-from pipeline.limited import UnreadableError, limited
+from pipeline.sandbox.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

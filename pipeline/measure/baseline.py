@@ -12,15 +12,15 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.boxes.nobox import NoBox
-from pipeline.dispatch.redaction import redacted_observation
 from pipeline.judge.evidence.compare import failing, passed, passes
 from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.languages.protocol import Measurement, Selection, View
 from pipeline.measure.measuring import environment, working_box
 from pipeline.process import Mount
 from pipeline.progress import counted
-from pipeline.views.copies import Copies
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.redaction import redacted_observation
+from pipeline.sandbox.views.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

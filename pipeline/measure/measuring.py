@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline.characters import as_utf8
-from pipeline.dispatch.redaction import redacted_observation
 from pipeline.languages.projects.combined import find_environment, first_tree, left_out, missing_for
 from pipeline.languages.protocol import Cache, FoundInputs, Lookup, Measurement, Missing, View
 from pipeline.matrix.routing.state import Event
@@ -25,7 +24,8 @@ from pipeline.process import WORKSPACE, BoxError, Mount
 from pipeline.progress import duration
 from pipeline.run.checkout import remove_tree
 from pipeline.run.events import MeasuredTests
-from pipeline.views.copies import shown_repository
+from pipeline.sandbox.redaction import redacted_observation
+from pipeline.sandbox.views.copies import shown_repository
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pipeline.progress import Progress
     from pipeline.repo import Repository
     from pipeline.run.checkout import PrivateCheckout
-    from pipeline.views.copies import Copies
-    from pipeline.views.renames import Traces
+    from pipeline.sandbox.views.copies import Copies
+    from pipeline.sandbox.views.renames import Traces
 
 
 CACHE = "pycache"

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 
-from pipeline.dispatch.redaction import redact
 from pipeline.judge.evidence.compare import passed, passes
 from pipeline.judge.evidence.observation import RunState
 from pipeline.judge.policy.paths import is_tracker
@@ -31,6 +30,7 @@ from pipeline.measure.measuring import UnmeasurableError, changed_paths, environ
 from pipeline.measure.task_evidence import MutationEvidence, Survivor
 from pipeline.progress import counted
 from pipeline.repo import PLAIN, Entry, TreeChange
+from pipeline.sandbox.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence

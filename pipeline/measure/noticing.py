@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.judge.evidence.classify import fails_by_itself
 from pipeline.judge.evidence.red_classes import Context
 from pipeline.languages import names
@@ -26,6 +25,7 @@ from pipeline.measure.mutation import Fate, Judges, Trial, fate_of, survivor_of,
 from pipeline.measure.task_evidence import NoticingEvidence
 from pipeline.progress import counted
 from pipeline.repo import PLAIN
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

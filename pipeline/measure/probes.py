@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.judge.evidence.compare import passed, passes
 from pipeline.languages.protocol import Selection
 from pipeline.measure import kept_runs
@@ -17,6 +16,7 @@ from pipeline.measure.mutation import FaultLimits, Judges, mutation_probe, usabl
 from pipeline.measure.regression import flaky_before
 from pipeline.measure.revert import revert_check
 from pipeline.measure.task_evidence import MutationEvidence, OldEvidence, ProbeEvidence, ReachEvidence, RepeatEvidence
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.redaction import redact
 from pipeline.dispatch.request import Tools
 from pipeline.judge.evidence import written_ids
 from pipeline.languages.environments.devshell import SYSTEM_PATH
@@ -24,6 +23,7 @@ from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import UnmeasurableError, environment, require_measurable, with_repository, working_box
 from pipeline.process import WORKSPACE, Command, Mount
 from pipeline.programs import locate
+from pipeline.sandbox.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 import anyio
 
-from pipeline.dispatch.redaction import redact
 from pipeline.languages.projects.combined import projects_in
 from pipeline.measure.measuring import UnmeasurableError
 from pipeline.run.files import write_atomic
+from pipeline.sandbox.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.boxes.nobox import NoBox
-from pipeline.boxes.orphans import end_lost
 from pipeline.config.model import Config
 from pipeline.config.tables import Gates
 from pipeline.errors import UserError
@@ -39,6 +37,8 @@ from pipeline.run.roster import Roster, claimant, is_named, orphans
 from pipeline.run.run import Run
 from pipeline.run.run_ref import drop_publication, keep
 from pipeline.run.store import give_back
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.boxes.orphans import end_lost
 from pipeline.service import in_the_way
 from pipeline.service.driving import put_away, undo_edits
 from pipeline.service.next_lines import what_stays

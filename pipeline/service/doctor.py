@@ -16,7 +16,6 @@ from pipeline import VERSION
 from pipeline.backends import BACKENDS
 from pipeline.backends.products import require_login
 from pipeline.backends.program import ADD, not_shown
-from pipeline.boxes.box import open_box
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
@@ -42,6 +41,7 @@ from pipeline.run.store import (
     worktree_key,
 )
 from pipeline.run.unfit import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
+from pipeline.sandbox.boxes.box import open_box
 from pipeline.service.conventions import refuse_misfit, unrun_hooks
 from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.service.doctor_tests import check_collection, check_tests, check_whole_run, not_run
@@ -57,10 +57,10 @@ from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from pipeline.boxes.box import ProvableBox
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
     from pipeline.dispatch.agent_choice import Choice
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 
 _SHOWN = 5

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.boxes.box import open_box
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import failing, passed
@@ -29,6 +27,8 @@ from pipeline.measure.baseline import MEND, difference, named, no_baseline, pass
 from pipeline.measure.measuring import UnmeasurableError, measure
 from pipeline.measure.regression import flaky
 from pipeline.progress import counted, duration
+from pipeline.sandbox.boxes.box import open_box
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.service.doctor_document import Check
 from pipeline.service.ports import require_runner
 from pipeline.service.verification_ports import lent_context

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.characters import HIDDEN
 from pipeline.errors import UserError
 from pipeline.matrix.engine.run import sha256_hex
@@ -14,6 +13,7 @@ from pipeline.run.drafts import PLAN, open_drafts, task_file
 from pipeline.run.files import write_atomic
 from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.service.answer import check_edits, config_of, refuse_removal
 from pipeline.service.open_gates import require_gate
 from pipeline.service.packets import packet_of, require_seen

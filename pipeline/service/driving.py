@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import anyio
 
-from pipeline.boxes.orphans import end_lost
 from pipeline.dispatch.caches import remove_caches
-from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.errors import UserError
 from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.matrix.engine.events import PointPassed
@@ -35,6 +33,8 @@ from pipeline.run.facts import task_words
 from pipeline.run.files import full_disk
 from pipeline.run.gates import gate_of, gate_place
 from pipeline.run.run_ref import keep, trees_of
+from pipeline.sandbox.boxes.orphans import end_lost
+from pipeline.sandbox.escapes import EscapeError
 from pipeline.service.live_view import Standing, shown
 from pipeline.steps.asking.dispatches import stopped, waiting_for
 from pipeline.steps.publication.commits import planned_subjects

@@ -44,10 +44,10 @@ from pipeline.run.store import (
     run_ref,
     state_of_run,
 )
+from pipeline.sandbox.views.manifest import scan
 from pipeline.scratch import scratch_folder
 from pipeline.service.worktrees import OWNER
 from pipeline.trees import read_regular, remove_tree
-from pipeline.views.manifest import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence

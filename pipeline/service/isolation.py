@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pipeline.boxes.box import advice_of, hinted, open_box, refusal, try_boxes
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import BoxMode
 from pipeline.errors import UserError
 from pipeline.gateway.providers import require_providers
 from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
+from pipeline.sandbox.boxes.box import advice_of, hinted, open_box, refusal, try_boxes
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.views.overlay import overlay_works
 from pipeline.service.doctor_document import Check
-from pipeline.views.overlay import overlay_works
 from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.boxes.box import ProvableBox, Trial
     from pipeline.config.model import Config
+    from pipeline.sandbox.boxes.box import ProvableBox, Trial
 
 
 async def box_of(config: Config, roles: Sequence[Role] = ISSUE_ROLES) -> ProvableBox:

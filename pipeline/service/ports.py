@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
     from pipeline.repo import Repository
     from pipeline.run.spending import AnyRun
+    from pipeline.sandbox.boxes.box import ProvableBox
     from pipeline.steps.context import DriverContext, Say
     from pipeline.vocabulary import Role
 

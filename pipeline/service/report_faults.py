@@ -16,7 +16,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pipeline.backends.layout import Difference
-from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.judge.evidence.observation import Observation
 from pipeline.judge.evidence.written_ids import meant, own_name, words_of, wrong
@@ -26,6 +25,7 @@ from pipeline.judge.reports.problems import Weight
 from pipeline.judge.reports.schema_errors import Fault
 from pipeline.repo import Repository
 from pipeline.run.run import Run
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.service.answer import config_of
 from pipeline.service.ports import context_of
 from pipeline.steps.asking.criteria import named_ids

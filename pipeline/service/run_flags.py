@@ -10,7 +10,6 @@ from pipeline.config import keys
 from pipeline.config.layers import EVERY, Flags, key_path
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import Layer, Origin
-from pipeline.dispatch.redaction import MARK, redact
 from pipeline.errors import UserError
 from pipeline.matrix.engine.events import ConfigChanged, Reopened, RunResumed
 from pipeline.matrix.engine.machine import TRUNK
@@ -26,6 +25,7 @@ from pipeline.run.info import HIDDEN, without_secrets
 from pipeline.run.recipe_run import Changed
 from pipeline.run.roster import Roster
 from pipeline.run.run import Run
+from pipeline.sandbox.redaction import MARK, redact
 from pipeline.service.recipe_choice import steps_of
 from pipeline.service.recipe_files import is_path
 from pipeline.service.run_config import config_hash, limits_of

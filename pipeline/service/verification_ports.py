@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.boxes.box import open_box
 from pipeline.config import trust
 from pipeline.config.load import load
-from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository, UntouchedRepository
 from pipeline.run.checkout import PrivateCheckout
+from pipeline.sandbox.boxes.box import open_box
+from pipeline.sandbox.escapes import EscapeError
 from pipeline.scratch import scratch_folder
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import toolchain_of, widening_in
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from pipeline.boxes.box import ProvableBox
     from pipeline.config.model import Config
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 _OF_AGENTS: Final = ("agents.", "providers.")
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.errors import UserError
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.taskfile import parse_task_md
@@ -17,7 +16,8 @@ from pipeline.matrix.routing.matrix import MATRIX
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
 from pipeline.run.files import to_json
-from pipeline.views.copies import Copies
+from pipeline.sandbox.escapes import without_escape
+from pipeline.sandbox.views.copies import Copies
 from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pipeline.dispatch.sandbox_escape import without_escape
 from pipeline.measure import setup
 from pipeline.progress import Progress
 from pipeline.repo import UntouchedRepository  # noqa: TC001  (dataclasses read it)
 from pipeline.run.ignored import include_ignored
-from pipeline.views.copies import Copies
+from pipeline.sandbox.escapes import without_escape
+from pipeline.sandbox.views.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from attacks.catalogue import Verdict
 
-from pipeline.views.copies import Copies
+from pipeline.sandbox.views.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,8 +14,8 @@ import pytest
 from languages.crates import MANIFEST, measure, needs_cargo
 from languages.direct import write
 
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 if TYPE_CHECKING:
     from pathlib import Path

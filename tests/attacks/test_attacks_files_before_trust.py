@@ -12,9 +12,9 @@ import pytest
 from kit import REDFIRST, make_project
 
 from pipeline.config.sources import repository_file
-from pipeline.dispatch.redaction import dotenv
 from pipeline.languages.javascript.environment import MODULES, installed_of
 from pipeline.languages.javascript.project import Project, read_project
+from pipeline.sandbox.redaction import dotenv
 from pipeline.toml_text import toml_table
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from languages.direct import environment, measure, write
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.environments.installed import linked
 from pipeline.languages.protocol import InstalledFolder, View
 from pipeline.languages.python.records import read_session
 from pipeline.process import Answer, Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:

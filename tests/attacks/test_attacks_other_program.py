@@ -13,11 +13,11 @@ import pytest
 from languages import crates, modules
 from languages.direct import write
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.runners import processes
 from pipeline.languages.runners.exec_guard import REPLACED
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pathlib import Path

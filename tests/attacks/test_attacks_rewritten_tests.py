@@ -16,8 +16,8 @@ from kit import FILES, GREET, MAKE, TESTS, UNTIL_TESTS, make_project
 from languages.crates import MANIFEST, needs_cargo
 from languages.direct import measure, write
 
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.judge.evidence.observation import Ended
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 if TYPE_CHECKING:
     from pathlib import Path

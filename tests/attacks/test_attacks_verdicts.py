@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from attacks.world import World
 
-    from pipeline.boxes.box import ProvableBox
     from pipeline.judge.evidence.compare import GreenFacts
     from pipeline.judge.evidence.observation import TestRecord
     from pipeline.judge.evidence.red_tests import RedTests
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 BOXES = ("bubblewrap-overlay", pytest.param("none-shadow", marks=pytest.mark.broad))  # a measurement has one view
 pytestmark = [

@@ -15,7 +15,6 @@ import anyio
 from attacks.catalogue import HERE, Verdict
 from attacks.host import PWNED, Host, make_host
 
-from pipeline.boxes.box import try_boxes
 from pipeline.config.model import Config
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request, Tools
@@ -27,14 +26,15 @@ from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.folder import Written
 from pipeline.run.info import DispatchRecord
 from pipeline.run.store import WORKFLOW
+from pipeline.sandbox.boxes.box import try_boxes
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from pipeline.boxes.box import ProvableBox
     from pipeline.process import Mount
     from pipeline.run.info import DispatchResult
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 MAKE_GRANTS: Final = (Grant("src/app.py", Action.MODIFY),)
 TESTS: Final = TestScope(

@@ -12,13 +12,13 @@ from backends.acp_stand import Stand
 from backends.real_agents import COMPLETE
 
 from pipeline.backends.acp import AcpBackend
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import Profile
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pipeline.backends.protocol import AgentJob, AgentResult
-    from pipeline.boxes.box import ProvableBox
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 AGENT = Path(__file__).with_name("acp_agent.py")
 REPORT = json.dumps(COMPLETE)

@@ -16,9 +16,9 @@ from pipeline.backends.protocol import AgentJob, Service
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
 from pipeline.dispatch.agent_call import call
-from pipeline.dispatch.sandbox_escape import Alarm
 from pipeline.gateway.halting import Patience
 from pipeline.gateway.proxy import ModelGateway
+from pipeline.sandbox.escapes import Alarm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

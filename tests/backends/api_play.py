@@ -15,7 +15,6 @@ from pydantic import SecretStr
 
 from pipeline.backends.api import ApiBackend
 from pipeline.backends.protocol import AgentJob, Service, Session
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.providers import Api, Provider
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.roles import load_roles
@@ -23,6 +22,7 @@ from pipeline.gateway.proxy import ModelGateway
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from pydantic import SecretStr
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, Session
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.config.providers import CredentialHeader, Provider
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import WORKSPACE, Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from model_service.script import Conversation
 
     from pipeline.backends.protocol import AgentResult
-    from pipeline.boxes.box import ProvableBox
     from pipeline.judge.policy.scope import ChangeKind
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 SECRET = "sk-the-real-credential/0123456789"
 PATHS = (

@@ -16,12 +16,12 @@ from pipeline.backends.codex import CODEX
 from pipeline.backends.products import Place, home_for
 from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Session
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pipeline.backends.products import Native

@@ -17,9 +17,9 @@ from pipeline.backends.program import Exchange
 from pipeline.backends.protocol import AgentJob, Ended, Session, Usage
 from pipeline.backends.report_schemas import form
 from pipeline.backends.stream_result import result_of, stream_words, without_lost_session
-from pipeline.boxes.nobox import NoBox
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import Completed, Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from backends.real_agents import AGAIN, COMPLETE, boxed
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.acp_values import Policy
 from pipeline.backends.protocol import Ended, Fault, Usage
-from pipeline.boxes.nobox import NoBox
+from pipeline.sandbox.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.boxes.box import ProvableBox
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 
 @pytest.fixture(params=["bwrap", "none"])

@@ -19,13 +19,13 @@ from model_service.service import ModelService
 
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.protocol import Ended, Fault
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import Profile
 from pipeline.config.providers import Api
 from pipeline.pids import carries, pids
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from backends.agent_cases import Case

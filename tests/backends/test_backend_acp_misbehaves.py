@@ -16,16 +16,16 @@ from waiting import wait_until
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.acp_client import LONGEST
 from pipeline.backends.protocol import Ended
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import Profile
 from pipeline.pids import carries, pids
+from pipeline.sandbox.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.boxes.box import ProvableBox
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 
 @pytest.fixture(params=["bwrap", "none"])

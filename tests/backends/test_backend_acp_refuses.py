@@ -13,11 +13,11 @@ from backends.acp_stand import Stand
 
 from pipeline.backends.acp import AcpBackend
 from pipeline.backends.protocol import Service
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
+from pipeline.sandbox.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow
 

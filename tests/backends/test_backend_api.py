@@ -18,9 +18,9 @@ from model_service.service import ModelService
 
 from pipeline.backends.extras import install_command
 from pipeline.backends.protocol import Ended, Fault
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.config.providers import Api
 from pipeline.dispatch.request import Tools
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 pytestmark = pytest.mark.slow
 

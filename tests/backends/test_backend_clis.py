@@ -18,13 +18,13 @@ from model_service.script import Hang, Report, Use, conversation, run, write
 from model_service.service import ModelService
 
 from pipeline.backends import BACKENDS
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.judge.policy.roles import Network
 from pipeline.pids import carries, pids
 from pipeline.process import WORKSPACE
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pathlib import Path

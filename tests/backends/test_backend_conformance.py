@@ -17,16 +17,16 @@ from dispatch.one_view import open_view
 
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, AgentResult, Ended
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.judge.policy.scope import ChangeKind
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from pipeline.boxes.box import ProvableBox
-    from pipeline.views.view import ShadowView
+    from pipeline.sandbox.boxes.box import ProvableBox
+    from pipeline.sandbox.views.view import ShadowView
 
 BWRAP = shutil.which("bwrap")
 WORK = Path("/view")

@@ -16,12 +16,12 @@ from dispatch.one_view import open_view
 from pipeline.backends import BACKENDS
 from pipeline.backends.desk import Desk, desk_around, desks_of
 from pipeline.backends.protocol import AgentJob, AgentResult, Ended, Session
-from pipeline.boxes.nobox import NoBox
 from pipeline.judge.policy.scope import ChangeKind
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import Task
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.vocabulary import Role
 
 pytestmark = pytest.mark.slow

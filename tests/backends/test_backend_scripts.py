@@ -11,10 +11,10 @@ from pipeline import demo
 from pipeline.backends import BACKENDS
 from pipeline.backends.protocol import AgentJob, Ended
 from pipeline.backends.scripted import Answer, ScriptMismatchError, When, choose, load_script
-from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.vocabulary import Role
 
 

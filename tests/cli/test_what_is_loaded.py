@@ -36,7 +36,14 @@ def run_of(project: Project, name: str) -> Run:
 
 
 def test_show_loads_nothing_that_asks_measures_or_isolates(project: Project) -> None:
-    acting = ("pipeline.dispatch", "pipeline.views", "pipeline.boxes", "pipeline.backends", "pipeline.gateway", "anyio")
+    acting = (
+        "pipeline.dispatch",
+        "pipeline.sandbox.views",
+        "pipeline.sandbox.boxes",
+        "pipeline.backends",
+        "pipeline.gateway",
+        "anyio",
+    )
     assert not {module for module in loaded(project, "show") if module.startswith(acting)}
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.sandbox.views.shadow import Shadow
+from pipeline.sandbox.views.view import ShadowView
 from pipeline.trees import remove_tree
-from pipeline.views.shadow import Shadow
-from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.views.manifest import Manifest
+    from pipeline.sandbox.views.manifest import Manifest
 
 
 def open_view(fill: Callable[[Path], None], where: Path, *, workspace: Path, writable: bool) -> ShadowView:

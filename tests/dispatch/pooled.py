@@ -10,11 +10,11 @@ from pathlib import Path
 from dispatch.one_view import open_view
 from runs.real import git, make_repository
 
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.run.checkout import PrivateCheckout
-from pipeline.views.manifest import scan
-from pipeline.views.view import ShadowView
-from pipeline.views.views import Views
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.views.manifest import scan
+from pipeline.sandbox.views.view import ShadowView
+from pipeline.sandbox.views.views import Views
 
 Facts = tuple[object, ...]
 

@@ -17,12 +17,12 @@ import anyio
 import pytest
 from waiting import wait_until
 
-from pipeline.boxes.children import recorded
-from pipeline.boxes.limits import MARK
-from pipeline.boxes.nobox import NoBox
-from pipeline.boxes.orphans import Recorded, clear_orphans, end_lost
 from pipeline.pids import ProcessId, boot_id, pids
 from pipeline.process import Command, Completed
+from pipeline.sandbox.boxes.children import recorded
+from pipeline.sandbox.boxes.limits import MARK
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.boxes.orphans import Recorded, clear_orphans, end_lost
 
 pytestmark = pytest.mark.slow
 
@@ -133,8 +133,8 @@ def driver(script: str, record: Path) -> subprocess.Popen[str]:
     program = f"""
 import anyio
 from pathlib import Path
-from pipeline.boxes.children import recorded
-from pipeline.boxes.nobox import NoBox
+from pipeline.sandbox.boxes.children import recorded
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.process import Command
 
 async def main():

@@ -13,13 +13,13 @@ import anyio
 import pytest
 from waiting import alive, own_nap
 
-from pipeline.boxes.box import ProvableBox, open_box
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.process import BoxError, Command, Completed, Mount
+from pipeline.sandbox.boxes.box import ProvableBox, open_box
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow
 
@@ -149,9 +149,9 @@ def test_when_the_driver_is_killed_its_commands_die(box: ProvableBox, nap: str) 
     driver = f"""
 import anyio
 from pathlib import Path
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.process import Command
 box = {f"Bubblewrap({BWRAP!r})" if isinstance(box, Bubblewrap) else f"{type(box).__name__}()"}
 anyio.run(box.run, Command(("/bin/sh", "-c", "echo up > /dev/stderr; exec sleep {nap}"), Path("/"), timeout_s=60))

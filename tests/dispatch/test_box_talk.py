@@ -11,16 +11,16 @@ import anyio
 import pytest
 from waiting import alive, own_nap
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.process import Command, Completed, Talk
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from anyio.abc import ByteReceiveStream, ByteSendStream
 
-    from pipeline.boxes.box import ProvableBox
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 BWRAP = shutil.which("bwrap")
 needs_bwrap = pytest.mark.skipif(BWRAP is None, reason="bubblewrap is not installed")

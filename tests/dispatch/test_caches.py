@@ -9,10 +9,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.caches import Cache
 from pipeline.process import Command, Completed, Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
 
 BWRAP = shutil.which("bwrap")
 

@@ -12,11 +12,11 @@ import anyio
 import pytest
 from waiting import longer_limits
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
 from pipeline.process import NO_ANSWER, Answer, Command, Completed, Mount
 from pipeline.programs import locate
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pipeline.process import Box

@@ -13,13 +13,13 @@ import pytest
 from dispatch.pooled import Place, check, sh, state, use
 from runs.real import alone, git
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.judge.policy.scope import ChangeKind
-from pipeline.views.copies import Copies
-from pipeline.views.shadow import stamps_hold
-from pipeline.views.views import Views
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.views.copies import Copies
+from pipeline.sandbox.views.shadow import stamps_hold
+from pipeline.sandbox.views.views import Views
 
 pytestmark = pytest.mark.slow
 
@@ -97,8 +97,8 @@ AS_ORDINARY_USER = """
 import os, subprocess, sys
 from pathlib import Path
 import pipeline.repo.gitpython  # this Python may be closed to the other user
-from pipeline.views.manifest import Limits, scan
-from pipeline.views.shadow import Shadow
+from pipeline.sandbox.views.manifest import Limits, scan
+from pipeline.sandbox.views.shadow import Shadow
 
 top = Path(sys.argv[1])
 if os.geteuid() == 0:

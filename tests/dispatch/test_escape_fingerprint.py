@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs.real import alone, git, make_repository
 
-from pipeline.dispatch.sandbox_escape import Escape, Fingerprint, affects_git
 from pipeline.repo import NO_OBJECT, Repository
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.files import to_json
 from pipeline.run.folder import RunFolder, Written
 from pipeline.run.store import claim_ref, publish_ref, run_ref, take_claim
+from pipeline.sandbox.escapes import Escape, Fingerprint, affects_git
 
 if TYPE_CHECKING:
     from collections.abc import Callable

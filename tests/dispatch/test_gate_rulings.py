@@ -10,7 +10,7 @@ from dispatch.one_view import open_view
 from pipeline.dispatch.gate import AdmittedChange, GateResult, Policy, inspect
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, ChangeKind, Grant, TestScope
-from pipeline.views.view import ShadowView
+from pipeline.sandbox.views.view import ShadowView
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.boxes.children import Lines
-from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.transcript import LiveWords
 from pipeline.process import Command
+from pipeline.sandbox.boxes.children import Lines
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.backends.protocol import AgentResult, Ended
-from pipeline.dispatch.redaction import MARK, dotenv, redact, redacted_observation, secrets_of
 from pipeline.dispatch.transcript import redacted_answer
 from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
 from pipeline.judge.evidence.observation import Ended as Outcome
 from pipeline.run.info import RunInfo
+from pipeline.sandbox.redaction import MARK, dotenv, redact, redacted_observation, secrets_of
 
 if TYPE_CHECKING:
     import uuid

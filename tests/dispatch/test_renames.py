@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.views.renames import watched_folders
+from pipeline.sandbox.views.renames import watched_folders
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,18 +11,18 @@ import pytest
 from runs.real import git, make_repository
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Checks, Config
 from pipeline.judge.evidence.observation import Ended
 from pipeline.measure.project_checks import measure_checks
-from pipeline.views.decoy import Decoy, Source, history_shown
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.views.decoy import Decoy, Source, history_shown
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.boxes.box import ProvableBox
+    from pipeline.sandbox.boxes.box import ProvableBox
 
 pytestmark = pytest.mark.slow
 

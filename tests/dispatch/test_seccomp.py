@@ -17,11 +17,11 @@ from typing import Final
 import anyio
 import pytest
 
-from pipeline.boxes import seccomp
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.seccomp import UnknownProcessorError, program
 from pipeline.process import Command, Completed, Mount
 from pipeline.programs import locate
+from pipeline.sandbox.boxes import seccomp
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.seccomp import UnknownProcessorError, program
 
 MACHINE: Final = platform.machine()
 NUMBERS: Final = seccomp.NUMBERS.get(MACHINE, {})

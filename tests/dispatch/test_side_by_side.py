@@ -15,21 +15,21 @@ from pipeline.config.model import Config
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.request import InRun, Request
 from pipeline.dispatch.roles import load_roles, load_templates
-from pipeline.dispatch.sandbox_escape import Fingerprint
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.events import ClaimTaken
 from pipeline.run.info import DispatchRecord
 from pipeline.run.run_ref import drop_publication, keep, keep_publication
 from pipeline.run.store import run_ref
+from pipeline.sandbox.escapes import Fingerprint
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.dispatch.sandbox_escape import Escape
     from pipeline.repo import Repository
     from pipeline.run.info import DispatchResult
     from pipeline.run.run import Run
+    from pipeline.sandbox.escapes import Escape
 
 pytestmark = pytest.mark.slow
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.caches import CACHE, Cache
 from pipeline.process import WORKSPACE, BoxError, Command, Completed, Mount
-from pipeline.views.overlay import OverlayView
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.views.overlay import OverlayView
 
 if TYPE_CHECKING:
     import socket

@@ -10,7 +10,7 @@ import pytest
 
 KIT = """
 import os, signal
-from pipeline.boxes.supervisor import reap
+from pipeline.sandbox.boxes.supervisor import reap
 
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
 

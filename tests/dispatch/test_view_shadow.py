@@ -10,10 +10,10 @@ import pytest
 from dispatch.one_view import open_view
 
 from pipeline.judge.policy.scope import ChangeKind
-from pipeline.views.manifest import Limits
+from pipeline.sandbox.views.manifest import Limits
 
 if TYPE_CHECKING:
-    from pipeline.views.view import ShadowView
+    from pipeline.sandbox.views.view import ShadowView
 
 FILES = {
     "src/app.py": "a = 1\n",

@@ -11,14 +11,14 @@ from dispatch.one_view import open_view
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.views.overlay import OverlayView, overlay_works
+from pipeline.sandbox.views.overlay import OverlayView, overlay_works
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipeline.views.view import ShadowView, View
+    from pipeline.sandbox.views.view import ShadowView, View
 
 FILES = {"app.py": "one\n", "src/a.py": "a\n", "src/b.py": "b\n", "src/deep/c.py": "c\n", "tests/test_a.py": "t\n"}
 

@@ -9,18 +9,18 @@ import pytest
 from dispatch.pooled import Place
 from runs.real import git
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.run.ignored import include_ignored
-from pipeline.views.copies import Copies
-from pipeline.views.views import Views
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.views.copies import Copies
+from pipeline.sandbox.views.views import Views
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.views.renames import Traces
-    from pipeline.views.view import View
+    from pipeline.sandbox.views.renames import Traces
+    from pipeline.sandbox.views.view import View
 
 MADE = "src/_version.py"
 HARMS = {

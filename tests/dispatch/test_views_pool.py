@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from runs.real import alone, git, make_repository
 
-from pipeline.views.views import Views
+from pipeline.sandbox.views.views import Views
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.views.view import ShadowView
+    from pipeline.sandbox.views.view import ShadowView
 
 
 pytestmark = pytest.mark.slow

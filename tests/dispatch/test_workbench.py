@@ -13,13 +13,13 @@ import pytest
 from dispatch.one_view import open_view
 from languages.direct import environment, write
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.request import Tools
 from pipeline.dispatch.roles import load_roles
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from dispatch.one_view import open_view
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.dispatch.gate import Policy, inspect
 from pipeline.dispatch.model_tools import Workbench
 from pipeline.dispatch.roles import load_roles
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
-from pipeline.views.overlay import OverlayView, overlay_works
-from pipeline.views.view_files import opened_top, put_file
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.views.overlay import OverlayView, overlay_works
+from pipeline.sandbox.views.view_files import opened_top, put_file
 from pipeline.vocabulary import Role
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.views.view import View
+    from pipeline.sandbox.views.view import View
 
 GRANTS = (
     Grant("src/app.py", Action.MODIFY),

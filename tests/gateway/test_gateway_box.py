@@ -17,11 +17,11 @@ from gateway.upstream import Answer, upstream
 from pydantic import SecretStr
 from waiting import longer_limits
 
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.gateway.proxy import ModelGateway
 from pipeline.gateway.spending import GatewayUse, Spent
 from pipeline.process import Command
 from pipeline.programs import locate
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 BWRAP = shutil.which("bwrap")
 pytestmark = [

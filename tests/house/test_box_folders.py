@@ -1,4 +1,4 @@
-"""Folders that a box writes are handled in one module: `pipeline/boxes/box_folder.py`, by descriptors (ADR-R95).
+"""Folders that a box writes are handled in one module: `pipeline/sandbox/boxes/box_folder.py`, by descriptors (ADR-R95).
 
 What measures has no need of anything that opens, removes or walks by name. Each use that is left is named here with the
 reason why no box has written there.
@@ -61,5 +61,7 @@ def uses() -> Iterator[tuple[str, str]]:
 @pytest.mark.slow
 def test_what_measures_opens_removes_and_walks_nothing_by_name() -> None:
     found = set(uses())
-    assert found - FINE.keys() == set(), "use pipeline/boxes/box_folder.py, or say here why no box has written there"
+    assert found - FINE.keys() == set(), (
+        "use pipeline/sandbox/boxes/box_folder.py, or say here why no box has written there"
+    )
     assert FINE.keys() - found == set(), "these are gone; take them off the list"

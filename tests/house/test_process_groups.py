@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 IN_A_BOX = (
     "pipeline/backends/script_player.py",
-    "pipeline/boxes/supervisor.py",
+    "pipeline/sandbox/boxes/supervisor.py",
     "pipeline/languages/javascript/runner.py",
     "pipeline/languages/runners/",
     "pipeline/languages/rust/runner.py",

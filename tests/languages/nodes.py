@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import anyio
 from js_runners import installed_set, search_path
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.languages.javascript.toolchain import NodeToolchain
 from pipeline.languages.protocol import Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation

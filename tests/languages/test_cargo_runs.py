@@ -12,13 +12,13 @@ import pytest
 from languages.crates import MANIFEST, TOOLCHAIN, check_types, environment, measure, needs_cargo
 from languages.direct import context_of, files_of, write
 
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.judge.evidence.compare import expectations, judge_green, judge_stubs
 from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.judge.evidence.red import judge_red
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.protocol import Cache, Selection
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 if TYPE_CHECKING:
     from pathlib import Path

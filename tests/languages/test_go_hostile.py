@@ -10,9 +10,9 @@ import pytest
 from languages.direct import write
 from languages.modules import MANIFEST, measure, needs_go
 
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Selection
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,13 +13,13 @@ import pytest
 from e2e.shapes import make_environment
 from languages.direct import write
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchains
 from pipeline.judge.evidence.observation import Ended
 from pipeline.languages.projects.combined import Projects, projects_in
 from pipeline.languages.projects.detection import choose
 from pipeline.languages.protocol import Environment, Lookup, Measurement, View
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pathlib import Path

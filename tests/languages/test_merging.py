@@ -21,7 +21,7 @@ from pipeline.judge.evidence.observation import (
 from pipeline.languages.projects.combined import Memory, key_of
 from pipeline.languages.projects.merging import together
 from pipeline.languages.protocol import Selection
-from pipeline.views.manifest import scan
+from pipeline.sandbox.views.manifest import scan
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ from js_runners import installed_set, search_path
 from languages.direct import files_of, write
 from languages.nodes import JEST, NODE, VITEST, find, manifest, measure
 
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.languages.protocol import Environment, Selection
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,6 @@ import pytest
 from languages import direct
 from languages.direct import write
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.keys import parse_text
 from pipeline.config.model import Toolchains
 from pipeline.judge.evidence.observation import Ended, Observation
@@ -26,6 +25,7 @@ from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement,
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.project_tools import Kit
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 
 BARE = '[tool.pytest.ini_options]\naddopts = "--disable-plugin-autoload"\n'
 SETTINGS = BARE + 'pythonpath = ["src"]\ntestpaths = ["tests"]\npython_functions = ["{}_*"]\n'

@@ -12,9 +12,9 @@ import anyio
 import pytest
 from languages.direct import TOOLCHAIN, measure, write
 
-from pipeline.boxes.bubblewrap import Bubblewrap
 from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.languages.protocol import Environment, Lookup
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 if TYPE_CHECKING:
     from pathlib import Path

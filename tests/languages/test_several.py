@@ -14,8 +14,6 @@ import pytest
 from languages import crates, direct
 from languages.direct import write
 
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Toolchain as Table
 from pipeline.judge.evidence.observation import Ended, Layout, Observation, RunState
 from pipeline.judge.evidence.red_classes import Symbol
@@ -30,6 +28,8 @@ from pipeline.languages.projects.project import Project
 from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.languages.table import LANGUAGES
 from pipeline.process import WORKSPACE, Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
 from pipeline.languages.sources import forgery, known_answers
 from pipeline.languages.sources.faults.mutant import Mutant, Rank
-from pipeline.limited import UnreadableError, limited
-from pipeline.limited.values import NonsenseError, dump, load
+from pipeline.sandbox.limited import UnreadableError, limited
+from pipeline.sandbox.limited.values import NonsenseError, dump, load
 
 SOURCE = "def test_a():\n    assert f() == 1\n"
 
@@ -83,7 +83,7 @@ def test_a_fork_has_a_child_of_its_own() -> None:
 
 DRIVER = """
 import os, sys
-from pipeline.limited import limited
+from pipeline.sandbox.limited import limited
 print(limited(os.getpid)(), flush=True)
 sys.stdin.read()
 """
@@ -139,10 +139,10 @@ def test_what_is_no_plain_value_is_not_written(value: object) -> None:
     "written",
     [
         b"", b"{", b"{}", b"[]", b'["data"]', b'["data", "os:system", "true"]', b'["data", "pipeline.process:sys"]',
-        b'["enum", "pipeline.judge.evidence.red_classes:Symbol", "A"]', b'["data", "pipeline.limited.process:os", 1]',
+        b'["enum", "pipeline.judge.evidence.red_classes:Symbol", "A"]', b'["data", "pipeline.sandbox.limited.process:os", 1]',
         b'["data", "pipeline.judge.evidence.classify:Symbol"]', b'["data", "pipeline.nothing:A"]', b'["bytes", "*"]',
         b'["tuple", {}]', b'["dict", 1]', b'["dict", [["list"], 1]]', b'[["tuple"], 1]', b"[" * 100_000,
-        b'["data", "pipeline.pids:ProcessId", 1, 2, "a"]', b'["enum", "pipeline.limited.values:Any", "a"]',
+        b'["data", "pipeline.pids:ProcessId", 1, 2, "a"]', b'["enum", "pipeline.sandbox.limited.values:Any", "a"]',
     ],
 )  # fmt: skip
 def test_what_somebody_else_wrote_makes_nothing(written: bytes) -> None:

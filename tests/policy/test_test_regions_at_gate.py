@@ -16,7 +16,7 @@ from pipeline.languages.rust.test_regions import only_test_regions
 from pipeline.matrix.scheduling.patterns import parsed
 
 if TYPE_CHECKING:
-    from pipeline.views.view import ShadowView
+    from pipeline.sandbox.views.view import ShadowView
 
 TESTS = TestScope(files=(Grant("tests/it.rs", Action.CREATE),), folders=("tests",))
 POLICY = Policy(Writes.TESTS, (), TESTS, only_test_regions)

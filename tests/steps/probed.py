@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import anyio
 from kit import BARE_PYTEST, make_project
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.config.model import Config
 from pipeline.languages.table import LANGUAGES
 from pipeline.measure.measuring import measure
 from pipeline.repo import Repository, UntouchedRepository
 from pipeline.run.checkout import PrivateCheckout
+from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.verification.context import VerificationContext
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import pytest
 from kit import make_project
 from steps.probed import PYPROJECT, seen, tree_of, without_run
 
-from pipeline.boxes.box import open_box
 from pipeline.config.tables import Probes
 from pipeline.judge.evidence.red import judge_red
 from pipeline.judge.evidence.red_classes import Context
@@ -23,6 +22,7 @@ from pipeline.measure.measuring import changed_paths, measure
 from pipeline.measure.probes import Candidate, probes_of
 from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.measure.words import probes_md
+from pipeline.sandbox.boxes.box import open_box
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

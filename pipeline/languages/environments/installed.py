@@ -13,8 +13,8 @@ import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.boxes.box_folder import remove_below
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.box_folder import remove_below
 
 if TYPE_CHECKING:
     from collections.abc import Generator

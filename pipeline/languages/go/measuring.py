@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.environments import devshell
 from pipeline.languages.go import records
 from pipeline.languages.go.environment import arguments_of
@@ -23,6 +22,7 @@ from pipeline.languages.go.project import ADAPTER, read_project
 from pipeline.languages.go.records import IDLE
 from pipeline.languages.runners import sessions
 from pipeline.languages.runners.sessions import Unusable, nothing, shortened, unfinished
+from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.boxes.box_folder import BoxFolder
 from pipeline.judge.evidence.observation import Observation, RunState
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import installed_mounts, linked
@@ -30,6 +29,7 @@ from pipeline.languages.javascript.sources import Sources
 from pipeline.languages.runners import sessions
 from pipeline.languages.runners.sessions import shortened
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:

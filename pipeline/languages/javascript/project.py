@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipeline.judge.evidence.observation import Layout
 from pipeline.languages.javascript.command import Invocation, Runner, Unknown, of_script
 from pipeline.languages.protocol import Members
-from pipeline.limited import UnreadableError, limited
+from pipeline.sandbox.limited import UnreadableError, limited
 from pipeline.trees import NotRegularError, read_regular
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pipeline.languages.javascript import syntax
 from pipeline.languages.javascript.project import SOURCES
 from pipeline.languages.javascript.syntax import Binding
-from pipeline.limited import UnreadableError, limited
+from pipeline.sandbox.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

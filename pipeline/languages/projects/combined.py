@@ -28,9 +28,9 @@ from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
 from pipeline.languages.table import SEVERAL
 from pipeline.languages.toolchain import Toolchain
 from pipeline.process import Mount
+from pipeline.sandbox.views.manifest import EntryKind, scan
+from pipeline.sandbox.views.renames import Traces, watched_folders
 from pipeline.scratch import scratch_folder
-from pipeline.views.manifest import EntryKind, scan
-from pipeline.views.renames import Traces, watched_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.red_classes import Symbol
     from pipeline.languages.protocol import Selection
     from pipeline.process import Box
-    from pipeline.views.manifest import Manifest
+    from pipeline.sandbox.views.manifest import Manifest
 
 
 def cache_of(cache: Cache | None, name: str) -> Cache | None:

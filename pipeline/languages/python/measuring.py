@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.environments import devshell
 from pipeline.languages.environments.installed import editable_mounts, editable_paths
 from pipeline.languages.protocol import Selection
@@ -27,6 +26,7 @@ from pipeline.languages.python.records import Finished, Item, observe, read_sess
 from pipeline.languages.runners import durations
 from pipeline.languages.runners.sessions import TAIL, shortened
 from pipeline.process import Command, Completed, Mount
+from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pipeline.languages.protocol import Members
-from pipeline.limited import UnreadableError, limited
+from pipeline.sandbox.limited import UnreadableError, limited
 from pipeline.trees import NotRegularError, read_regular
 
 if TYPE_CHECKING:

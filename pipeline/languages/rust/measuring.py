@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.boxes.box_folder import BoxFolder
 from pipeline.languages.runners import sessions
 from pipeline.languages.runners.sessions import Unusable, nothing, shortened, unfinished
 from pipeline.languages.rust import project as cargo_project
 from pipeline.languages.rust import records
 from pipeline.languages.rust.output import ADAPTER, ArtifactLine, Documented, excess, is_done
+from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.scratch import scratch_folder
 from pipeline.trees import remove_tree
 

@@ -20,7 +20,7 @@ from tree_sitter import Language, Parser
 from tree_sitter_rust import language
 
 from pipeline.languages.sources.syntax_trees import below, field_text, line_of, names_below, text
-from pipeline.limited import UnreadableError, limited
+from pipeline.sandbox.limited import UnreadableError, limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

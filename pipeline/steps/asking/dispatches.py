@@ -19,7 +19,6 @@ from pipeline.characters import visible
 from pipeline.config.agents import Backend
 from pipeline.dispatch.request import InRun, StoppedError
 from pipeline.dispatch.results import refusal_of
-from pipeline.dispatch.sandbox_escape import EscapeError
 from pipeline.dispatch.transcript import LiveWords
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.parse import parse_report
@@ -33,6 +32,7 @@ from pipeline.run.events import DispatchFinished, DispatchWaits
 from pipeline.run.files import to_json, write_atomic
 from pipeline.run.info import DispatchRecord, DispatchResult
 from pipeline.run.spending import Held, UsedUp, reserve
+from pipeline.sandbox.escapes import EscapeError
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:

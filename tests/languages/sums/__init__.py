@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 import anyio
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.languages import table
 from pipeline.languages.protocol import Environment, Measurement, View
 from pipeline.process import Mount
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from pathlib import Path

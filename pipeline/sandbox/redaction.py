@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.secret_encodings import SHORTEST, pattern, secret_encodings
+from pipeline.sandbox.secret_encodings import SHORTEST, pattern, secret_encodings
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.boxes.helper_process import helper_command, received_descriptors, tool
 from pipeline.process import BoxError, Mount, Namespaces
+from pipeline.sandbox.boxes.helper_process import helper_command, received_descriptors, tool
+from pipeline.sandbox.views.manifest import Account, Entry, EntryKind, Limits, compare, look, unreadable, without
+from pipeline.sandbox.views.view import Survey
 from pipeline.trees import opened, opened_parent, read_regular
-from pipeline.views.manifest import Account, Entry, EntryKind, Limits, compare, look, unreadable, without
-from pipeline.views.view import Survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

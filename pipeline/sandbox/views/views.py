@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from pipeline.process import WORKSPACE
 from pipeline.run.ignored import ignored_names, kept_ignored
+from pipeline.sandbox.views.copies import Copies, move
+from pipeline.sandbox.views.decoy import Decoy, ShownHistory, Source, history_shown
+from pipeline.sandbox.views.overlay import OverlayView, overlay_works
+from pipeline.sandbox.views.view import ShadowView
 from pipeline.trees import remove_tree
-from pipeline.views.copies import Copies, move
-from pipeline.views.decoy import Decoy, ShownHistory, Source, history_shown
-from pipeline.views.overlay import OverlayView, overlay_works
-from pipeline.views.view import ShadowView
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.boxes.box import ProvableBox
     from pipeline.run.checkout import PrivateCheckout
-    from pipeline.views.manifest import Manifest
-    from pipeline.views.view import View
+    from pipeline.sandbox.boxes.box import ProvableBox
+    from pipeline.sandbox.views.manifest import Manifest
+    from pipeline.sandbox.views.view import View
 
 
 @dataclass

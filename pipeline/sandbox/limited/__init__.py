@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
-from pipeline.limited.process import UnreadableError, ask
+from pipeline.sandbox.limited.process import UnreadableError, ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,23 +19,29 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from pipeline.boxes import canary, seccomp
-from pipeline.boxes.channel import opened_channel
-from pipeline.boxes.children import run_child, wait_gone
-from pipeline.boxes.helper_process import helper_command, memory_file, namespace_prefix, received_descriptors, tool
-from pipeline.boxes.limits import OWN_LIMITS
-from pipeline.boxes.orphans import clear_orphans
 from pipeline.process import BOX_HOME, MODEL_PORT, MODEL_URL, BoxError, Completed, Mount
 from pipeline.programs import SYSTEM_FOLDERS, SYSTEM_SETTINGS
+from pipeline.sandbox.boxes import canary, seccomp
+from pipeline.sandbox.boxes.channel import opened_channel
+from pipeline.sandbox.boxes.children import run_child, wait_gone
+from pipeline.sandbox.boxes.helper_process import (
+    helper_command,
+    memory_file,
+    namespace_prefix,
+    received_descriptors,
+    tool,
+)
+from pipeline.sandbox.boxes.limits import OWN_LIMITS
+from pipeline.sandbox.boxes.orphans import clear_orphans
 from pipeline.trees import opened
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
-    from pipeline.boxes.canary import Proof
-    from pipeline.boxes.channel import Channel
-    from pipeline.boxes.children import Child, Outcome
     from pipeline.process import Command, Gateway, Namespaces
+    from pipeline.sandbox.boxes.canary import Proof
+    from pipeline.sandbox.boxes.channel import Channel
+    from pipeline.sandbox.boxes.children import Child, Outcome
 
 HOME: Final = str(BOX_HOME)
 ENV: Final = {

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.process import Mount
+from pipeline.sandbox.views.manifest import EntryKind, Limits, compare, without
 from pipeline.trees import opened, opened_parent, read_regular
-from pipeline.views.manifest import EntryKind, Limits, compare, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pipeline.judge.policy.scope import Change
-    from pipeline.views.manifest import Entry, Manifest
-    from pipeline.views.shadow import Shadow
+    from pipeline.sandbox.views.manifest import Entry, Manifest
+    from pipeline.sandbox.views.shadow import Shadow
 
 
 @dataclass(frozen=True)

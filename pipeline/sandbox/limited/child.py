@@ -18,7 +18,7 @@ import threading
 from importlib import import_module
 from typing import IO, Final
 
-from pipeline.limited.values import dump
+from pipeline.sandbox.limited.values import dump
 
 HEAD: Final = struct.Struct("!QI")
 """The header of a request: its length, and the seconds that it may take."""

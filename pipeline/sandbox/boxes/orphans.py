@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.boxes.limits import BOX_USER, MARK
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.pids import ProcessId, boot_id, carries, descendants, pids
+from pipeline.sandbox.boxes.limits import BOX_USER, MARK
 from pipeline.trees import read_regular
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from pipeline.boxes import canary
-from pipeline.boxes.bubblewrap import Bubblewrap
-from pipeline.boxes.canary import Proof
-from pipeline.boxes.limits import BOX_USER
-from pipeline.boxes.nobox import NoBox
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.process import Box
+from pipeline.sandbox.boxes import canary
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.canary import Proof
+from pipeline.sandbox.boxes.limits import BOX_USER
+from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

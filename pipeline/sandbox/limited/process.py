@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.limited import child
-from pipeline.limited.values import NonsenseError, load
+from pipeline.sandbox.limited import child
+from pipeline.sandbox.limited.values import NonsenseError, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ _START_S: Final = 60
 _ALLOWANCE_S: Final = 60
 """The seconds that unreadable sources may cost in all; later requests get what is left of it, at least one second."""
 _CHUNK: Final = 1 << 20
-_PROGRAM: Final = "import sys; sys.path[:] = sys.argv[1:]; from pipeline.limited.child import main; main()"
+_PROGRAM: Final = "import sys; sys.path[:] = sys.argv[1:]; from pipeline.sandbox.limited.child import main; main()"
 _KEPT_VARIABLES: Final = ("LD_LIBRARY_PATH",)
 
 
@@ -72,7 +72,7 @@ class _Child:
         """
         theirs, requests = os.pipe()
         answers, also_theirs = os.pipe()
-        folders = [str(Path(__file__).parents[2]), *(path for path in sys.path if Path(path).is_absolute())]
+        folders = [str(Path(__file__).parents[3]), *(path for path in sys.path if Path(path).is_absolute())]
         try:
             pid = os.posix_spawn(
                 sys.executable,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pipeline.boxes.orphans import Recording
 from pipeline.process import NO_ANSWER, Answer, BoxError, Completed
+from pipeline.sandbox.boxes.orphans import Recording
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator, Mapping
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-    from pipeline.boxes.channel import Channel
     from pipeline.process import Talk
+    from pipeline.sandbox.boxes.channel import Channel
 
 _BREAK: Final = re.compile(rb"[\r\n]+")
 _LONGEST: Final = 256_000

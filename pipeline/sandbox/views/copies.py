@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from pipeline.boxes.nobox import NoBox
 from pipeline.process import BoxError, Mount
 from pipeline.repo import GitError
 from pipeline.run.files import disk
 from pipeline.run.ignored import ignored_names, put_ignored
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.sandbox.views.decoy import Source, history_shown
+from pipeline.sandbox.views.manifest import Limits
+from pipeline.sandbox.views.renames import Traces, watched_folders
+from pipeline.sandbox.views.shadow import DECOY, Shadow, stamps_hold
 from pipeline.trees import remove_tree
-from pipeline.views.decoy import Source, history_shown
-from pipeline.views.manifest import Limits
-from pipeline.views.renames import Traces, watched_folders
-from pipeline.views.shadow import DECOY, Shadow, stamps_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pipeline.process import Box
     from pipeline.run.checkout import PrivateCheckout
-    from pipeline.views.manifest import Manifest
+    from pipeline.sandbox.views.manifest import Manifest
 
 
 class Movable(Protocol):

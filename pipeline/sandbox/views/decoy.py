@@ -27,8 +27,8 @@ from pipeline.process import BoxError
 from pipeline.repo import GITLINK, NO_OBJECT, GitError
 from pipeline.repo.process import refuse_disk, run
 from pipeline.run.files import disk, write_atomic
+from pipeline.sandbox.views.manifest import Stamp
 from pipeline.trees import opened, opened_parent, remove_entry, remove_tree
-from pipeline.views.manifest import Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
