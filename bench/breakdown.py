@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any
 import redfirst
 from pipeline.backends.scripted import ScriptedBackend
 from pipeline.dispatch import dispatcher
-from pipeline.languages.python import environment as pytest_environment
-from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.routing.machine import MatrixMachine
 from pipeline.repo import Repository
@@ -32,6 +30,8 @@ from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.views import copies, decoy, shadow
 from pipeline.sandbox.views.views import Views
 from pipeline.service import isolation
+from pipeline.testing.languages.python import environment as pytest_environment
+from pipeline.testing.languages.python.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

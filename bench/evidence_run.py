@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import redfirst
-from pipeline.languages.python.toolchain import PytestToolchain
-from pipeline.languages.rust.toolchain import CargoToolchain
-from pipeline.measure import mutation, probes
 from pipeline.steps import implement, sanity, write_tests
+from pipeline.testing.languages.python.toolchain import PytestToolchain
+from pipeline.testing.languages.rust.toolchain import CargoToolchain
+from pipeline.testing.measure import mutation, probes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

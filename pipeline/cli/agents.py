@@ -25,8 +25,6 @@ from pipeline.judge.policy.paths import protected, scratch_pattern
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_role
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, Ruling, TestScope, judge
 from pipeline.judge.reports.kinds import KINDS
-from pipeline.languages.readers import region_fault
-from pipeline.languages.table import has_part, listed_commands
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.tracker import named_in
@@ -34,6 +32,8 @@ from pipeline.service.agent_files import ExportDocument, Target, export_roles
 from pipeline.service.run_config import RunOptions, refuse_recursion
 from pipeline.service.trial import Trial, trial_document, trial_exit_code, try_role
 from pipeline.terminal import visible_lines
+from pipeline.testing.languages.readers import region_fault
+from pipeline.testing.languages.table import has_part, listed_commands
 from pipeline.vocabulary import (
     Question,
     Role,

@@ -22,13 +22,13 @@ from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import Layer
 from pipeline.config.trust import as_json, is_trusted
 from pipeline.errors import UserError
-from pipeline.languages.projects.detection import TOP
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.service.config_file import set_in_repository, set_in_user_file
 from pipeline.service.recipe_choice import recipes_of
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import projects_here, widening_in
+from pipeline.testing.languages.projects.detection import TOP
 
 if TYPE_CHECKING:
     from pipeline.config.sources import Origin

@@ -17,17 +17,17 @@ from pipeline.repo import Repository
 from pipeline.run.roster import Roster
 from pipeline.service.run_list import find
 from pipeline.service.verification_ports import opened_context
-from pipeline.verification.recheck import verified
-from pipeline.verification.results import Problem, Status
-from pipeline.verification.tdd import judged, tdd_green, tdd_probed, tdd_red
-from pipeline.verification.tdd_request import Question
+from pipeline.testing.verification.recheck import verified
+from pipeline.testing.verification.results import Problem, Status
+from pipeline.testing.verification.tdd import judged, tdd_green, tdd_probed, tdd_red
+from pipeline.testing.verification.tdd_request import Question
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from pipeline.measure.task_evidence import MutationEvidence, Survivor
-    from pipeline.verification.context import VerificationContext
-    from pipeline.verification.results import CommitCheck, TddDocument, VerifyDocument
+    from pipeline.testing.measure.task_evidence import MutationEvidence, Survivor
+    from pipeline.testing.verification.context import VerificationContext
+    from pipeline.testing.verification.results import CommitCheck, TddDocument, VerifyDocument
 
 
 _MOST_SHOWN: Final = 20

@@ -18,8 +18,8 @@ from pipeline.config.sources import Layer, Origin, parse_repository, parse_user
 from pipeline.config.toolchain_variables import fault_of, set_by
 from pipeline.config.trust import Widening, widening_of
 from pipeline.errors import UserError
-from pipeline.languages.table import LANGUAGES
 from pipeline.outcomes import Reason
+from pipeline.testing.languages.table import LANGUAGES
 from pipeline.vocabulary import ISSUE_ROLES, Role
 
 if TYPE_CHECKING:

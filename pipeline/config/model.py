@@ -18,8 +18,8 @@ from pipeline.config.tables import Budget, Gates, Limits, Probes, Seconds, Table
 from pipeline.judge.evidence.quarantine import Quarantined
 from pipeline.judge.policy.paths import TRACKER, tracker_fault
 from pipeline.judge.reports.fields import RelPath
-from pipeline.languages.table import LANGUAGES, SEVERAL
 from pipeline.matrix.scheduling.patterns import EVERYTHING, fault
+from pipeline.testing.languages.table import LANGUAGES, SEVERAL
 
 if TYPE_CHECKING:
     from pipeline.vocabulary import Role

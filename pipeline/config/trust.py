@@ -27,8 +27,8 @@ from pipeline.config.folders import state_folder
 from pipeline.config.keys import dotted
 from pipeline.errors import UserError
 from pipeline.judge.policy.control_files import is_control
-from pipeline.languages.table import LANGUAGES
 from pipeline.outcomes import Reason
+from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from pipeline.config.keys import KeyPath

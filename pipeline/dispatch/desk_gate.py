@@ -17,13 +17,13 @@ from pipeline.dispatch import caches
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.judge.policy.paths import TRACKER
 from pipeline.judge.policy.scope import Grant, TestScope, Writes
-from pipeline.languages.readers import only_test_regions
 from pipeline.matrix.scheduling.patterns import parsed
 from pipeline.process import Mount
 from pipeline.repo import Repository
 from pipeline.run.ignored import ignored_names
 from pipeline.sandbox.views.manifest import Entry, EntryKind, Limits, compare, without
 from pipeline.sandbox.views.view import Survey
+from pipeline.testing.languages.readers import only_test_regions
 from pipeline.trees import opened, opened_parent, read_regular
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ from pipeline.dispatch.transcript import Transcript, redacted_answer, secrets_of
 from pipeline.gateway.providers import gateway_of
 from pipeline.gateway.spending import GatewayUse
 from pipeline.judge.policy.scope import Writes
-from pipeline.languages.readers import only_test_regions
 from pipeline.matrix.engine.machine import TRUNK
 from pipeline.process import Mount
 from pipeline.repo.settings import paths_git_uses
@@ -40,6 +39,7 @@ from pipeline.run.files import to_json, write_atomic
 from pipeline.sandbox.boxes.children import recorded
 from pipeline.sandbox.escapes import Alarm, Fingerprint
 from pipeline.sandbox.views.views import Views
+from pipeline.testing.languages.readers import only_test_regions
 from pipeline.trees import remove_tree
 from pipeline.vocabulary import Signal
 

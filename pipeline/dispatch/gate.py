@@ -19,9 +19,9 @@ from unicodedata import category
 from pipeline.judge.policy.control_files import is_control
 from pipeline.judge.policy.paths import TRACKER, protected, scratch_pattern
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, Writes, effective_writes, judge
-from pipeline.languages import names, readers
-from pipeline.languages.table import has_part
 from pipeline.sandbox.views.manifest import EntryKind
+from pipeline.testing.languages import names, readers
+from pipeline.testing.languages.table import has_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -26,12 +26,12 @@ from pipeline.errors import UserError
 from pipeline.judge.policy.commands import judge_command, judge_selectors
 from pipeline.judge.policy.paths import TRACKER, malformed
 from pipeline.judge.policy.scope import judge_deletion, judge_path
-from pipeline.languages.readers import region_fault
-from pipeline.languages.table import listed_commands
 from pipeline.process import Command, Mount
 from pipeline.programs import locate
 from pipeline.sandbox.views.manifest import Limits
 from pipeline.sandbox.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
+from pipeline.testing.languages.readers import region_fault
+from pipeline.testing.languages.table import listed_commands
 from pipeline.trees import NotRegularError, read_regular
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.backends.products import login_values
 from pipeline.config.folders import home
-from pipeline.languages.table import LANGUAGES
 from pipeline.run.files import disk, to_json, write_atomic
 from pipeline.sandbox.redaction import dotenv, redact, redacted_text, secrets_of
 from pipeline.sandbox.secret_encodings import SHORTEST
+from pipeline.testing.languages.table import LANGUAGES
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from pipeline.verification.results import Status
+from pipeline.testing.verification.results import Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pipeline.verification.results import CommitCheck
+    from pipeline.testing.verification.results import CommitCheck
 
 MOST_PICKS: Final = 5
 """How often a run is picked while others move the base."""

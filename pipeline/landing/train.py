@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.repo import Repository, Signature
-    from pipeline.verification.results import CommitCheck
+    from pipeline.testing.verification.results import CommitCheck
     from todo import Issue, Tracker
 
 

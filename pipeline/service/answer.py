@@ -25,7 +25,6 @@ from pipeline.judge.reports.tasks import execution_order
 from pipeline.matrix.engine.events import Answerer, ConfigChanged, GateAnswered, InputGiven
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.matrix.routing.state import Event, TaskStatus
-from pipeline.measure.proofs import MOST_CHARACTERS, refusal_of_test
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.drafts import PLAN, bring_back, differing, edit_words, open_drafts, take_edits, task_file
@@ -53,6 +52,7 @@ from pipeline.steps.context import Context
 from pipeline.steps.publication.moving import take_back
 from pipeline.steps.publication.publisher import Given
 from pipeline.steps.recipe_context import RecipeContext
+from pipeline.testing.measure.proofs import MOST_CHARACTERS, refusal_of_test
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

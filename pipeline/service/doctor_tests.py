@@ -19,19 +19,19 @@ from pipeline.config.folders import state_folder
 from pipeline.errors import UserError
 from pipeline.judge.evidence.compare import failing, passed
 from pipeline.judge.evidence.observation import RunState
-from pipeline.languages.projects.combined import projects_in
-from pipeline.languages.projects.detection import TOP, choose, looked_for
-from pipeline.languages.protocol import Lookup, Missing, Selection
-from pipeline.languages.table import DEFAULT, LANGUAGES
-from pipeline.measure.baseline import MEND, difference, named, no_baseline, passing_outside, uncollected, which
-from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.regression import flaky
 from pipeline.progress import counted, duration
 from pipeline.sandbox.boxes.box import open_box
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.service.doctor_document import Check
 from pipeline.service.ports import require_runner
 from pipeline.service.verification_ports import lent_context
+from pipeline.testing.languages.projects.combined import projects_in
+from pipeline.testing.languages.projects.detection import TOP, choose, looked_for
+from pipeline.testing.languages.protocol import Lookup, Missing, Selection
+from pipeline.testing.languages.table import DEFAULT, LANGUAGES
+from pipeline.testing.measure.baseline import MEND, difference, named, no_baseline, passing_outside, uncollected, which
+from pipeline.testing.measure.measuring import UnmeasurableError, measure
+from pipeline.testing.measure.regression import flaky
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
     from pipeline.judge.evidence.observation import Observation
-    from pipeline.languages.projects.project import Project
-    from pipeline.languages.protocol import Checkouts, Environment
     from pipeline.repo import Repository
-    from pipeline.verification.context import VerificationContext
+    from pipeline.testing.languages.projects.project import Project
+    from pipeline.testing.languages.protocol import Checkouts, Environment
+    from pipeline.testing.verification.context import VerificationContext
 
 LIMIT_S: Final = 60.0
 """So long a toolchain may take to collect; a run gives it `timeout_s`."""

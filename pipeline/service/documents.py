@@ -11,11 +11,11 @@ from pipeline.characters import visible
 from pipeline.judge.reports.fields import Severity
 from pipeline.judge.reports.findings import Stage
 from pipeline.matrix.routing.state import TaskStatus
-from pipeline.measure.task_evidence import TaskEvidence, name_of
 from pipeline.run.info import DispatchResult, Usage, ViolationRecord
 from pipeline.run.records import MIB, read_record
 from pipeline.run.store import issue_of
 from pipeline.steps.asking.review_record import ReviewRecord
+from pipeline.testing.measure.task_evidence import TaskEvidence, name_of
 from pipeline.vocabulary import Role, Signal, Step
 from todo import MappingSource, Tracker, TrackerError
 

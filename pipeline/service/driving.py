@@ -25,7 +25,6 @@ from pipeline.matrix.engine.machine import TRUNK
 from pipeline.matrix.recipes.machine import held_by
 from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
 from pipeline.matrix.routing.state import Event
-from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Reason
 from pipeline.repo import GitError
 from pipeline.run.drafts import put_back, vain_edit
@@ -44,6 +43,7 @@ from pipeline.steps.publication.summary import write_summary
 from pipeline.steps.recipe_context import CollisionError, RecipeContext
 from pipeline.steps.recipe_outcome import write_outcome
 from pipeline.steps.table import RUNNERS, STEPS
+from pipeline.testing.measure.measuring import forget_cache
 from pipeline.vocabulary import Loop, Signal, Step
 
 if TYPE_CHECKING:

@@ -27,14 +27,14 @@ from pipeline.scratch import scratch_folder
 from pipeline.service.gc import is_made
 from pipeline.service.land_choice import LandDocument
 from pipeline.service.next_lines import removal
-from pipeline.verification.recheck import recheck
+from pipeline.testing.verification.recheck import recheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
     from pipeline.repo import Repository
     from pipeline.service.land_choice import Candidate, Choice, LandLine
-    from pipeline.verification.context import VerificationContext
+    from pipeline.testing.verification.context import VerificationContext
 
 _REFUSED: Final = frozenset({Found.CONFLICT, Found.REFUTED, Found.REGRESSION})
 

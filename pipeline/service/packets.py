@@ -11,7 +11,6 @@ from pydantic import Field
 from pipeline.errors import UserError
 from pipeline.matrix.engine.events import GateOpened, InputRequested
 from pipeline.matrix.routing.state import TaskStatus
-from pipeline.measure.task_evidence import name_of
 from pipeline.outcomes import Outcome, Reason, status_word
 from pipeline.repo import GitError
 from pipeline.run.drafts import drafts_of
@@ -22,6 +21,7 @@ from pipeline.run.recipe_run import RecipeRun, load_run
 from pipeline.run.spending import spent
 from pipeline.service.documents import DiffFile, Document, FindingLine, TaskShown, reviews_shown, tasks_shown, title_of
 from pipeline.service.open_gates import meant, require_gate
+from pipeline.testing.measure.task_evidence import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

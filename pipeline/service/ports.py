@@ -9,14 +9,14 @@ from pipeline.config.folders import state_folder
 from pipeline.dispatch.dispatcher import Dispatcher
 from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
-from pipeline.languages.projects.combined import projects_in
-from pipeline.languages.projects.detection import choose, looked_for
-from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.outcomes import Reason
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.store import state_of_run
 from pipeline.service.isolation import isolation
 from pipeline.service.trust_requests import toolchain_of
+from pipeline.testing.languages.projects.combined import projects_in
+from pipeline.testing.languages.projects.detection import choose, looked_for
+from pipeline.testing.languages.table import DEFAULT, LANGUAGES
 from pipeline.vocabulary import ISSUE_ROLES
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.step_table import ANY, GIVEN, ROWS, At
 from pipeline.matrix.routing.phases import EVERYBODY
 from pipeline.matrix.routing.state import PARALLEL
-from pipeline.measure.measuring import forget_cache
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run.events import PublishOnto
 from pipeline.run.files import disk
@@ -69,6 +68,7 @@ from pipeline.steps import recipe_publish
 from pipeline.steps.context import Context
 from pipeline.steps.publication.commits import planned
 from pipeline.steps.recipe_context import RecipeContext
+from pipeline.testing.measure.measuring import forget_cache
 from pipeline.vocabulary import ISSUE_ROLES
 
 if TYPE_CHECKING:

@@ -22,10 +22,6 @@ from pipeline.judge.reports.fields import FileChange, path_problem
 from pipeline.judge.reports.taskfile import parse_task_md
 from pipeline.judge.reports.tasks import Task
 from pipeline.judge.reports.untrusted_text import legible
-from pipeline.languages.projects.combined import projects_in
-from pipeline.measure.baseline import no_baseline
-from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.project_tools import tools_for
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.reset_times import moment_words
 from pipeline.run import tracker
@@ -35,6 +31,10 @@ from pipeline.service.run_config import RunOptions, load_config
 from pipeline.service.verification_ports import lent_context
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.grants import production_grants, scope_of
+from pipeline.testing.languages.projects.combined import projects_in
+from pipeline.testing.measure.baseline import no_baseline
+from pipeline.testing.measure.measuring import UnmeasurableError, measure
+from pipeline.testing.measure.project_tools import tools_for
 from pipeline.vocabulary import Question, Role, Signal
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pipeline.repo import Repository
     from pipeline.run.info import DispatchResult
-    from pipeline.verification.context import VerificationContext
+    from pipeline.testing.verification.context import VerificationContext
 
 
 SCHEMA = "redfirst.agents-try/1"

@@ -11,11 +11,11 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from pipeline.config.trust import Widening
-from pipeline.languages.projects.combined import projects_in
-from pipeline.languages.projects.detection import TOP, choose
-from pipeline.languages.table import DEFAULT, LANGUAGES
 from pipeline.repo.tracked_paths import TrackedFiles
 from pipeline.run.ignored import INCLUDE_FILE, include_patterns
+from pipeline.testing.languages.projects.combined import projects_in
+from pipeline.testing.languages.projects.detection import TOP, choose
+from pipeline.testing.languages.table import DEFAULT, LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from pipeline.config.load import Loaded
     from pipeline.config.model import Config
-    from pipeline.languages.projects.project import Project
-    from pipeline.languages.protocol import Checkouts
-    from pipeline.languages.toolchain import Toolchain
     from pipeline.repo import Repository
+    from pipeline.testing.languages.projects.project import Project
+    from pipeline.testing.languages.protocol import Checkouts
+    from pipeline.testing.languages.toolchain import Toolchain
 
 
 def projects_here(repository: Repository, config: Config) -> tuple[Project, ...]:

@@ -20,7 +20,7 @@ from pipeline.sandbox.escapes import EscapeError
 from pipeline.scratch import scratch_folder
 from pipeline.service.run_config import file_at_head, uncounted
 from pipeline.service.trust_requests import toolchain_of, widening_in
-from pipeline.verification.context import VerificationContext
+from pipeline.testing.verification.context import VerificationContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

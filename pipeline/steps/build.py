@@ -21,13 +21,6 @@ from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work import Built, BuiltUntested, Unbuilt
 from pipeline.matrix.routing.state import Event, Trees
 from pipeline.matrix.scheduling.patterns import parsed
-from pipeline.measure import project_checks
-from pipeline.measure.composed_trees import compose, shares_file, with_other_code
-from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.project_tools import tools_for
-from pipeline.measure.red import texts, with_own_signatures
-from pipeline.measure.task_evidence import TaskEvidence
-from pipeline.measure.words import named
 from pipeline.run.drafts import task_file, write_draft
 from pipeline.steps import write_tests
 from pipeline.steps.asking import criteria
@@ -37,6 +30,13 @@ from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.records import baseline_of, by_their_names, read_evidence, write_evidence
 from pipeline.steps.evidence.red import look, wrong_ids
+from pipeline.testing.measure import project_checks
+from pipeline.testing.measure.composed_trees import compose, shares_file, with_other_code
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.project_tools import tools_for
+from pipeline.testing.measure.red import texts, with_own_signatures
+from pipeline.testing.measure.task_evidence import TaskEvidence
+from pipeline.testing.measure.words import named
 from pipeline.vocabulary import Loop, Role, Signal
 
 if TYPE_CHECKING:

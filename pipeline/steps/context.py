@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.tasks import Task
-    from pipeline.languages.protocol import Environment
-    from pipeline.languages.toolchain import Toolchain
     from pipeline.matrix.engine.events import JournalEvent
     from pipeline.matrix.engine.journal import Line
     from pipeline.matrix.routing.state import MatrixLane, RunState
@@ -41,6 +39,8 @@ if TYPE_CHECKING:
     from pipeline.run.checkout import PrivateCheckout
     from pipeline.run.preconditions import Start
     from pipeline.run.run import Run
+    from pipeline.testing.languages.protocol import Environment
+    from pipeline.testing.languages.toolchain import Toolchain
 
 Stopping = Literal["no", "soon", "now"]
 

@@ -15,11 +15,8 @@ from pipeline.judge.reports import reduce
 from pipeline.judge.reports.artifacts import findings_md
 from pipeline.judge.reports.fields import Verdict
 from pipeline.judge.reports.markdown import bullets
-from pipeline.languages.readers import edited
 from pipeline.matrix.routing.state import Event
 from pipeline.matrix.routing.state_changes import SETTLED
-from pipeline.measure import project_checks
-from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.repo import PLAIN, Entry, TreeChange
 from pipeline.repo.settings import paths_git_uses
 from pipeline.run.files import to_json
@@ -39,6 +36,9 @@ from pipeline.steps.evidence.green import probe_artifacts
 from pipeline.steps.evidence.records import baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.judgements import already_name
 from pipeline.steps.publication.follow_ups import not_testable_manifest
+from pipeline.testing.languages.readers import edited
+from pipeline.testing.measure import project_checks
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.vocabulary import Signal, Step
 
 if TYPE_CHECKING:

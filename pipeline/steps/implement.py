@@ -12,16 +12,16 @@ from pipeline.judge.reports.reduce import ImplementFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.matrix.routing.state import Event
-from pipeline.measure import project_checks
-from pipeline.measure.composed_trees import compose
-from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.words import named
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.words import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
+from pipeline.testing.measure import project_checks
+from pipeline.testing.measure.composed_trees import compose
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.words import named
 from pipeline.vocabulary import MEASURED_GREEN, Role, Signal
 
 if TYPE_CHECKING:

@@ -13,8 +13,6 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.judge.reports.work import ReadyTests
 from pipeline.matrix.routing.state import Event, Trees
-from pipeline.measure import kept_runs
-from pipeline.measure.measuring import UnmeasurableError
 from pipeline.repo import TreeChange
 from pipeline.run.facts import task_words
 from pipeline.steps import stub, write_tests
@@ -24,6 +22,8 @@ from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_gr
 from pipeline.steps.evidence.in_lane import red_over_head, still_holds
 from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
 from pipeline.steps.publication.trees import put_on
+from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure.measuring import UnmeasurableError
 from pipeline.vocabulary import Role, Signal, Step
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Layout
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import TaskState
-    from pipeline.measure.task_evidence import TaskEvidence
     from pipeline.repo import Repository
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane
+    from pipeline.testing.measure.task_evidence import TaskEvidence
 
 
 @dataclass(frozen=True)

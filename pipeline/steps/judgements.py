@@ -21,8 +21,6 @@ from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import amend_task, amend_tests
 from pipeline.judge.reports.untrusted_text import block, fenced
 from pipeline.matrix.routing.state import Event
-from pipeline.measure import kept_runs
-from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.run.drafts import task_file, write_draft
 from pipeline.run.files import to_json
 from pipeline.steps.asking import questions
@@ -30,6 +28,8 @@ from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.proofs import proved, work_of_tests
 from pipeline.steps.asking.reviews import last_review, review_of_tasks
 from pipeline.steps.evidence.records import baseline_of, by_their_names, files_of, read_evidence, write_evidence
+from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure.task_evidence import TaskEvidence
 from pipeline.vocabulary import Question, Role, Signal, Step
 
 if TYPE_CHECKING:

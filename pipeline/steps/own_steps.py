@@ -14,8 +14,6 @@ from pipeline.judge.reports.work import Complete
 from pipeline.matrix.recipes.plan import ATTEMPTS, area_of
 from pipeline.matrix.recipes.templates import filled
 from pipeline.matrix.routing.state import Event
-from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.project_tools import tools_for
 from pipeline.run.plans import kept_recipe
 from pipeline.steps.asking.dispatches import as_step_says, ask
 from pipeline.steps.asking.grants import scope_without_task
@@ -23,6 +21,8 @@ from pipeline.steps.evidence.records import baseline_of, files_of, known_tests
 from pipeline.steps.publication.holding import held_md, hold
 from pipeline.steps.recipe_ask import changed_md
 from pipeline.steps.recipe_context import in_text
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.project_tools import tools_for
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:

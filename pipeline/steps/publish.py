@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UserError
 from pipeline.judge.reports.markdown import bullets
 from pipeline.matrix.routing.state import Event
-from pipeline.measure.measuring import UnmeasurableError
 from pipeline.progress import counted
 from pipeline.repo import SigningError
 from pipeline.run.events import PublishIntended
@@ -35,6 +34,7 @@ from pipeline.steps.publication.moving import (
 )
 from pipeline.steps.publication.publisher import Blocked, blocked, choose, note_published, start_of
 from pipeline.steps.publication.summary import write_summary
+from pipeline.testing.measure.measuring import UnmeasurableError
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

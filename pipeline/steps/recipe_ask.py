@@ -18,10 +18,10 @@ from pipeline.matrix.recipes.plan import most_dispatches
 from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
 from pipeline.matrix.recipes.templates import area_texts, areas_by_item, below
 from pipeline.matrix.scheduling.patterns import fault, parsed
-from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.run.files import to_json
 from pipeline.steps.asking.dispatches import Asking, as_step_says, evidence_of, report_of, results_of
 from pipeline.steps.recipe_tests import payload_proved, scope_of, tools_of
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

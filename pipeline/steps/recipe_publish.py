@@ -19,7 +19,6 @@ from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.rules import going_along
 from pipeline.matrix.recipes.step_table import Checkpoint, StepEvent, StepSignal
 from pipeline.matrix.recipes.templates import only_reference
-from pipeline.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.progress import counted
 from pipeline.repo import SigningError
 from pipeline.run import tracker
@@ -33,6 +32,7 @@ from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import below, tree_with
 from pipeline.steps.recipe_outcome import left_open
 from pipeline.steps.recipe_tests import has_tests, prepared
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.vocabulary import Signal
 from todo.issue import normalised_title
 

@@ -21,16 +21,8 @@ from pipeline.judge.policy.scope import TestScope
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.payloads import Findings, MeasuredTest, TestEvidence
 from pipeline.judge.reports.untrusted_text import fenced, one_line
-from pipeline.languages.protocol import Selection
-from pipeline.languages.table import SEVERAL
 from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.step_table import StepEvent, StepSignal
-from pipeline.measure import kept_runs, setup
-from pipeline.measure.measuring import UnmeasurableError, environment, measure
-from pipeline.measure.project_tools import kit_of, program_for, run_in_copy, tools_for
-from pipeline.measure.proofs import Work
-from pipeline.measure.regression import confirm
-from pipeline.measure.words import seen
 from pipeline.outcomes import Reason
 from pipeline.process import WORKSPACE, BoxError
 from pipeline.programs import Program
@@ -39,6 +31,14 @@ from pipeline.run.ignored import include_ignored
 from pipeline.run.info import day_of
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.proofs import measured_once
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.languages.table import SEVERAL
+from pipeline.testing.measure import kept_runs, setup
+from pipeline.testing.measure.measuring import UnmeasurableError, environment, measure
+from pipeline.testing.measure.project_tools import kit_of, program_for, run_in_copy, tools_for
+from pipeline.testing.measure.proofs import Work
+from pipeline.testing.measure.regression import confirm
+from pipeline.testing.measure.words import seen
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from pipeline.dispatch.request import Tools
     from pipeline.judge.reports.payloads import QuotedFinding
     from pipeline.matrix.recipes.model import Step
-    from pipeline.measure.project_tools import Kit
     from pipeline.process import Completed, Mount
     from pipeline.steps.recipe_context import RecipeContext
+    from pipeline.testing.measure.project_tools import Kit
 
 _COLLECTED: Final = "evidence/tests-at-start.json"
 

@@ -9,17 +9,25 @@ from pipeline.judge.evidence.compare import failing
 from pipeline.judge.evidence.freeze import canonical
 from pipeline.judge.evidence.observation import Ended
 from pipeline.matrix.routing.state import Event
-from pipeline.measure import kept_runs, project_checks, setup
-from pipeline.measure.baseline import MEND, difference, limit_of, no_baseline, not_protected, passing_outside, untried
-from pipeline.measure.measuring import UnmeasurableError, measure
-from pipeline.measure.regression import flaky
-from pipeline.measure.words import in_sum
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.run.ignored import forget_ignored, include_ignored
 from pipeline.run.preconditions import examine
 from pipeline.run.unfit import closed_to_agents
 from pipeline.steps.evidence.records import BASELINE
+from pipeline.testing.measure import kept_runs, project_checks, setup
+from pipeline.testing.measure.baseline import (
+    MEND,
+    difference,
+    limit_of,
+    no_baseline,
+    not_protected,
+    passing_outside,
+    untried,
+)
+from pipeline.testing.measure.measuring import UnmeasurableError, measure
+from pipeline.testing.measure.regression import flaky
+from pipeline.testing.measure.words import in_sum
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

@@ -17,18 +17,18 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.reduce import SeamFacts, StubFacts
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
-from pipeline.languages.projects.combined import for_files
 from pipeline.matrix.routing.state import Event
-from pipeline.measure import kept_runs
-from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
-from pipeline.measure.red import texts
-from pipeline.measure.regression import confirm
 from pipeline.run.files import to_json
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.words import came_back_tree, claim_of, handed_on
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 from pipeline.steps.evidence.stubs import stub_of, symbols_of, waiting_name
+from pipeline.testing.languages.projects.combined import for_files
+from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types
+from pipeline.testing.measure.red import texts
+from pipeline.testing.measure.regression import confirm
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import CollectionError
     from pipeline.judge.reports.tasks import Task
     from pipeline.judge.reports.work import MakeReport
-    from pipeline.measure.measuring import MeasurementContext
     from pipeline.steps.context import Context
+    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 _SHOWN: Final = 3

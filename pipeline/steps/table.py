@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.matrix.recipes.step_table import At, Checkpoint, StepEvent, StepSignal
-from pipeline.measure.measuring import changed_paths
 from pipeline.steps import (
     build,
     failure,
@@ -29,6 +28,7 @@ from pipeline.steps import (
 )
 from pipeline.steps.publication.trees import put_on
 from pipeline.steps.recipe_context import base_of
+from pipeline.testing.measure.measuring import changed_paths
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:

@@ -13,12 +13,6 @@ from pipeline.judge.reports.tasks import adds_tests
 from pipeline.judge.reports.untrusted_text import block
 from pipeline.judge.reports.work import Blocked, NotTestable, ReadyTests
 from pipeline.matrix.routing.state import Event
-from pipeline.measure.composed_trees import compose, shares_file
-from pipeline.measure.measuring import UnmeasurableError, changed_paths
-from pipeline.measure.proofs import with_test
-from pipeline.measure.red import spelled_out
-from pipeline.measure.task_evidence import TaskEvidence
-from pipeline.measure.words import noticed_lines
 from pipeline.progress import counted
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.dispatches import Answer, ask
@@ -35,6 +29,12 @@ from pipeline.steps.evidence.red import (
     tests_start,
     wrong_ids,
 )
+from pipeline.testing.measure.composed_trees import compose, shares_file
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
+from pipeline.testing.measure.proofs import with_test
+from pipeline.testing.measure.red import spelled_out
+from pipeline.testing.measure.task_evidence import TaskEvidence
+from pipeline.testing.measure.words import noticed_lines
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.findings import Finding
     from pipeline.judge.reports.proofs import ProvingTest
     from pipeline.judge.reports.tasks import Task
-    from pipeline.measure.task_evidence import NoticingEvidence
     from pipeline.steps.context import Context
+    from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 
 async def run(ctx: Context) -> Event:

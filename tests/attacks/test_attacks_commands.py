@@ -8,7 +8,7 @@ from attacks.figures import count
 
 from pipeline.dispatch.roles import load_roles
 from pipeline.judge.policy.commands import judge_command
-from pipeline.languages.table import listed_commands
+from pipeline.testing.languages.table import listed_commands
 
 
 @pytest.mark.parametrize("case", cases(Layer.COMMAND), ids=lambda case: case.id)

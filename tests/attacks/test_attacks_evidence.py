@@ -19,7 +19,7 @@ from kit import GREET_DONE, HONEST, NEW_ID, TEST_GREET, TEST_GREET_NEW, make_pro
 
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.taskfile import parse_task_md
-from pipeline.measure.task_evidence import TaskEvidence
+from pipeline.testing.measure.task_evidence import TaskEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ import pytest
 from kit import REDFIRST, make_project
 
 from pipeline.config.sources import repository_file
-from pipeline.languages.javascript.environment import MODULES, installed_of
-from pipeline.languages.javascript.project import Project, read_project
 from pipeline.sandbox.redaction import dotenv
+from pipeline.testing.languages.javascript.environment import MODULES, installed_of
+from pipeline.testing.languages.javascript.project import Project, read_project
 from pipeline.toml_text import toml_table
 
 if TYPE_CHECKING:

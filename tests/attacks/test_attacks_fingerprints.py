@@ -10,12 +10,12 @@ import pytest
 from kit import BARE_PYTEST, FILES, HONEST, TEST_GREET, TEST_GREET_NEW, TESTS, UNTIL_TESTS, Entry, make_project
 from steps.probed import seen, tree_of, without_run
 
-from pipeline.measure.measuring import measure_types
 from pipeline.process import BoxError
 from pipeline.repo import Repository
 from pipeline.run.store import keep_key, publish_ref
 from pipeline.sandbox.escapes import EscapeError
 from pipeline.sandbox.views.copies import Copies
+from pipeline.testing.measure.measuring import measure_types
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,18 +19,18 @@ import pytest
 from languages.direct import environment, measure, write
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.environments.installed import linked
-from pipeline.languages.protocol import InstalledFolder, View
-from pipeline.languages.python.records import read_session
 from pipeline.process import Answer, Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.limits import BOX_USER
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.environments.installed import linked
+from pipeline.testing.languages.protocol import InstalledFolder, View
+from pipeline.testing.languages.python.records import read_session
 from pipeline.trees import remove_tree
 
 if TYPE_CHECKING:
-    from pipeline.languages.protocol import Environment
     from pipeline.process import Command, Completed
+    from pipeline.testing.languages.protocol import Environment
 
 BWRAP: Final = shutil.which("bwrap") or "bwrap"
 OWNERS: Final = (None, BOX_USER) if os.getuid() == 0 else (None,)

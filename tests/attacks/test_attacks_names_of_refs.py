@@ -9,7 +9,7 @@ import pytest
 from kit import make_project
 
 from pipeline.repo import Repository, UntouchedRepository
-from pipeline.verification.claims import known_runs
+from pipeline.testing.verification.claims import known_runs
 
 if TYPE_CHECKING:
     from pathlib import Path

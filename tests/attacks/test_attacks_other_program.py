@@ -14,10 +14,10 @@ from languages import crates, modules
 from languages.direct import write
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.runners import processes
-from pipeline.languages.runners.exec_guard import REPLACED
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.runners import processes
+from pipeline.testing.languages.runners.exec_guard import REPLACED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,25 +14,25 @@ from e2e.shapes import TRACKER, answers
 from kit import BARE_PYTEST, GREET, make_project
 
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages import readers
-from pipeline.languages.go import sources as go_sources
-from pipeline.languages.javascript.sources import Sources
-from pipeline.languages.rust import sources as cargo_sources
-from pipeline.languages.sources import Unspliced, stubs
-from pipeline.languages.sources.faults import mutants
-from pipeline.languages.sources.mentions import mention_graph
-from pipeline.languages.sources.stubs import StubFault
-from pipeline.languages.table import language_of
+from pipeline.testing.languages import readers
+from pipeline.testing.languages.go import sources as go_sources
+from pipeline.testing.languages.javascript.sources import Sources
+from pipeline.testing.languages.rust import sources as cargo_sources
+from pipeline.testing.languages.sources import Unspliced, stubs
+from pipeline.testing.languages.sources.faults import mutants
+from pipeline.testing.languages.sources.mentions import mention_graph
+from pipeline.testing.languages.sources.stubs import StubFault
+from pipeline.testing.languages.table import language_of
 from pipeline.trees import Files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.languages.toolchain import Toolchain
+    from pipeline.testing.languages.toolchain import Toolchain
 
 pytestmark = pytest.mark.slow
 
-PYTHON = "pipeline.languages.python"
+PYTHON = "pipeline.testing.languages.python"
 SMALL, LARGE, HUGE = 100, 3_000, 100_000
 TERMS = "def table():\n    return " + "+".join(["1"] * LARGE) + "\n"
 SUMS = "def table():\n    return " + "+".join(["1"] * HUGE) + "\n"

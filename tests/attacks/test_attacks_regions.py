@@ -8,7 +8,7 @@ import pytest
 from attacks.catalogue import Case, Layer, RustDiff, Verdict, cases
 from attacks.figures import count
 
-from pipeline.languages.rust.test_regions import only_test_regions
+from pipeline.testing.languages.rust.test_regions import only_test_regions
 
 if TYPE_CHECKING:
     from attacks.world import World

@@ -13,7 +13,7 @@ from languages.direct import context_of, measure, write
 
 from pipeline.judge.evidence.compare import expectations, judge_green
 from pipeline.judge.evidence.red import judge_red
-from pipeline.languages.sources.forgery import notes
+from pipeline.testing.languages.sources.forgery import notes
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.problems import drafted
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import tasks_from_split
-from pipeline.languages import names
+from pipeline.testing.languages import names
 from pipeline.vocabulary import Role, Signal
 from todo import Status, TrackerError
 from todo.frontmatter import Scalar, parse

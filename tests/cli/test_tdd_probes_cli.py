@@ -8,7 +8,7 @@ import pytest
 from kit import GREET_DONE, TEST_GREET_NEW, make_project
 
 from pipeline.cli.verify import tdd_text
-from pipeline.verification.results import TddDocument
+from pipeline.testing.verification.results import TddDocument
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from languages.test_pytest_environment import SITE, find, found, venv
 from pipeline.backends.layout import manifest_of
 from pipeline.dispatch.desk_gate import script_of
 from pipeline.dispatch.request import Tools
-from pipeline.languages.projects.project import Project
-from pipeline.measure.project_tools import Kit
 from pipeline.process import Mount
+from pipeline.testing.languages.projects.project import Project
+from pipeline.testing.measure.project_tools import Kit
 
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,7 @@ from pipeline.judge.reports.forms import shape
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.untrusted_text import one_line
-from pipeline.languages.table import LANGUAGES
+from pipeline.testing.languages.table import LANGUAGES
 from pipeline.vocabulary import Question, Role
 
 Asked = tuple[str, Role, Question | None]

@@ -13,11 +13,11 @@ from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.config.model import Checks, Config
 from pipeline.judge.evidence.observation import Ended
-from pipeline.measure.project_checks import measure_checks
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.limits import BOX_USER
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.views.decoy import Decoy, Source, history_shown
+from pipeline.testing.measure.project_checks import measure_checks
 
 if TYPE_CHECKING:
     from pathlib import Path

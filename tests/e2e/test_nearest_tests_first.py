@@ -9,7 +9,7 @@ from e2e.lanes import Played, diagnoses, go_on, makes, module, module_task, modu
 from kit import AFTER_MAKE
 
 from pipeline.judge.evidence.compare import SHARE, WORTH_S
-from pipeline.languages.runners import durations
+from pipeline.testing.languages.runners import durations
 
 if TYPE_CHECKING:
     from kit import Entry

@@ -8,7 +8,7 @@ import pytest
 from kit import FILES, PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, SPLIT, make_project
 
 from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Raised, RunState
-from pipeline.measure.baseline import why_unloadable
+from pipeline.testing.measure.baseline import why_unloadable
 
 if TYPE_CHECKING:
     from pathlib import Path

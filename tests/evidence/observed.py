@@ -18,7 +18,7 @@ from pipeline.judge.evidence.observation import (
     TestRecord,
 )
 from pipeline.judge.evidence.red_classes import Context, Symbol
-from pipeline.languages import names
+from pipeline.testing.languages import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

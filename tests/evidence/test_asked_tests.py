@@ -6,8 +6,8 @@ from evidence.observed import observed
 
 from pipeline.judge.evidence.observation import Ended
 from pipeline.judge.reports.work import NamedTest, ReadyTests
-from pipeline.measure.red import spelled_out
 from pipeline.steps.asking.criteria import unknown_guards
+from pipeline.testing.measure.red import spelled_out
 
 SUITE = observed(
     {

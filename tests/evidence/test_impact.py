@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.judge.evidence.impact import Graph, Subject, distances, impacted
 from pipeline.judge.evidence.observation import Reach, TestRecord
-from pipeline.languages.sources.mentions import mention_graph
+from pipeline.testing.languages.sources.mentions import mention_graph
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -14,7 +14,7 @@ from pipeline.judge.evidence.observation import CollectionError, Ended, Fault, F
 from pipeline.judge.evidence.red import RedFacts, judge_red
 from pipeline.judge.evidence.red_classes import RedClass
 from pipeline.judge.evidence.red_tests import RedEntry, RedTests
-from pipeline.verification.tdd import late as one_late
+from pipeline.testing.verification.tdd import late as one_late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.judge.evidence.observation import Layout
 from pipeline.judge.evidence.red_classes import Context, Symbol
-from pipeline.languages import names
+from pipeline.testing.languages import names
 
 
 @pytest.mark.parametrize("written", ["Cart.add", "Cart::add", "shop::Cart::add", "shop.Cart.add"])

@@ -24,8 +24,8 @@ from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestS
 from pipeline.judge.reports.decode import Malformed, Missing, decode_object
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.judge.reports.parse import extract_report, parse_report
-from pipeline.languages.rust.test_regions import interesting, region_fault
-from pipeline.languages.table import listed_commands
+from pipeline.testing.languages.rust.test_regions import interesting, region_fault
+from pipeline.testing.languages.table import listed_commands
 from todo.errors import TrackerError
 from todo.frontmatter import parse, plain_data
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy.region_cases import BASE, EDITS_INSIDE, NEW_REGIONS
 
-from pipeline.languages.rust.sources import modules, parse
-from pipeline.languages.rust.test_regions import region_fault
+from pipeline.testing.languages.rust.sources import modules, parse
+from pipeline.testing.languages.rust.test_regions import region_fault
 
 pytestmark = [
     pytest.mark.slow,

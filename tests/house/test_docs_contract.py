@@ -13,11 +13,11 @@ from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.judge.reports.fields import Report
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.matrix.engine.events import EVENTS, DecisionMade
-from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.run.gates import ACTIONS
 from pipeline.service.run_result import RecipeDocument, RunDocument
 from pipeline.steps.recipe_outcome import StepOutcome
+from pipeline.testing.measure.task_evidence import TaskEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

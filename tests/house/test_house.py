@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/languages": 12550,
+    "pipeline/testing/languages": 12550,
     "pipeline/service": 9600,
     "pipeline/steps": 7300,
     "pipeline/cli": 5100,
     "pipeline/backends": 3650,
     "pipeline/judge/reports": 3300,
     "pipeline/run": 3150,
-    "pipeline/measure": 2700,
+    "pipeline/testing/measure": 2700,
     "pipeline/dispatch": 2550,
     "pipeline/matrix/routing": 2100,
     "pipeline/matrix/recipes": 1950,
@@ -41,7 +41,7 @@ CEILINGS: Final = {
     "pipeline/repo": 1400,
     "pipeline/judge/evidence": 1350,
     "pipeline/gateway": 1350,
-    "pipeline/verification": 1350,
+    "pipeline/testing/verification": 1350,
     "todo": 1250,
     "pipeline": 1150,
     "pipeline/judge/policy": 1000,

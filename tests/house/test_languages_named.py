@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.languages.table import LANGUAGES
+from pipeline.testing.languages.table import LANGUAGES
 
 ROOT = Path(__file__).parents[2]
 ENDINGS = [end for language in LANGUAGES.values() for end in (*language.sources, *language.further)]

@@ -11,9 +11,9 @@ ROOT = Path(__file__).parents[2]
 IN_A_BOX = (
     "pipeline/backends/script_player.py",
     "pipeline/sandbox/boxes/supervisor.py",
-    "pipeline/languages/javascript/runner.py",
-    "pipeline/languages/runners/",
-    "pipeline/languages/rust/runner.py",
+    "pipeline/testing/languages/javascript/runner.py",
+    "pipeline/testing/languages/runners/",
+    "pipeline/testing/languages/rust/runner.py",
 )
 """Programs of ours that run in a box, which is a session of its own."""
 FOR_THE_TERMINAL = ("pipeline/cli/desk.py", "pipeline/cli/editor.py")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.landing.table import MOST_PICKS, TABLE, Found, Then, found_of, then
-from pipeline.verification.results import CommitCheck, Problem, Status, TestLine
+from pipeline.testing.verification.results import CommitCheck, Problem, Status, TestLine
 
 
 @pytest.mark.parametrize("found", list(Found))

@@ -16,7 +16,7 @@ from pipeline.landing.train import Landing, Picked, Result, Train, move, now_sig
 from pipeline.repo import Repository
 from pipeline.run.store import is_on
 from pipeline.service.land_choice import chosen_runs
-from pipeline.verification.results import CommitCheck, Status
+from pipeline.testing.verification.results import CommitCheck, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
-from pipeline.languages.rust.toolchain import CargoToolchain
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
+from pipeline.testing.languages.rust.toolchain import CargoToolchain
 
 if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import anyio
 
 from pipeline.judge.evidence.red_classes import Context
-from pipeline.languages import names
-from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
-from pipeline.languages.python.toolchain import PytestToolchain
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages import names
+from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
+from pipeline.testing.languages.python.toolchain import PytestToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

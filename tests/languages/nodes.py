@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import anyio
 from js_runners import installed_set, search_path
 
-from pipeline.languages.javascript.toolchain import NodeToolchain
-from pipeline.languages.protocol import Environment, Lookup, Measurement, Missing, Selection, View
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.javascript.toolchain import NodeToolchain
+from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, Missing, Selection, View
 
 if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation

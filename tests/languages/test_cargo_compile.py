@@ -14,7 +14,7 @@ from pipeline.judge.evidence.compare import expectations, judge_green
 from pipeline.judge.evidence.observation import Observation, RunState
 from pipeline.judge.evidence.red import judge_red
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
-from pipeline.languages.protocol import Selection
+from pipeline.testing.languages.protocol import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

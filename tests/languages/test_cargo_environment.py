@@ -11,7 +11,7 @@ import anyio
 import pytest
 from languages.crates import TOOLCHAIN, environment, needs_cargo
 
-from pipeline.languages.protocol import Environment, Lookup, Missing
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

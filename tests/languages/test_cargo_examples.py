@@ -9,7 +9,7 @@ from languages.crates import MANIFEST, measure, needs_cargo
 from languages.direct import write
 
 from pipeline.judge.evidence.observation import Ended, RunState
-from pipeline.languages.protocol import Selection
+from pipeline.testing.languages.protocol import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

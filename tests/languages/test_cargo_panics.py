@@ -13,7 +13,7 @@ from languages.direct import context_of, files_of, write
 from pipeline.judge.evidence.classify import classify
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
-from pipeline.languages.rust.output import Panic, read_panics
+from pipeline.testing.languages.rust.output import Panic, read_panics
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,14 +8,14 @@ import pytest
 from languages.direct import write
 
 from pipeline.config.model import Toolchains
-from pipeline.languages.projects.combined import Projects, projects_in
-from pipeline.languages.projects.detection import choose, folder_below, looked_for
-from pipeline.languages.table import LANGUAGES
+from pipeline.testing.languages.projects.combined import Projects, projects_in
+from pipeline.testing.languages.projects.detection import choose, folder_below, looked_for
+from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.languages.toolchain import Toolchain
+    from pipeline.testing.languages.toolchain import Toolchain
 
 
 def chosen(tmp_path: Path, *paths: str, **tables: Any) -> Toolchain | None:

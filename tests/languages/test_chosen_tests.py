@@ -12,8 +12,8 @@ import pytest
 from languages import direct
 from languages.direct import write
 
-from pipeline.languages.runners import chosen_tests
-from pipeline.languages.runners.chosen_tests import commands, share
+from pipeline.testing.languages.runners import chosen_tests
+from pipeline.testing.languages.runners.chosen_tests import commands, share
 
 PYTEST: dict[str, Any] = {
     "name": "pytest",

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.languages.environments.devshell import Shell, entered, is_carried, variables_in
-from pipeline.languages.protocol import Environment, Lookup, Missing
-from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount
+from pipeline.testing.languages.environments.devshell import Shell, entered, is_carried, variables_in
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing
+from pipeline.testing.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow
 

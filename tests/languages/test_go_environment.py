@@ -11,8 +11,8 @@ import anyio
 import pytest
 from languages.modules import MANIFEST, TOOLCHAIN, environment, needs_go
 
-from pipeline.languages.go.environment import GoTest, parse
-from pipeline.languages.protocol import Environment, Lookup, Missing
+from pipeline.testing.languages.go.environment import GoTest, parse
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

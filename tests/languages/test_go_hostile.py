@@ -11,8 +11,8 @@ from languages.direct import write
 from languages.modules import MANIFEST, measure, needs_go
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.protocol import Selection
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.testing.languages.protocol import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

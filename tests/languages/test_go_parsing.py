@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from languages.direct import write
 
 from pipeline.judge.evidence.observation import Frame
-from pipeline.languages.go import output, project, sources
-from pipeline.languages.go import output as go_output
-from pipeline.languages.go.project import ADAPTER
-from pipeline.languages.go.runner import Frames
-from pipeline.languages.go.sources import TestFunction, read_folder
-from pipeline.languages.runners.processes import Ends
-from pipeline.languages.runners.sessions import read_session
 from pipeline.process import Answer
+from pipeline.testing.languages.go import output, project, sources
+from pipeline.testing.languages.go import output as go_output
+from pipeline.testing.languages.go.project import ADAPTER
+from pipeline.testing.languages.go.runner import Frames
+from pipeline.testing.languages.go.sources import TestFunction, read_folder
+from pipeline.testing.languages.runners.processes import Ends
+from pipeline.testing.languages.runners.sessions import read_session
 from pipeline.trees import Files
 
 if TYPE_CHECKING:

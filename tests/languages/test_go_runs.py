@@ -18,9 +18,9 @@ from pipeline.judge.evidence.compare import expectations, judge_green, judge_stu
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
 from pipeline.judge.evidence.red import judge_red
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
-from pipeline.languages.protocol import Cache, Selection
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.testing.languages.protocol import Cache, Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

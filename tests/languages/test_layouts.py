@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.judge.evidence.observation import Layout
-from pipeline.languages.projects.merging import below, one_layout
+from pipeline.testing.languages.projects.merging import below, one_layout
 
 pytestmark = pytest.mark.slow
 

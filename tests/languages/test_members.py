@@ -15,11 +15,11 @@ from languages.direct import write
 
 from pipeline.config.model import Toolchains
 from pipeline.judge.evidence.observation import Ended
-from pipeline.languages.projects.combined import Projects, projects_in
-from pipeline.languages.projects.detection import choose
-from pipeline.languages.protocol import Environment, Lookup, Measurement, View
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.projects.combined import Projects, projects_in
+from pipeline.testing.languages.projects.detection import choose
+from pipeline.testing.languages.protocol import Environment, Lookup, Measurement, View
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,10 +18,10 @@ from pipeline.judge.evidence.observation import (
     RunState,
     TestRecord,
 )
-from pipeline.languages.projects.combined import Memory, key_of
-from pipeline.languages.projects.merging import together
-from pipeline.languages.protocol import Selection
 from pipeline.sandbox.views.manifest import scan
+from pipeline.testing.languages.projects.combined import Memory, key_of
+from pipeline.testing.languages.projects.merging import together
+from pipeline.testing.languages.protocol import Selection
 
 pytestmark = pytest.mark.slow
 

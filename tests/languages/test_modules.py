@@ -6,8 +6,8 @@ import pytest
 
 from pipeline.judge.evidence.observation import Layout
 from pipeline.judge.evidence.red_classes import Context, Symbol
-from pipeline.languages import names
-from pipeline.languages.names import is_module, is_part_of
+from pipeline.testing.languages import names
+from pipeline.testing.languages.names import is_module, is_part_of
 
 
 @pytest.mark.parametrize(

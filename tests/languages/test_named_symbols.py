@@ -7,8 +7,8 @@ from importlib import import_module
 import pytest
 
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages.sources.stubs import parts_of, stub_faults, stub_symbols
-from pipeline.languages.table import language_of
+from pipeline.testing.languages.sources.stubs import parts_of, stub_faults, stub_symbols
+from pipeline.testing.languages.table import language_of
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,20 @@ def test_a_name_means_a_definition(path: str, place: str, symbol: str, same: boo
 def test_a_function_of_a_lower_case_class_is_not_the_function_that_a_task_names() -> None:
     before = {"cart.py": "class config:\n    def load(self):\n        return 1\n"}
     after = {"cart.py": before["cart.py"].replace("return 1", "raise NotImplementedError")}
-    (fault, gone) = stub_faults("pipeline.languages.python", before, after, [Symbol("cart.py", "load")])
+    (fault, gone) = stub_faults("pipeline.testing.languages.python", before, after, [Symbol("cart.py", "load")])
     assert (fault.what, gone.what) == ("changes config.load, which the task does not name", "does not define load")
     assert (
-        stub_faults("pipeline.languages.python", before, after, [Symbol("cart.py", "cart.config.load", new=False)])
+        stub_faults(
+            "pipeline.testing.languages.python", before, after, [Symbol("cart.py", "cart.config.load", new=False)]
+        )
         == ()
     )
 
 
 def test_only_the_function_that_is_meant_is_stubbed() -> None:
     text = "export const config = { load() { return 1; } };\nexport function load() { return 2; }\n"
-    stubbed = stub_symbols("pipeline.languages.javascript", {"src/cart.js": text}, [Symbol("src/cart.js", "load")])
+    stubbed = stub_symbols(
+        "pipeline.testing.languages.javascript", {"src/cart.js": text}, [Symbol("src/cart.js", "load")]
+    )
     assert "return 1" in stubbed.files["src/cart.js"]
     assert "return 2" not in stubbed.files["src/cart.js"]

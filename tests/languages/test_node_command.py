@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.languages.javascript.command import Invocation, Runner, Unknown, is_start, of_script, of_words
+from pipeline.testing.languages.javascript.command import Invocation, Runner, Unknown, is_start, of_script, of_words
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ from js_runners import search_path
 from languages.direct import write
 from languages.nodes import JEST, NODE, TOOLCHAIN, VITEST, environment, find, manifest
 
-from pipeline.languages.environments.installed import installed_mounts, linked
-from pipeline.languages.protocol import Environment, InstalledFolder, Missing, View
 from pipeline.process import Mount
+from pipeline.testing.languages.environments.installed import installed_mounts, linked
+from pipeline.testing.languages.protocol import Environment, InstalledFolder, Missing, View
 
 NEEDED = manifest(dependencies={"left-pad": "1"})
 

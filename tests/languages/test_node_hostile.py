@@ -11,9 +11,9 @@ from languages.direct import write
 from languages.nodes import JEST, NODE, VITEST, measure
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.protocol import Selection
-from pipeline.languages.runners.exec_guard import REPLACED
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.languages.runners.exec_guard import REPLACED
 
 if TYPE_CHECKING:
     from pathlib import Path

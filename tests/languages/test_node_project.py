@@ -10,8 +10,8 @@ from languages.direct import write
 from languages.nodes import TOOLCHAIN
 
 from pipeline.judge.evidence.observation import Layout
-from pipeline.languages.javascript.command import Invocation, Unknown
-from pipeline.languages.javascript.project import Project, files_with_tests, names_in, read_project
+from pipeline.testing.languages.javascript.command import Invocation, Unknown
+from pipeline.testing.languages.javascript.project import Project, files_with_tests, names_in, read_project
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from languages.direct import write
 
 from pipeline.judge.evidence.observation import Missing
-from pipeline.languages.javascript import faults as node_faults
-from pipeline.languages.javascript.records import Thrown
-from pipeline.languages.javascript.sources import Sources
-from pipeline.languages.javascript.syntax import Binding
-from pipeline.languages.names import is_module, is_part_of
+from pipeline.testing.languages.javascript import faults as node_faults
+from pipeline.testing.languages.javascript.records import Thrown
+from pipeline.testing.languages.javascript.sources import Sources
+from pipeline.testing.languages.javascript.syntax import Binding
+from pipeline.testing.languages.names import is_module, is_part_of
 
 if TYPE_CHECKING:
     from pathlib import Path

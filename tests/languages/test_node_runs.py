@@ -13,8 +13,8 @@ from languages.direct import files_of, write
 from languages.nodes import JEST, NODE, VITEST, find, manifest, measure
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.protocol import Environment, Selection
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.testing.languages.protocol import Environment, Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

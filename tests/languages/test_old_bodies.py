@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages.sources.stubs import with_old_bodies
+from pipeline.testing.languages.sources.stubs import with_old_bodies
 
-go = partial(with_old_bodies, "pipeline.languages.go")
-script = partial(with_old_bodies, "pipeline.languages.javascript")
-rust = partial(with_old_bodies, "pipeline.languages.rust")
+go = partial(with_old_bodies, "pipeline.testing.languages.go")
+script = partial(with_old_bodies, "pipeline.testing.languages.javascript")
+rust = partial(with_old_bodies, "pipeline.testing.languages.rust")
 
 RUST = """
 struct A;

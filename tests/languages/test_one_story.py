@@ -13,8 +13,8 @@ from pipeline.judge.evidence.classify import classify
 from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.judge.evidence.red import derive_new_ids
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
-from pipeline.languages.protocol import Selection
-from pipeline.languages.table import LANGUAGES
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

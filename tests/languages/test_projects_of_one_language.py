@@ -18,14 +18,14 @@ from languages.direct import write
 from pipeline.config.keys import parse_text
 from pipeline.config.model import Toolchains
 from pipeline.judge.evidence.observation import Ended, Observation
-from pipeline.languages.projects.combined import Projects, projects_in
-from pipeline.languages.projects.detection import choose
-from pipeline.languages.projects.project import Project
-from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
-from pipeline.languages.table import LANGUAGES
-from pipeline.measure.project_tools import Kit
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.projects.combined import Projects, projects_in
+from pipeline.testing.languages.projects.detection import choose
+from pipeline.testing.languages.projects.project import Project
+from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Selection, View
+from pipeline.testing.languages.table import LANGUAGES
+from pipeline.testing.measure.project_tools import Kit
 
 BARE = '[tool.pytest.ini_options]\naddopts = "--disable-plugin-autoload"\n'
 SETTINGS = BARE + 'pythonpath = ["src"]\ntestpaths = ["tests"]\npython_functions = ["{}_*"]\n'

@@ -13,11 +13,11 @@ import pytest
 from languages.direct import TOOLCHAIN, environment, write
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.protocol import Cache, Measurement, Selection, View
-from pipeline.languages.python.bytecode import Place, keep, lay_out
 from pipeline.process import Command, Completed, Mount
 from pipeline.sandbox.boxes.box_folder import BoxFolder
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.protocol import Cache, Measurement, Selection, View
+from pipeline.testing.languages.python.bytecode import Place, keep, lay_out
 from pipeline.trees import Files
 
 # --- what is kept, and what is given out

@@ -14,10 +14,10 @@ import anyio
 import pytest
 from languages.direct import TOOLCHAIN, measure, write
 
-from pipeline.languages.environments.installed import editable_mounts
-from pipeline.languages.protocol import EditableRoot, Environment, Lookup, Missing, View
-from pipeline.languages.python.environment import ask, interpreter_of
 from pipeline.process import Mount
+from pipeline.testing.languages.environments.installed import editable_mounts
+from pipeline.testing.languages.protocol import EditableRoot, Environment, Lookup, Missing, View
+from pipeline.testing.languages.python.environment import ask, interpreter_of
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ import pytest
 from steps.probed import PYPROJECT, repository, tree_of, without_run
 
 from pipeline.judge.evidence.observation import Ended
-from pipeline.measure.measuring import FOUND, measure
 from pipeline.sandbox.boxes.box import try_boxes
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.measure.measuring import FOUND, measure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ import pytest
 from languages.direct import TOOLCHAIN, measure, write
 
 from pipeline.judge.evidence.observation import Ended, RunState
-from pipeline.languages.protocol import Environment, Lookup
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.testing.languages.protocol import Environment, Lookup
 
 if TYPE_CHECKING:
     from pathlib import Path

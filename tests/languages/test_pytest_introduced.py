@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages.sources import stubs
+from pipeline.testing.languages.sources import stubs
 
-introduced = partial(stubs.introduced, "pipeline.languages.python")
+introduced = partial(stubs.introduced, "pipeline.testing.languages.python")
 
 NEW = """import os
 

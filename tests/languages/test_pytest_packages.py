@@ -8,8 +8,8 @@ import pytest
 from languages.direct import measure, write
 
 from pipeline.judge.evidence.observation import RunState
-from pipeline.languages.protocol import Selection
-from pipeline.languages.python.records import what_to_install
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.languages.python.records import what_to_install
 
 if TYPE_CHECKING:
     from pathlib import Path

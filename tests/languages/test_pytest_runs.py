@@ -13,13 +13,13 @@ import pytest
 from languages.direct import context_of, environment, files_of, measure, write
 from waiting import longer_limits
 
-import pipeline.languages.python.measuring
+import pipeline.testing.languages.python.measuring
 from pipeline.judge.evidence.classify import classify
 from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.judge.evidence.red_classes import RedClass, Symptom
-from pipeline.languages.protocol import Environment, Selection
-from pipeline.languages.python.records import observe, read_session
 from pipeline.process import Answer
+from pipeline.testing.languages.protocol import Environment, Selection
+from pipeline.testing.languages.python.records import observe, read_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -327,7 +327,7 @@ def test_which_files_are_tests_follows_the_runner(tmp_path: Path) -> None:
 
 
 def test_the_plugin_is_valid_python_3_8() -> None:
-    modules = list(Path(pipeline.languages.python.measuring.__file__).with_name("plugin").glob("*.py"))
+    modules = list(Path(pipeline.testing.languages.python.measuring.__file__).with_name("plugin").glob("*.py"))
     assert modules
     for module in modules:
         assert ast.parse(module.read_text(encoding="utf-8"), feature_version=(3, 8))

@@ -12,8 +12,8 @@ from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Change, ChangeKind, judge
 from pipeline.judge.reports.fields import Action, FileChange
 from pipeline.judge.reports.tasks import Task
-from pipeline.languages.protocol import Selection
 from pipeline.steps.asking.grants import production_grants, scope_of
+from pipeline.testing.languages.protocol import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages.sources import stubs
+from pipeline.testing.languages.sources import stubs
 
-stub_symbols = partial(stubs.stub_symbols, "pipeline.languages.python")
+stub_symbols = partial(stubs.stub_symbols, "pipeline.testing.languages.python")
 
 pytestmark = pytest.mark.slow
 

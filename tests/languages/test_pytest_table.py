@@ -10,7 +10,7 @@ from languages.direct import context_of, files_of, measure, write
 from pipeline.judge.evidence.classify import classify, classify_collection
 from pipeline.judge.evidence.observation import Ended, RunState
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
-from pipeline.languages.protocol import Selection
+from pipeline.testing.languages.protocol import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path

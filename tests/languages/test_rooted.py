@@ -18,10 +18,10 @@ from pipeline.judge.evidence.observation import (
     RunState,
     TestRecord,
 )
-from pipeline.languages.projects.combined import Projects
-from pipeline.languages.projects.project import Place, Project
-from pipeline.languages.protocol import Selection
-from pipeline.languages.table import LANGUAGES
+from pipeline.testing.languages.projects.combined import Projects
+from pipeline.testing.languages.projects.project import Place, Project
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow
 

@@ -12,12 +12,12 @@ from languages import direct
 from languages.direct import write
 
 from pipeline.judge.evidence.observation import Ended, Observation, RunState
-from pipeline.languages.projects.combined import Projects
-from pipeline.languages.projects.project import Project
-from pipeline.languages.protocol import EditableRoot, Environment, Lookup, Measurement, Missing, Selection, View
-from pipeline.languages.table import LANGUAGES
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.projects.combined import Projects
+from pipeline.testing.languages.projects.project import Project
+from pipeline.testing.languages.protocol import EditableRoot, Environment, Lookup, Measurement, Missing, Selection, View
+from pipeline.testing.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow
 

@@ -17,19 +17,19 @@ from languages.direct import write
 from pipeline.config.model import Toolchain as Table
 from pipeline.judge.evidence.observation import Ended, Layout, Observation, RunState
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages.projects.combined import (
+from pipeline.process import WORKSPACE, Mount
+from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.projects.combined import (
     Projects,
     SeveralEnvironment,
     for_files,
     missing_for,
     projects_in,
 )
-from pipeline.languages.projects.project import Project
-from pipeline.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
-from pipeline.languages.table import LANGUAGES
-from pipeline.process import WORKSPACE, Mount
-from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
-from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.projects.project import Project
+from pipeline.testing.languages.protocol import Cache, Environment, Lookup, Measurement, Missing, Selection, View
+from pipeline.testing.languages.table import LANGUAGES
 
 pytestmark = pytest.mark.slow
 

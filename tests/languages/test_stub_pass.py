@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages.python.toolchain import PytestToolchain
-from pipeline.languages.rust.toolchain import CargoToolchain
+from pipeline.testing.languages.python.toolchain import PytestToolchain
+from pipeline.testing.languages.rust.toolchain import CargoToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

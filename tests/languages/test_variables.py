@@ -12,9 +12,9 @@ from languages import direct, nodes
 
 from pipeline.config.toolchain_variables import set_by
 from pipeline.judge.evidence.observation import Ended
-from pipeline.languages.projects.combined import find_environment
-from pipeline.languages.protocol import Environment, Lookup, Missing
-from pipeline.languages.table import LANGUAGES
+from pipeline.testing.languages.projects.combined import find_environment
+from pipeline.testing.languages.protocol import Environment, Lookup, Missing
+from pipeline.testing.languages.table import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.languages.runners.exec_guard import Watch, start
+from pipeline.testing.languages.runners.exec_guard import Watch, start
 
 BECOMES = "import os; os.execv('/bin/echo', ['echo', 'forged'])"
 WAYS = {
@@ -94,7 +94,7 @@ while True:
 NESTED = """
 import subprocess, sys
 sys.path.insert(0, {root!r})
-from pipeline.languages.runners.exec_guard import start
+from pipeline.testing.languages.runners.exec_guard import start
 process, watch = start(['/bin/echo', 'honest'], stdout=subprocess.PIPE)
 print(process.communicate()[0].decode(), watch.off, end='')
 """

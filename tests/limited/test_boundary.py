@@ -1,4 +1,4 @@
-"""No module of the driver parses a source: readers are asked through `pipeline.languages.readers` and `limited`."""
+"""No module of the driver parses a source: readers are asked through `pipeline.testing.languages.readers` and `limited`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def imported(path: Path) -> dict[str, set[str]]:
 
 
 def asked_of_the_child() -> set[tuple[str, str]]:
-    """Return the readers that `pipeline.languages.readers` asks, as module and name."""
+    """Return the readers that `pipeline.testing.languages.readers` asks, as module and name."""
     tree = ast.parse((PIPELINE / "languages" / "readers.py").read_text("utf-8"))
     return {
         (node.args[0].value.id, node.args[0].attr)
@@ -52,8 +52,8 @@ def test_only_pure_packages_import_a_parser_and_only_readers_their_readers() -> 
         for module, used in imported(path).items():
             last = module.rpartition(".")[2]
             if module.partition(".")[0].startswith(PARSERS) or (
-                module.startswith("pipeline.languages")
-                and module != "pipeline.languages.readers"
+                module.startswith("pipeline.testing.languages")
+                and module != "pipeline.testing.languages.readers"
                 and last in modules | {"imports"}
                 and used & names
             ):

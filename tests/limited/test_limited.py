@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.judge.evidence.red_classes import RedClass, Symbol
-from pipeline.languages.sources import forgery, known_answers
-from pipeline.languages.sources.faults.mutant import Mutant, Rank
 from pipeline.sandbox.limited import UnreadableError, limited
 from pipeline.sandbox.limited.values import NonsenseError, dump, load
+from pipeline.testing.languages.sources import forgery, known_answers
+from pipeline.testing.languages.sources.faults.mutant import Mutant, Rank
 
 SOURCE = "def test_a():\n    assert f() == 1\n"
 

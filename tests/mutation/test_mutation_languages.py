@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.languages.sources.faults import mutants
+from pipeline.testing.languages.sources.faults import mutants
 
 
 def made(path: str, text: str) -> dict[str, str]:

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from pipeline.languages.sources.faults import mutants, stopped
-from pipeline.languages.sources.faults.platforms import Platform, here
+from pipeline.testing.languages.sources.faults import mutants, stopped
+from pipeline.testing.languages.sources.faults.platforms import Platform, here
 
 LINUX = Platform("linux", "x86_64")
 

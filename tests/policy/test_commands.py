@@ -14,7 +14,7 @@ from pipeline.judge.policy.commands import (
     refusal_of,
 )
 from pipeline.judge.policy.listed_commands import HINTS, READING_COMMANDS, ListedCommand
-from pipeline.languages.table import listed_commands
+from pipeline.testing.languages.table import listed_commands
 
 BROUGHT = listed_commands()
 

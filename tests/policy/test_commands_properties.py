@@ -20,7 +20,7 @@ from pipeline.judge.policy.commands import (
     literal_words,
 )
 from pipeline.judge.policy.listed_commands import READING_COMMANDS
-from pipeline.languages.table import listed_commands
+from pipeline.testing.languages.table import listed_commands
 
 pytestmark = pytest.mark.slow
 

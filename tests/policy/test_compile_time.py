@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.languages.rust import compile_time
+from pipeline.testing.languages.rust import compile_time
 
 SHOP = '[package]\nname = "shop"\n'
 MANIFESTS = {

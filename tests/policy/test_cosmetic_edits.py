@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.languages.python.cosmetic import edited
+from pipeline.testing.languages.python.cosmetic import edited
 
 if TYPE_CHECKING:
     from pathlib import Path

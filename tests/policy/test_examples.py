@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.languages.sources.examples import lost
+from pipeline.testing.languages.sources.examples import lost
 
 PYTHON: Final = '''"""Greetings.
 

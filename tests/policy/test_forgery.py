@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.languages.sources.forgery import notes
+from pipeline.testing.languages.sources.forgery import notes
 
 PYTHON: Final = [
     ("import pytest", "has `import pytest`"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.languages.sources.known_answers import added, notes, unused
+from pipeline.testing.languages.sources.known_answers import added, notes, unused
 
 OLD = "def price(cents):\n    return cents\n"
 TEST = "assert price(1370) == 0\nassert price('spring') == 1\n"

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from policy.region_cases import BASE, EDITS_INSIDE, NEW, NEW_REGIONS, PLAIN
 
-from pipeline.languages.rust.regions import RustFile, read_rust
-from pipeline.languages.rust.test_regions import only_test_regions, regions_of, splice
-from pipeline.languages.sources import Unspliced
+from pipeline.testing.languages.rust.regions import RustFile, read_rust
+from pipeline.testing.languages.rust.test_regions import only_test_regions, regions_of, splice
+from pipeline.testing.languages.sources import Unspliced
 
 EXAMPLES = int(os.environ.get("REDFIRST_FUZZ_EXAMPLES", "300"))
 MADE = BASE.replace("a + b }", "a.wrapping_add(b) }").replace("pub fn f() {}", "pub fn f() { g(); }\n    fn g() {}")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy.region_cases import BASE, EDITS_INSIDE, NEW, NEW_REGIONS, PLAIN, with_line
 
-from pipeline.languages.rust.regions import MAX_BYTES, MAX_DEPTH
-from pipeline.languages.rust.test_regions import interesting, only_test_regions, region_fault
+from pipeline.testing.languages.rust.regions import MAX_BYTES, MAX_DEPTH
+from pipeline.testing.languages.rust.test_regions import interesting, only_test_regions, region_fault
 
 
 def judged(old: str, new: str, path: str = "src/lib.rs") -> str | None:

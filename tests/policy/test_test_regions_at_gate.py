@@ -12,8 +12,8 @@ from policy.region_cases import BASE, NEW, with_line
 from pipeline.dispatch.gate import GateResult, Policy, inspect
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
-from pipeline.languages.rust.test_regions import only_test_regions
 from pipeline.matrix.scheduling.patterns import parsed
+from pipeline.testing.languages.rust.test_regions import only_test_regions
 
 if TYPE_CHECKING:
     from pipeline.sandbox.views.view import ShadowView

@@ -16,7 +16,7 @@ from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.problems import RULES, Problem, Weight, drafted
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import Task, tasks_from_split
-from pipeline.languages import names
+from pipeline.testing.languages import names
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from runs.real import make_repository, tree_with
 
 from pipeline.judge.evidence.observation import Layout
-from pipeline.languages.python.toolchain import PytestToolchain
-from pipeline.languages.rust.toolchain import CargoToolchain
+from pipeline.testing.languages.python.toolchain import PytestToolchain
+from pipeline.testing.languages.rust.toolchain import CargoToolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.languages.toolchain import Toolchain
     from pipeline.repo import Repository
+    from pipeline.testing.languages.toolchain import Toolchain
 
 PYTEST = Layout(testpaths=("tests",), collected=frozenset({"tests/test_app.py"}))
 CARGO = Layout(testpaths=("tests",), python_files=("*.rs",), collected=frozenset({"src/lib.rs#tests", "tests/a.rs"}))

@@ -12,12 +12,12 @@ import anyio
 from kit import BARE_PYTEST, make_project
 
 from pipeline.config.model import Config
-from pipeline.languages.table import LANGUAGES
-from pipeline.measure.measuring import measure
 from pipeline.repo import Repository, UntouchedRepository
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.sandbox.boxes.nobox import NoBox
-from pipeline.verification.context import VerificationContext
+from pipeline.testing.languages.table import LANGUAGES
+from pipeline.testing.measure.measuring import measure
+from pipeline.testing.verification.context import VerificationContext
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping

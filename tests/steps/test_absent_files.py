@@ -12,8 +12,8 @@ from steps.ground import CARGO, ground
 from pipeline.judge.evidence.classify import classify_collection
 from pipeline.judge.evidence.observation import CollectionError, Ended, Observation, RunState, TestRecord
 from pipeline.judge.evidence.red_classes import RedClass
-from pipeline.measure.red import with_undeclared
-from pipeline.measure.revert import Red
+from pipeline.testing.measure.red import with_undeclared
+from pipeline.testing.measure.revert import Red
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from steps.probed import repository, tree_of, without_run
 
-from pipeline.measure.mutation import added_lines, changed_lines
+from pipeline.testing.measure.mutation import added_lines, changed_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 from runs.real import alone
 from steps.ground import CARGO, PYTEST, Ground, ground
 
-from pipeline.measure.composed_trees import compose, with_other_code, with_other_regions
+from pipeline.testing.measure.composed_trees import compose, with_other_code, with_other_regions
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from pipeline.judge.evidence.red_tests import RedEntry, RedTests
 from pipeline.judge.policy.scope import Action
 from pipeline.judge.reports.fields import FileChange, OldTest
 from pipeline.judge.reports.tasks import Task
-from pipeline.measure.task_evidence import TaskEvidence
 from pipeline.steps.asking.words import counted_cases, evidence_md
+from pipeline.testing.measure.task_evidence import TaskEvidence
 
 TASK = Task(
     id="1",

@@ -11,9 +11,9 @@ from evidence.observed import observed
 from steps.probed import PYPROJECT, repository, tree_of, without_run
 
 from pipeline.judge.evidence.observation import Ended, Reach, RunState
-from pipeline.languages.protocol import Selection
-from pipeline.measure import kept_runs
-from pipeline.measure.measuring import measure
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure.measuring import measure
 
 if TYPE_CHECKING:
     from pathlib import Path

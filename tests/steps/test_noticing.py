@@ -9,12 +9,12 @@ import pytest
 from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.config.tables import Probes
-from pipeline.measure.noticing import Passing, faults_noticed, noticing_probe
+from pipeline.testing.measure.noticing import Passing, faults_noticed, noticing_probe
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.measure.task_evidence import NoticingEvidence
+    from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 pytestmark = pytest.mark.slow
 

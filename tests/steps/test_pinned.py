@@ -11,7 +11,7 @@ from steps.ground import CARGO, PYTEST, Ground, ground
 from pipeline.judge.policy.paths import lies_among_tests
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
-from pipeline.measure.old_tests import PinnedChanges, pinned_changes
+from pipeline.testing.measure.old_tests import PinnedChanges, pinned_changes
 
 pytestmark = pytest.mark.slow
 

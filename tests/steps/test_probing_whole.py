@@ -15,14 +15,14 @@ from pipeline.config.tables import Probes
 from pipeline.judge.evidence.red import judge_red
 from pipeline.judge.evidence.red_classes import Context
 from pipeline.judge.reports.tasks import Task
-from pipeline.languages import names
-from pipeline.languages.protocol import Selection
-from pipeline.measure.composed_trees import compose
-from pipeline.measure.measuring import changed_paths, measure
-from pipeline.measure.probes import Candidate, probes_of
-from pipeline.measure.task_evidence import TaskEvidence
-from pipeline.measure.words import probes_md
 from pipeline.sandbox.boxes.box import open_box
+from pipeline.testing.languages import names
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.measure.composed_trees import compose
+from pipeline.testing.measure.measuring import changed_paths, measure
+from pipeline.testing.measure.probes import Candidate, probes_of
+from pipeline.testing.measure.task_evidence import TaskEvidence
+from pipeline.testing.measure.words import probes_md
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from kit import Project
 
-    from pipeline.measure.task_evidence import ProbeEvidence
     from pipeline.process import Box
-    from pipeline.verification.context import VerificationContext
+    from pipeline.testing.measure.task_evidence import ProbeEvidence
+    from pipeline.testing.verification.context import VerificationContext
 
 pytestmark = pytest.mark.slow
 

@@ -10,15 +10,15 @@ from steps.probed import PYPROJECT, repository, seen, tree_of, without_run
 
 from pipeline.config.model import Config
 from pipeline.judge.reports.proofs import Edit, Proof, ProvingTest
-from pipeline.measure.proofs import MOST_CHARACTERS, Work, measure_proof
 from pipeline.steps.asking.grants import scope_without_task
+from pipeline.testing.measure.proofs import MOST_CHARACTERS, Work, measure_proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from pipeline.judge.reports.proofs import MeasuredProof
-    from pipeline.verification.context import VerificationContext
+    from pipeline.testing.verification.context import VerificationContext
 
 pytestmark = pytest.mark.slow
 

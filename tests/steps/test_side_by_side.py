@@ -10,7 +10,7 @@ from functools import partial
 import anyio
 import pytest
 
-from pipeline.measure.mutation import side_by_side
+from pipeline.testing.measure.mutation import side_by_side
 
 
 def test_results_come_in_the_order_of_the_calls() -> None:
@@ -32,7 +32,7 @@ def test_results_come_in_the_order_of_the_calls() -> None:
 
 
 def test_so_many_at_a_time_as_there_are_cores_for_this_process() -> None:
-    said = "from pipeline.measure.mutation import usable_cores; print(usable_cores())"
+    said = "from pipeline.testing.measure.mutation import usable_cores; print(usable_cores())"
     alone = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}}); {said}"
     told = [subprocess.check_output([sys.executable, "-c", code], text=True).strip() for code in (said, alone)]
     assert told == [str(min(len(os.sched_getaffinity(0)), 8)), "1"]

@@ -9,8 +9,8 @@ from pipeline.judge.evidence.observation import Layout, Observation, RunState, T
 from pipeline.judge.policy.scope import Action, Grant
 from pipeline.judge.reports.fields import FileChange, OldTest
 from pipeline.judge.reports.tasks import Task
-from pipeline.measure.composed_trees import own_files
 from pipeline.steps.asking.grants import scope_of, suite_grants
+from pipeline.testing.measure.composed_trees import own_files
 
 CARGO = Layout(testpaths=("tests",), python_files=("*.rs",), collected=frozenset({"src/lib.rs#tests", "tests/a.rs"}))
 

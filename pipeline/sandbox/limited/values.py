@@ -17,8 +17,8 @@ from typing import Any, Final, cast
 _OURS: Final = (
     "pipeline.judge.policy.",
     "pipeline.judge.evidence.",
-    "pipeline.languages.sources.faults.",
-    "pipeline.languages.",
+    "pipeline.testing.languages.sources.faults.",
+    "pipeline.testing.languages.",
 )
 """The modules whose classes an answer may contain; making these has no side effects."""
 _SEQUENCES: Final[Mapping[str, Any]] = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}

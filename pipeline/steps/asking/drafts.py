@@ -18,19 +18,19 @@ from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.problems import Problem, misplaced
 from pipeline.judge.reports.taskfile import task_md
 from pipeline.judge.reports.tasks import MAKING, brings_tests, moves_tests, tasks_from_split
-from pipeline.languages import names
 from pipeline.matrix.routing.lookup import told_why, why_unusable
 from pipeline.matrix.routing.matrix import MAX_FIX_TASKS, MAX_TASKS
 from pipeline.matrix.routing.state import Event, NewTask
 from pipeline.matrix.routing.state_changes import SETTLED
 from pipeline.matrix.scheduling import graph
 from pipeline.matrix.scheduling.patterns import of_file
-from pipeline.measure.baseline import why_unloadable
-from pipeline.measure.composed_trees import shares_file
 from pipeline.run import plans
 from pipeline.steps.asking.questions import answers
 from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
 from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
+from pipeline.testing.languages import names
+from pipeline.testing.measure.baseline import why_unloadable
+from pipeline.testing.measure.composed_trees import shares_file
 from pipeline.vocabulary import Loop, Signal
 
 if TYPE_CHECKING:

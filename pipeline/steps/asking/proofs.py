@@ -15,14 +15,14 @@ from pipeline.judge.reports.tasks import tasks_from_split
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.judge.reports.work import NamedTest, ReadyTests, ShownCriterion
 from pipeline.matrix.routing.matrix import MAX_FIX_TASKS
-from pipeline.measure.composed_trees import shares_file
-from pipeline.measure.proofs import Work, measure_proof
 from pipeline.repo import TreeChange
 from pipeline.steps.asking.drafts import accepted, lint_each, new_tasks, next_ids
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.reviews import last_review
 from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
 from pipeline.steps.evidence.stubs import symbols_of
+from pipeline.testing.measure.composed_trees import shares_file
+from pipeline.testing.measure.proofs import Work, measure_proof
 from pipeline.vocabulary import Loop, Step
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.reviews import CheckReview, ReviewFinding, SuiteJudgement
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import NewTask
-    from pipeline.measure.measuring import MeasurementContext
     from pipeline.steps.context import Context
+    from pipeline.testing.measure.measuring import MeasurementContext
 
 _Review = TypeVar("_Review", bound="CheckReview | SuiteJudgement")
 MOST: Final = 10

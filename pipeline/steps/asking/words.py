@@ -17,16 +17,16 @@ from pipeline.judge.evidence.written_ids import forms
 from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
-from pipeline.languages import readers
-from pipeline.languages.projects.combined import projects_in
 from pipeline.matrix.engine.events import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
-from pipeline.measure.composed_trees import both
-from pipeline.measure.measuring import changed_paths
-from pipeline.measure.suspicions import added_lines_by_side, means_of_forgery
-from pipeline.measure.words import in_sum, noticed_lines
 from pipeline.steps.asking.reviews import remarks
 from pipeline.steps.evidence.records import BASELINE, baseline_of, read_evidence
+from pipeline.testing.languages import readers
+from pipeline.testing.languages.projects.combined import projects_in
+from pipeline.testing.measure.composed_trees import both
+from pipeline.testing.measure.measuring import changed_paths
+from pipeline.testing.measure.suspicions import added_lines_by_side, means_of_forgery
+from pipeline.testing.measure.words import in_sum, noticed_lines
 from pipeline.vocabulary import Step
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.red_tests import RedEntry, RedTests
     from pipeline.judge.reports.tasks import Task
     from pipeline.judge.reports.work import MakeReport, ShownCriterion
-    from pipeline.measure.task_evidence import GreenEvidence, TaskEvidence
     from pipeline.steps.context import Context
+    from pipeline.testing.measure.task_evidence import GreenEvidence, TaskEvidence
 
 
 _MOST_FAULTS: Final = 3

@@ -11,11 +11,15 @@ from pipeline.judge.evidence.observation import TestRecord
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.untrusted_text import fenced
-from pipeline.languages.protocol import Selection
 from pipeline.matrix.routing.state import Event
-from pipeline.measure import kept_runs
-from pipeline.measure.measuring import measure
-from pipeline.measure.old_tests import (
+from pipeline.progress import counted
+from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
+from pipeline.steps.evidence.records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
+from pipeline.steps.evidence.stubs import stubs_left
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure.measuring import measure
+from pipeline.testing.measure.old_tests import (
     AsTheyWere,
     PinnedChanges,
     Sides,
@@ -24,15 +28,11 @@ from pipeline.measure.old_tests import (
     pinned_changes,
     written_files,
 )
-from pipeline.measure.probes import Candidate, probes_of
-from pipeline.measure.red import named_by, tried_over_stubs
-from pipeline.measure.regression import Suspects, confirm
-from pipeline.measure.task_evidence import GreenEvidence
-from pipeline.measure.words import in_short, probes_md, seen
-from pipeline.progress import counted
-from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
-from pipeline.steps.evidence.records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
-from pipeline.steps.evidence.stubs import stubs_left
+from pipeline.testing.measure.probes import Candidate, probes_of
+from pipeline.testing.measure.red import named_by, tried_over_stubs
+from pipeline.testing.measure.regression import Suspects, confirm
+from pipeline.testing.measure.task_evidence import GreenEvidence
+from pipeline.testing.measure.words import in_short, probes_md, seen
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
-    from pipeline.measure.task_evidence import ProbeEvidence, TaskEvidence
     from pipeline.steps.context import Context
     from pipeline.steps.evidence.in_lane import InLane
+    from pipeline.testing.measure.task_evidence import ProbeEvidence, TaskEvidence
 
 
 _OTHER_VALUES: Final = "its case has other values than at RED, which production gives"

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.judge.evidence.compare import first_stage, is_long, passed
 from pipeline.judge.evidence.impact import Subject, impacted
-from pipeline.languages.runners import durations
-from pipeline.languages.sources.mentions import is_source, mention_graph
-from pipeline.measure import kept_runs
-from pipeline.measure.measuring import CACHE, changed_paths
 from pipeline.repo import TooLargeError
 from pipeline.steps.evidence.records import baseline_of, kept_tests
+from pipeline.testing.languages.runners import durations
+from pipeline.testing.languages.sources.mentions import is_source, mention_graph
+from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure.measuring import CACHE, changed_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

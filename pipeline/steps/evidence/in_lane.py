@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from pipeline.judge.evidence import freeze
 from pipeline.judge.evidence.impact import distances
 from pipeline.judge.policy.paths import lies_among_tests
-from pipeline.languages.protocol import Selection
-from pipeline.measure import kept_runs
-from pipeline.measure.measuring import changed_paths
-from pipeline.measure.revert import Wanted, measure_over, not_red
 from pipeline.steps.evidence.impact import graph_of
 from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.red import composed_red, tests_start
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure.measuring import changed_paths
+from pipeline.testing.measure.revert import Wanted, measure_over, not_red
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from pipeline.judge.evidence.red_tests import RedTests
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.routing.state import TaskState
-    from pipeline.measure.revert import Red
-    from pipeline.measure.task_evidence import GreenEvidence, ProbeEvidence, TaskEvidence
     from pipeline.steps.context import Context
+    from pipeline.testing.measure.revert import Red
+    from pipeline.testing.measure.task_evidence import GreenEvidence, ProbeEvidence, TaskEvidence
 
 
 @dataclass(frozen=True)

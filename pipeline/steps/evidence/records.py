@@ -8,9 +8,9 @@ from pipeline.judge.evidence.compare import expectations
 from pipeline.judge.evidence.named_tests import called, path_of
 from pipeline.judge.evidence.observation import Observation, TestRecord
 from pipeline.judge.evidence.quarantine import standing
-from pipeline.measure.composed_trees import own_files
-from pipeline.measure.task_evidence import TaskEvidence, name_of
 from pipeline.run import info
+from pipeline.testing.measure.composed_trees import own_files
+from pipeline.testing.measure.task_evidence import TaskEvidence, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

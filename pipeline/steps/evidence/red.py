@@ -15,13 +15,18 @@ from pipeline.judge.evidence.renamed_tests import carried, moved
 from pipeline.judge.reports.fields import Evidence
 from pipeline.judge.reports.tasks import adds_tests, taken_away
 from pipeline.judge.reports.work import ReadyTests
-from pipeline.languages import names
-from pipeline.languages.protocol import Selection
-from pipeline.measure.composed_trees import compose
-from pipeline.measure.measuring import UnmeasurableError, changed_paths, measure
-from pipeline.measure.noticing import Passing, noticing_probe
-from pipeline.measure.old_tests import renamed
-from pipeline.measure.red import (
+from pipeline.steps.asking import criteria
+from pipeline.steps.asking.drafts import planned_files
+from pipeline.steps.context import Composed
+from pipeline.steps.evidence.records import baseline_of
+from pipeline.steps.evidence.stubs import scaffolds, symbols_of
+from pipeline.testing.languages import names
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.measure.composed_trees import compose
+from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, measure
+from pipeline.testing.measure.noticing import Passing, noticing_probe
+from pipeline.testing.measure.old_tests import renamed
+from pipeline.testing.measure.red import (
     claimed_by,
     is_borrowed,
     named_by,
@@ -32,11 +37,6 @@ from pipeline.measure.red import (
     with_undeclared,
     with_varied,
 )
-from pipeline.steps.asking import criteria
-from pipeline.steps.asking.drafts import planned_files
-from pipeline.steps.context import Composed
-from pipeline.steps.evidence.records import baseline_of
-from pipeline.steps.evidence.stubs import scaffolds, symbols_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.decode import Malformed
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.tasks import Task
-    from pipeline.measure.task_evidence import NoticingEvidence
     from pipeline.steps.context import Context
+    from pipeline.testing.measure.task_evidence import NoticingEvidence
 
 
 def tests_start(ctx: Context) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages.projects.combined import for_files
-from pipeline.measure.measuring import changed_paths
-from pipeline.measure.red import texts
 from pipeline.steps.evidence.records import baseline_of
+from pipeline.testing.languages.projects.combined import for_files
+from pipeline.testing.measure.measuring import changed_paths
+from pipeline.testing.measure.red import texts
 
 if TYPE_CHECKING:
     from pipeline.judge.reports.tasks import Task
-    from pipeline.languages.toolchain import Toolchain
     from pipeline.steps.context import Context
+    from pipeline.testing.languages.toolchain import Toolchain
 
 
 def waiting_name(task: str) -> str:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.evidence.compare import expectations, judge_green, kept_under_new_names, passed, still_passing
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
-from pipeline.measure import kept_runs
-from pipeline.measure.measuring import measure
-from pipeline.measure.regression import confirm
 from pipeline.steps.evidence.records import baseline_of, kept_tests, quarantine_of_run, read_evidence
+from pipeline.testing.measure import kept_runs
+from pipeline.testing.measure.measuring import measure
+from pipeline.testing.measure.regression import confirm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
     from pipeline.judge.evidence.observation import Observation, TestRecord
-    from pipeline.measure.measuring import MeasurementContext
     from pipeline.steps.context import Context
+    from pipeline.testing.measure.measuring import MeasurementContext
 
 
 _SHOWN: Final = 3

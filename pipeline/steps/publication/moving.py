@@ -16,8 +16,8 @@ from pipeline.steps.publication.commits import signature
 from pipeline.steps.publication.holding import hold
 from pipeline.steps.publication.publisher import blocked, meetings, under_way
 from pipeline.steps.publication.trees import put_on
-from pipeline.verification.recheck import recheck
-from pipeline.verification.results import Status
+from pipeline.testing.verification.recheck import recheck
+from pipeline.testing.verification.results import Status
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

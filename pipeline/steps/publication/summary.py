@@ -8,8 +8,6 @@ from pipeline.judge.reports.markdown import bullets, sections
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.matrix.engine.events import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
-from pipeline.measure.baseline import limit_of, not_protected
-from pipeline.measure.words import in_short, noticed_lines, survivors
 from pipeline.progress import counted
 from pipeline.run import tracker
 from pipeline.run.events import PublishIntended
@@ -20,6 +18,8 @@ from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.asking.words import suspicions_told, work_notes
 from pipeline.steps.evidence.records import BASELINE, baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.publication.follow_ups import not_testable_manifest
+from pipeline.testing.measure.baseline import limit_of, not_protected
+from pipeline.testing.measure.words import in_short, noticed_lines, survivors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, cast
 
 import anyio
 
-from pipeline.languages import table
-from pipeline.languages.protocol import Environment, Measurement, View
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages import table
+from pipeline.testing.languages.protocol import Environment, Measurement, View
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.judge.evidence.observation import Observation
-    from pipeline.languages.protocol import Selection
+    from pipeline.testing.languages.protocol import Selection
 
 SUMS = table.Language(
     "sums",

@@ -11,9 +11,9 @@ from languages.sums.texts import TODO, Sum, checks, sums
 from pipeline.judge.evidence import observation as seen
 from pipeline.judge.evidence.observation import Ended, Fault, Frame, Observation, TestRecord
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.languages.protocol import Environment
-from pipeline.languages.sources.stubs import OldBodies, Stubbed, StubFault
-from pipeline.languages.toolchain import Toolchain
+from pipeline.testing.languages.protocol import Environment
+from pipeline.testing.languages.sources.stubs import OldBodies, Stubbed, StubFault
+from pipeline.testing.languages.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from languages.sums.texts import Check
 
-    from pipeline.languages.protocol import Lookup, Measurement
+    from pipeline.testing.languages.protocol import Lookup, Measurement
 
 Sums = dict[str, tuple[str, Sum]]
 """Each function by its name, with its file."""

@@ -1,0 +1,1 @@
+"""What is known of each language, and how a tree is measured."""

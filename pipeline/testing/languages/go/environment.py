@@ -1,0 +1,228 @@
+"""Finds the Go that runs a project's tests, on the host, before any agent ran.
+
+It is the `go` on PATH, which is asked once, in the root, where no file of a project chooses another one. The box is
+shown that toolchain's own folder. Where a `go.mod` asks for a newer one, `go test` says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from pipeline.process import Mount
+from pipeline.programs import locate
+from pipeline.testing.languages.environments import devshell
+from pipeline.testing.languages.protocol import Environment, Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.testing.languages.protocol import Lookup
+
+
+_SWITCHES: Final = frozenset(
+    {
+        "a", "asan", "benchmem", "c", "cover", "failfast", "fullpath", "i", "json", "linkshared", "modcacherw", "msan",
+        "n", "race", "short", "trimpath", "v", "work", "x", "buildvcs", "artifacts",
+    }
+)  # fmt: skip
+"""Flags without a value; any other flag takes the next word, unless it contains a `=`."""
+
+_BUILD: Final = frozenset(
+    {
+        "a", "asan", "asmflags", "buildmode", "buildvcs", "compiler", "gccgoflags", "gcflags", "installsuffix",
+        "ldflags", "linkshared", "mod", "modcacherw", "modfile", "msan", "overlay", "p", "pgo", "pkgdir", "race",
+        "tags", "trimpath",
+    }
+)  # fmt: skip
+"""Flags on how packages are compiled, which `go list` and `go test` must both be given."""
+
+_OURS: Final = frozenset(
+    {
+        "bench", "benchmem", "benchtime", "count", "cover", "covermode", "coverpkg", "coverprofile", "failfast",
+        "fullpath", "fuzz", "fuzztime", "json", "list", "run", "shuffle", "timeout", "v", "vet", "work", "x",
+    }
+)  # fmt: skip
+"""Flags on which tests run, how long, and the output: set anew for each run."""
+
+_REFUSED: Final = frozenset({"c", "exec", "i", "n", "o", "outputdir", "toolexec", "C"})
+
+
+@dataclass(frozen=True)
+class GoTest:
+    """The arguments of `go test` that are kept, by purpose.
+
+    Args:
+        build: For everything that compiles.
+        test: For `go test` alone.
+        patterns: The packages; none for all of every module.
+        rest: `-args` and what follows, for the tests themselves.
+    """
+
+    build: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    rest: tuple[str, ...] = ()
+
+
+@dataclass
+class _Reader:
+    build: list[str] = field(default_factory=list[str])
+    test: list[str] = field(default_factory=list[str])
+    patterns: list[str] = field(default_factory=list[str])
+    rest: tuple[str, ...] = ()
+    refused: str = ""
+
+    def read(self, words: Sequence[str]) -> None:
+        at = 0
+        while at < len(words):
+            word = words[at]
+            at += 1
+            if word in {"-args", "--args"}:
+                self.rest = ("-args", *words[at:])
+                return
+            if not word.startswith("-") or word == "-":
+                self.patterns.append(word)
+                continue
+            name, _, value = word.lstrip("-").partition("=")
+            name = name.removeprefix("test.")
+            whole = [word]
+            if not value and "=" not in word and name not in _SWITCHES:
+                whole += words[at : at + 1]
+                at += 1
+            self._flag(name, whole)
+
+    def _flag(self, name: str, whole: list[str]) -> None:
+        if name in _REFUSED:
+            self.refused = self.refused or name
+        elif name in _BUILD:
+            self.build += whole
+        elif name not in _OURS:
+            self.test += whole
+
+
+def parse(arguments: Sequence[str]) -> GoTest | str:
+    """Return the kept arguments of `go test`, or a sentence on the one that cannot be measured.
+
+    What chooses tests, limits their time, counts or prints is left out without a word: each run decides it. Flags that
+    would run another program, or make none, are refused.
+    """
+    reader = _Reader()
+    reader.read(arguments)
+    if reader.refused:
+        return f"go test -{reader.refused} cannot be measured; leave it out of the command"
+    return GoTest(tuple(reader.build), tuple(reader.test), tuple(reader.patterns), reader.rest)
+
+
+def arguments_of(env: Environment) -> GoTest:
+    """Return the kept arguments in an environment's command."""
+    arguments = parse(env.command[2:])
+    return arguments if isinstance(arguments, GoTest) else GoTest()
+
+
+HINT: Final = "install Go (https://go.dev/dl, or the package `golang-go`)"
+
+_ASK_TIMEOUT_S: Final = 60.0
+_OLDEST: Final = (1, 19)
+_VERSION: Final = re.compile(r"go(\d+)\.(\d+)")
+_ASKED: Final = (
+    "GOROOT", "GOVERSION", "GOMODCACHE", "GOFLAGS", "GOEXPERIMENT", "GOWORK", "CGO_ENABLED", "CC",
+)  # fmt: skip
+_UNWANTED: Final = ("-exec", "-toolexec", "-json", "-n", "-o", "-c")
+"""Flags that GOFLAGS may not contain: they change the output that is read, or start programs that the box does not
+show."""
+
+_TOLD: Final = TypeAdapter(dict[str, str])
+_OFFLINE: Final[Mapping[str, str]] = {
+    "GOENV": "off",
+    "GOTOOLCHAIN": "local",
+    "GOPROXY": "off",
+    "GOSUMDB": "off",
+    "GOVCS": "*:off",
+}
+
+
+async def find_environment(lookup: Lookup) -> Environment | Missing:
+    """Return the environment of the project's tests, or why it is missing.
+
+    What comes before `go` in a configured command is run here (`nix develop -c go test`); what comes after
+    `test` is given to it.
+    """
+    worktree, configured = lookup.worktree, lookup.configured
+    words = devshell.split(configured or ("go", "test"), _is_go_test)
+    if words is None:
+        return Missing(f"[toolchains.go] command does not name `go test`: {' '.join(configured or ())}")
+    wrapper, (_, *further) = words
+    arguments = tuple(further[1:])
+    if isinstance(refused := parse(arguments), str):
+        return Missing(f"[toolchains.go] command: {refused}.")
+    shell = await devshell.entered(wrapper, worktree, lookup.search_path, "go")
+    if isinstance(shell, Missing):
+        return shell
+    program = shutil.which("go", path=shell.search_path)
+    if program is None:
+        return Missing(f"No go was found on PATH: {HINT}.{devshell.advice(worktree, 'go', 'test')}")
+    told = await _told(program, shell)
+    version = _VERSION.match(told.get("GOVERSION", ""))
+    if version is None:
+        return Missing(f"{program} cannot be started, or is no Go: {HINT}.")
+    if (int(version[1]), int(version[2])) < _OLDEST:
+        return Missing(f"{program} is {told['GOVERSION']}; go{_OLDEST[0]}.{_OLDEST[1]} or newer is needed: {HINT}.")
+    return _environment(program, arguments, told, shell)
+
+
+def _environment(found: str, arguments: tuple[str, ...], told: Mapping[str, str], shell: devshell.Shell) -> Environment:
+    prefix = Path(told["GOROOT"])
+    own = prefix / "bin" / "go"
+    program = locate(str(own) if os.access(own, os.X_OK) else found)
+    return Environment(
+        command=program.argv("test", *arguments),
+        mounts=shell.mounts_for(program, prefix, *_modules(told)),
+        prefix=prefix,
+        versions=(told["GOVERSION"],),
+        variables={**shell.variables_for(prefix), **_OFFLINE, **_settings(told, shell.search_path)},
+    )
+
+
+def _settings(told: Mapping[str, str], search_path: str) -> dict[str, str]:
+    """Return the user's go settings that decide how tests are compiled."""
+    flags = told.get("GOFLAGS", "")
+    if any(flag.partition("=")[0] in _UNWANTED for flag in flags.split()):
+        flags = " ".join(flag for flag in flags.split() if flag.partition("=")[0] not in _UNWANTED)
+    compiler = shutil.which(told.get("CC", "cc").split(" ")[0], path=search_path)
+    found = {
+        # there may be no repository where the box shows the files, or another one
+        "GOFLAGS": f"{flags} -buildvcs=false".strip(),
+        "GOMODCACHE": told.get("GOMODCACHE", ""),
+        "CGO_ENABLED": told.get("CGO_ENABLED", "0") if compiler else "0",
+        "GOEXPERIMENT": told.get("GOEXPERIMENT", ""),
+        "GOWORK": "off" if told.get("GOWORK") == "off" else "",
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _is_go_test(words: Sequence[str]) -> bool:
+    return Path(words[0]).name == "go" and words[1:2] in {(), ("test",)}
+
+
+def _modules(told: Mapping[str, str]) -> tuple[Mount, ...]:
+    """Return the mount of fetched modules: sources, without credentials."""
+    place = Path(told.get("GOMODCACHE") or "/nowhere")
+    return (Mount(place.resolve(), place),) if place.is_dir() else ()
+
+
+async def _told(program: str, shell: devshell.Shell) -> Mapping[str, str]:
+    """Return the settings of go; nothing is fetched."""
+    words = (program, "env", "-json", *_ASKED)
+    environ = {**shell.variables, "GOPROXY": "off", "GOSUMDB": "off"}
+    said = await devshell.ask(words, shell.search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)
+    try:
+        return _TOLD.validate_json(said or "")
+    except ValidationError:
+        return {}

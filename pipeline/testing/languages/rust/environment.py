@@ -1,0 +1,87 @@
+"""Finds the Rust toolchain that runs a project's tests, on the host, before any agent ran.
+
+rustup puts programs on PATH that ask its settings which toolchain is meant, and may fetch one: the question is answered
+here, once, with fetching off, in the root, where no file of a project chooses. The box is shown the toolchain's own
+folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.process import Mount
+from pipeline.programs import locate
+from pipeline.testing.languages.environments import devshell
+from pipeline.testing.languages.protocol import Environment, Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.testing.languages.protocol import Lookup
+
+HINT: Final = "install Rust (https://rustup.rs, or the packages `cargo` and `rustc`) and a C linker (`cc`)"
+
+_ASK_TIMEOUT_S: Final = 60.0
+_FIXED: Final = {"CARGO_NET_OFFLINE": "true"}
+
+
+async def find_environment(lookup: Lookup) -> Environment | Missing:
+    """Return the environment of the project's tests, or why it is missing.
+
+    What comes before `cargo` in a configured command is run here (`nix develop -c cargo test`); what comes after
+    `test` is given to it.
+    """
+    worktree, configured = lookup.worktree, lookup.configured
+    words = devshell.split(configured or ("cargo", "test"), _is_cargo_test)
+    if words is None:
+        return Missing(f"[toolchains.cargo] command does not name `cargo test`: {' '.join(configured or ())}")
+    wrapper, (_, *arguments) = words
+    shell = await devshell.entered(wrapper, worktree, lookup.search_path, "cargo")
+    if isinstance(shell, Missing):
+        return shell
+    rustc = shutil.which("rustc", path=shell.search_path)
+    cargo = shutil.which("cargo", path=shell.search_path)
+    if rustc is None or cargo is None:
+        which, shown = "rustc" if rustc is None else "cargo", devshell.advice(worktree, "cargo", "test")
+        return Missing(f"No {which} was found on PATH: {HINT}.{shown}")
+    sysroot = await _ask((rustc, "--print", "sysroot"), shell.search_path)
+    if sysroot is None:
+        return Missing(f"{rustc} does not say where its toolchain is: {HINT}.")
+    prefix = Path(sysroot)
+    own = prefix / "bin" / "cargo"
+    program = locate(str(own) if os.access(own, os.X_OK) else cargo)
+    version = await _ask((str(program.path), "--version"), shell.search_path)
+    compiler = await _ask((rustc, "--version"), shell.search_path)
+    if version is None or compiler is None:
+        return Missing(f"{program.path} cannot be started: {HINT}.")
+    return Environment(
+        command=program.argv("test", *arguments[1:]),
+        mounts=shell.mounts_for(program, prefix, *_registry()),
+        prefix=prefix,
+        versions=(compiler, version),
+        variables={**shell.variables_for(prefix), **_FIXED, "CARGO_HOME": str(cargo_home())},
+    )
+
+
+def cargo_home() -> Path:
+    """Return the folder of the user's cargo with the fetched packages."""
+    return Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+
+
+def _is_cargo_test(words: Sequence[str]) -> bool:
+    return Path(words[0]).name == "cargo" and words[1:2] in {(), ("test",)}
+
+
+def _registry() -> tuple[Mount, ...]:
+    """Return mounts of fetched packages, but not of the whole cargo folder, which has registry credentials as well."""
+    places = [cargo_home() / name for name in ("registry", "git")]
+    return tuple(Mount(place.resolve(), place) for place in places if place.is_dir())
+
+
+async def _ask(argv: tuple[str, ...], search_path: str) -> str | None:
+    """Return a program's output, None if it does not run; a missing toolchain is not fetched."""
+    environ = {"RUSTUP_AUTO_INSTALL": "0", **_FIXED}
+    return await devshell.ask(argv, search_path, limit_s=_ASK_TIMEOUT_S, environ=environ)

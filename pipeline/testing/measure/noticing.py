@@ -1,0 +1,208 @@
+"""The noticing probe: do tests that pass over the code as it is notice small faults in what they look at?
+
+Tests that a task adds to code which is right have no RED. What stands in its place is this: of faults in the functions
+that they enter, at least one makes a test fail by its own judgement (`classify.fails_by_itself`). A test that asserts
+nothing ends, too, when the code throws; that shows nothing of the test. Bounded in number and in time by `[probes]`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.judge.evidence.classify import fails_by_itself
+from pipeline.judge.evidence.red_classes import Context
+from pipeline.progress import counted
+from pipeline.repo import PLAIN
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages import names
+from pipeline.testing.languages.protocol import Selection
+from pipeline.testing.languages.readers import mutants
+from pipeline.testing.languages.sources.faults import spread
+from pipeline.testing.measure.measuring import environment, measure
+from pipeline.testing.measure.mutation import Fate, Judges, Trial, fate_of, survivor_of, takes_faults, usable_cores
+from pipeline.testing.measure.task_evidence import NoticingEvidence
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from pipeline.config.tables import Probes
+    from pipeline.judge.evidence.observation import Layout, Observation, TestRecord
+    from pipeline.repo import Entry
+    from pipeline.testing.languages.sources.faults import Mutant
+    from pipeline.testing.measure.measuring import MeasurementContext
+
+
+_MOST_FILES: Final = 12
+_PER_TEST: Final = 3
+_PER_FILE: Final = 100
+_PROCESS: Final = "process"
+_OFF: Final = "`[probes] mutants` is 0"
+_UNBOXED: Final = "there is no box here, and faulty code could do damage outside of one"
+_UNKNOWN: Final = "no fault is known of the code that they look at"
+
+
+@dataclass(frozen=True)
+class Passing:
+    """Tests that pass over the code as it is.
+
+    Args:
+        tree: The tests over that code.
+        tests: Their ids, with the function of each: where one has several cases, any of them may notice a fault.
+        about: Files that come first where nobody can tell what a test enters: it starts a process, or is not traced.
+        layout: Which files are tests.
+        traced: A run of these tests over that tree, traced, where there is one.
+    """
+
+    tree: str
+    tests: Mapping[str, str]
+    about: Collection[str]
+    layout: Layout
+    traced: Observation | None = None
+
+
+async def noticing_probe(ctx: MeasurementContext, wanted: Probes, passing: Passing) -> NoticingEvidence:
+    """Return which of these tests notice small faults in the code that they look at.
+
+    Args:
+        ctx: The run, or what measures without one.
+        wanted: `[probes]`: how many faults, and how long.
+        passing: The tests.
+
+    Raises:
+        UnmeasurableError: the environment broke meanwhile.
+    """
+    if wanted.mutants and ctx.box.name != NoBox.name:
+        return await faults_noticed(ctx, wanted, passing)
+    trouble = _UNBOXED if wanted.mutants else _OFF
+    return NoticingEvidence(tests=dict.fromkeys(sorted(set(passing.tests.values())), 0), trouble=trouble)
+
+
+async def faults_noticed(ctx: MeasurementContext, wanted: Probes, passing: Passing) -> NoticingEvidence:
+    """Return the same wherever it is: whoever asks knows that faulty code does no damage."""
+    tree, tests, layout, traced = passing.tree, passing.tests, passing.layout, passing.traced
+    functions = sorted(set(tests.values()))
+    await environment(ctx)  # before the clock runs: it is looked for once per driver
+    begun = anyio.current_time()
+    if traced is None:
+        what = "the added tests, traced, must pass"
+        traced = await measure(ctx, tree, Selection(ids=frozenset(tests)), trace=True, what=what)
+    records = {entry: traced.records[entry] for entry in sorted(tests) if entry in traced.records}
+    entries = {entry.path: entry for entry in ctx.repository.entries(tree) if entry.mode in PLAIN}
+    looked = _Looked(ctx, entries, layout, passing.about)
+    most = max(wanted.mutants, _PER_TEST * len(functions))
+    chosen = tuple(looked.faults(records.values(), most))
+    if not chosen:
+        unsure = any(_may_reach_anything(record) for record in records.values())
+        return NoticingEvidence(tests=dict.fromkeys(functions, 0), trouble=_UNKNOWN if unsure else "")
+    context = Context(symbols=(), existing=frozenset(entries), layout=layout, names=names)
+    noticed: Counter[str] = Counter()
+
+    def judge(seen: Observation, ids: Collection[str]) -> Fate:
+        failing = {
+            tests[entry]
+            for entry in ids
+            if entry in seen.records and fails_by_itself(_traced_as(seen.records[entry], records[entry]), context)
+        }
+        noticed.update(failing)
+        if failing:
+            return Fate.KILLED
+        fate = fate_of(seen, ids)
+        return fate if fate is Fate.SURVIVED else Fate.UNFIT  # it crashed: that is no judgement of a test
+
+    what = f"{counted(len(chosen), 'small fault')} in what the added tests look at (at most {wanted.seconds:g} s)"
+    ctx.say(f"    {what} ...")
+    trial = Trial(ctx, tree, Judges(frozenset(records)), begun + wanted.seconds, judge)
+    with ctx.progress.doing(what):
+        trouble = await trial.time_own()
+        fates = await trial.of_all(chosen, wanted.jobs or usable_cores()) if not trouble else {}
+    told = list(fates.values())
+    left = [mutant for mutant in chosen if fates.get(mutant) is Fate.SURVIVED]
+    return NoticingEvidence(
+        tests={function: noticed[function] for function in functions},
+        killed=told.count(Fate.KILLED),
+        survivors=tuple(survivor_of(ctx, mutant, looked.text(mutant.path)) for mutant in left),
+        unfit=told.count(Fate.UNFIT),
+        not_tried=len(chosen) - len(told) + told.count(Fate.NOT_TRIED),
+        seconds=round(anyio.current_time() - begun, 1),
+        trouble=trouble,
+    )
+
+
+class _Looked:
+    """Finds faults in what tests look at; each file is read once."""
+
+    def __init__(
+        self, ctx: MeasurementContext, entries: Mapping[str, Entry], layout: Layout, about: Collection[str]
+    ) -> None:
+        self._ctx = ctx
+        self._entries = entries
+        self._sources = [path for path in sorted(entries) if takes_faults(ctx, layout, path)]
+        self._about = about
+        self._texts: dict[str, bytes] = {}
+        self._read: dict[str, tuple[Mutant, ...]] = {}
+
+    def text(self, path: str) -> bytes:
+        """Return the content of a file."""
+        if path not in self._texts:
+            oid = self._entries[path].oid
+            self._texts[path] = self._ctx.repository.blobs([oid])[oid]
+        return self._texts[path]
+
+    def faults(self, records: Iterable[TestRecord], most: int) -> Iterator[Mutant]:
+        """Yield at most so many faults: one for each test function in turn, the nearest to it first."""
+        by_function: dict[str, list[TestRecord]] = {}
+        for record in records:
+            by_function.setdefault(record.function, []).append(record)
+        series = [list(self._of(cases)) for cases in by_function.values()]
+        turns = chain.from_iterable(zip_longest(*series))
+        yield from list(dict.fromkeys(mutant for mutant in turns if mutant is not None))[:most]
+
+    def _of(self, cases: Iterable[TestRecord]) -> Iterator[Mutant]:
+        """Yield the faults of one test function: in the functions that it names or enters, then beside these."""
+        reaches = [record.reach for record in cases if record.reach is not None]
+        entered = {_place(entry) for reach in reaches for entry in reach.functions}
+        named = {_place(entry) for reach in reaches for entry in reach.references}
+        files = {path for path, _ in named}
+        near = {place for place in entered if place[0] in files} | {place for place in named if place[1]}
+        found = [*self._in(near), *self._in(entered - near)]
+        # what runs when a file is imported is what a test looks at only where it enters nothing
+        yield from found or self._in({(path, "") for path in files})
+        if not entered and any(map(_may_reach_anything, cases)):
+            first = [path for path in self._sources if path in self._about]
+            rest = [path for path in self._sources if path not in self._about]
+            yield from spread(chain.from_iterable(map(self._all, (*first, *rest))))
+
+    def _in(self, places: Collection[tuple[str, str]]) -> Iterator[Mutant]:
+        paths = sorted({path for path, _ in places}.intersection(self._sources))
+        found = (mutant for path in paths for mutant in self._all(path))
+        yield from spread(mutant for mutant in found if (mutant.path, _last(mutant.function)) in places)
+
+    def _all(self, path: str) -> tuple[Mutant, ...]:
+        if path not in self._read and len(self._read) < _MOST_FILES:
+            text = self.text(path)
+            self._read[path] = mutants(path, text, range(1, text.count(b"\n") + 2), at_most=_PER_FILE)
+        return self._read.get(path, ())
+
+
+def _may_reach_anything(record: TestRecord) -> bool:
+    return record.reach is None or _PROCESS in record.reach.doors
+
+
+def _traced_as(record: TestRecord, traced: TestRecord) -> TestRecord:
+    """Return the record with what the test reached where nothing was wrong: over a fault nobody traces it."""
+    return record if record.reach is not None else record.model_copy(update={"reach": traced.reach})
+
+
+def _place(entry: str) -> tuple[str, str]:
+    """Return path and last name of what a test enters or refers to."""
+    path, _, name = entry.partition("::")
+    return path, _last(name)
+
+
+def _last(name: str) -> str:
+    return name.replace("::", ".").rpartition(".")[2]
