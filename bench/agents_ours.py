@@ -15,10 +15,10 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from pipeline.agents.dispatch.dispatcher import Dispatcher
+from pipeline.agents.dispatch.request import InRun, Request
+from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.config.layers import Flags
-from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.request import InRun, Request
-from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.repo import Repository
 from pipeline.run.checkout import PrivateCheckout

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import redfirst
-from pipeline.backends.scripted import ScriptedBackend
-from pipeline.dispatch import dispatcher
+from pipeline.agents.backends.scripted import ScriptedBackend
+from pipeline.agents.dispatch import dispatcher
 from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.routing.machine import MatrixMachine
 from pipeline.repo import Repository

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from pipeline.dispatch.gate import Policy, inspect
+from pipeline.agents.dispatch.gate import Policy, inspect
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Grant
 from pipeline.process import Command

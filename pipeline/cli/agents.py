@@ -12,13 +12,13 @@ import anyio
 import typer
 from typer.core import TyperCommand
 
+from pipeline.agents.dispatch.prompt import parse_template
+from pipeline.agents.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.characters import visible
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.cli.text import print_result, print_text, say
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import tracker_folder
-from pipeline.dispatch.prompt import parse_template
-from pipeline.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.errors import UserError
 from pipeline.judge.policy.commands import judge_argv
 from pipeline.judge.policy.paths import protected, scratch_pattern

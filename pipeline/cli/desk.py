@@ -41,7 +41,7 @@ from pipeline.vocabulary import Role
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.backends.desk import Asked, Desk
+    from pipeline.agents.backends.desk import Asked, Desk
     from pipeline.judge.reports.decode import JsonObject
     from pipeline.judge.reports.forms import Field
 

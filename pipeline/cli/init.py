@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from pipeline.backends.discovery import api_version, find_agents, find_servers, with_versions
+from pipeline.agents.backends.discovery import api_version, find_agents, find_servers, with_versions
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.issue import next_id, user_errors

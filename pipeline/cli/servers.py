@@ -55,7 +55,7 @@ def require_extra() -> None:
         UserError: it is not, with the command that adds it.
     """
     if any(find_spec(name) is None for name in _NEEDED):
-        from pipeline.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
+        from pipeline.agents.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
 
         command = install_command("console")
         raise UserError("The console needs the extra `console`. Install it:", Reason.USAGE, actions=(command,))
@@ -75,7 +75,7 @@ def mcp() -> None:
     runs = AgentRuns(Repository.find(Path.cwd()), dict(os.environ))
     runs.allowed()  # a broken configuration is told now
     if find_spec("mcp") is None:
-        from pipeline.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
+        from pipeline.agents.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
 
         command = install_command("mcp")
         raise UserError("The tools need the extra `mcp`. Install it:", Reason.USAGE, actions=(command,))

@@ -1,7 +1,7 @@
 """Table `[providers.NAME]`: model services that network `model` can open, and the built-in ones.
 
 Where a user's credential goes is decided here and nowhere else, so every key widens (`trust`). Nothing here performs
-I/O; `pipeline.gateway` puts tables together and reads the credential.
+I/O; `pipeline.agents.gateway` puts tables together and reads the credential.
 """
 
 from __future__ import annotations

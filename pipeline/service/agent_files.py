@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pipeline.agents.dispatch.roles import load_roles
 from pipeline.config.sources import tracker_folder
-from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Writes
 from pipeline.outcomes import Reason

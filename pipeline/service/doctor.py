@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline import VERSION
-from pipeline.backends import BACKENDS
-from pipeline.backends.products import require_login
-from pipeline.backends.program import ADD, not_shown
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.products import require_login
+from pipeline.agents.backends.program import ADD, not_shown
+from pipeline.agents.dispatch.agent_choice import choices
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home, state_folder
 from pipeline.config.load import load, not_configured, require_agents
 from pipeline.config.model import BoxMode
 from pipeline.config.sources import tracker_folder
-from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.check import checked_source
 from pipeline.programs import locate
@@ -57,9 +57,9 @@ from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from pipeline.agents.dispatch.agent_choice import Choice
     from pipeline.config.load import Loaded
     from pipeline.config.trust import Widening
-    from pipeline.dispatch.agent_choice import Choice
     from pipeline.sandbox.boxes.box import ProvableBox
 
 

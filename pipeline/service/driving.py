@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import anyio
 
-from pipeline.dispatch.caches import remove_caches
+from pipeline.agents.dispatch.caches import remove_caches
 from pipeline.errors import UserError
 from pipeline.interrupts import NUMBERS, leave_terminal
 from pipeline.matrix.engine.events import PointPassed

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.agents.dispatch.agent_choice import choices
 from pipeline.config import trust
 from pipeline.config.agents import Backend
-from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.model import Kind
 from pipeline.matrix.recipes.plan import Preview, phases_of, preview, why_not

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from pipeline.backends.desk import Asked, Desk, desk_around, desks_gone, desks_of
-from pipeline.backends.layout import Difference
+from pipeline.agents.backends.desk import Asked, Desk, desk_around, desks_gone, desks_of
+from pipeline.agents.backends.layout import Difference
+from pipeline.agents.dispatch.desk_gate import DeskRules
+from pipeline.agents.dispatch.prompt import request_part
 from pipeline.characters import visible
 from pipeline.config.folders import short, state_folder
-from pipeline.dispatch.desk_gate import DeskRules
-from pipeline.dispatch.prompt import request_part
 from pipeline.errors import UserError
 from pipeline.judge.policy.scope import without_asking
 from pipeline.outcomes import Reason
@@ -31,7 +31,7 @@ from pipeline.run.store import issue_of, state_of_run
 from pipeline.service import human_report
 
 if TYPE_CHECKING:
-    from pipeline.backends.layout import Manifest
+    from pipeline.agents.backends.layout import Manifest
     from pipeline.run.roster import RunPlace
     from pipeline.vocabulary import Role
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.backends.desk import Asked, Desk
-    from pipeline.backends.layout import Difference
+    from pipeline.agents.backends.desk import Asked, Desk
+    from pipeline.agents.backends.layout import Difference
     from pipeline.judge.reports.fields import Report
     from pipeline.judge.reports.proofs import Edit
 

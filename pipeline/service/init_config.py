@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.backends.discovery import KNOWN, Found, Known, Server, services
-from pipeline.backends.extras import install_command
+from pipeline.agents.backends.discovery import KNOWN, Found, Known, Server, services
+from pipeline.agents.backends.extras import install_command
 from pipeline.config.agents import Backend
 from pipeline.config.providers import BUILTIN
 

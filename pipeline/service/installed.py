@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.backends.discovery import (
+from pipeline.agents.backends.discovery import (
     Found,
     api_version,
     find_agents,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from pipeline.agents.gateway.providers import require_providers
 from pipeline.config.model import BoxMode
 from pipeline.errors import UserError
-from pipeline.gateway.providers import require_providers
 from pipeline.judge.policy.roles import Network
 from pipeline.outcomes import Reason
 from pipeline.sandbox.boxes.box import advice_of, hinted, open_box, refusal, try_boxes

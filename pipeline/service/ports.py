@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypeVar
 
+from pipeline.agents.dispatch.dispatcher import Dispatcher
+from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.config.folders import state_folder
-from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.run.checkout import PrivateCheckout

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pipeline.backends.layout import Difference
+from pipeline.agents.backends.layout import Difference
 from pipeline.errors import UserError
 from pipeline.judge.evidence.observation import Observation
 from pipeline.judge.evidence.written_ids import meant, own_name, words_of, wrong
@@ -36,7 +36,7 @@ from pipeline.steps.plan import linted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pipeline.backends.desk import Asked, Desk
+    from pipeline.agents.backends.desk import Asked, Desk
     from pipeline.judge.reports.drafts import PlanAndTasks, PlanReport
     from pipeline.judge.reports.problems import Problem
     from pipeline.judge.reports.tasks import Task

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from pipeline.backends.desk import Asked, Desk
-    from pipeline.backends.layout import Difference
+    from pipeline.agents.backends.desk import Asked, Desk
+    from pipeline.agents.backends.layout import Difference
     from pipeline.judge.reports.form import Blank, Filled
     from pipeline.judge.reports.schema_errors import Fault
     from pipeline.judge.reports.tasks import Criterion

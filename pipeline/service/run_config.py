@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence  # noqa: TC003  (dataclasses read 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pipeline.backends import BACKENDS
-from pipeline.backends.products import require_login
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.products import require_login
+from pipeline.agents.dispatch.agent_choice import choices
+from pipeline.agents.gateway.providers import require_providers
+from pipeline.agents.gateway.usage import Tokens, cost_of
 from pipeline.config import trust
 from pipeline.config.agents import Backend
 from pipeline.config.folders import home
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.sources import LARGEST, RepositoryFile, repository_file, same_words
-from pipeline.dispatch.agent_choice import choices
 from pipeline.errors import UserError
-from pipeline.gateway.providers import require_providers
-from pipeline.gateway.usage import Tokens, cost_of
 from pipeline.judge.policy.roles import Network
 from pipeline.matrix.routing.matrix import BOUNDS, MATRIX
 from pipeline.matrix.routing.state import PARALLEL

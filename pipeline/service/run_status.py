@@ -218,7 +218,7 @@ def show_run(folder: Path, here: Repository) -> ShowDocument:
 
 def _desks(repository: Repository, folder: Path) -> dict[Role, bool]:
     """Return the roles at whose desks a person is asked, and whether the answer is handed in."""
-    from pipeline.backends.desk import desks_of  # noqa: PLC0415  (only for a run that is at work)
+    from pipeline.agents.backends.desk import desks_of  # noqa: PLC0415  (only for a run that is at work)
 
     state = state_of_run(state_folder(os.environ), repository, folder.name)
     found = [(desk, asked) for desk in desks_of(folder, state) if (asked := desk.asked()) is not None]

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pipeline import VERSION
+from pipeline.agents.dispatch.roles import prompts_hash
+from pipeline.agents.dispatch.transcript import secrets_of_run
 from pipeline.config.folders import state_folder
 from pipeline.config.load import without_effect
 from pipeline.config.sources import Layer
-from pipeline.dispatch.roles import prompts_hash
-from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError, check_all, with_others
 from pipeline.matrix.engine.journal import stamp, utc_now
 from pipeline.matrix.recipes.model import Kind

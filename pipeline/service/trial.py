@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pipeline.backends import BACKENDS
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.dispatch.dispatcher import Dispatcher
+from pipeline.agents.dispatch.request import InRun, Request
+from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.config.load import without_effect
-from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.request import InRun, Request
-from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.errors import UserError
 from pipeline.judge.policy.scope import Action, Writes
 from pipeline.judge.reports.decode import Malformed

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from pipeline.agents.dispatch.transcript import secrets_of_run
 from pipeline.config import trust
 from pipeline.config.load import load
-from pipeline.dispatch.transcript import secrets_of_run
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository, UntouchedRepository

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.policy.scope import Action
 from pipeline.judge.reports import reduce
 from pipeline.judge.reports.fields import FileChange, Symbol

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     import anyio
 
+    from pipeline.agents.dispatch.dispatcher import Dispatcher
     from pipeline.config.model import Config
-    from pipeline.dispatch.dispatcher import Dispatcher
     from pipeline.judge.evidence.observation import Observation
     from pipeline.judge.reports.tasks import Task
     from pipeline.matrix.engine.events import JournalEvent

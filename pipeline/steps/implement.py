@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import reduce
 from pipeline.judge.reports.markdown import bullets
 from pipeline.judge.reports.reduce import ImplementFacts

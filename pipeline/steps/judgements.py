@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import reduce
 from pipeline.judge.reports.artifacts import findings_md
 from pipeline.judge.reports.decode import Malformed

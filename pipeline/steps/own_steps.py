@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports.work import Complete
 from pipeline.matrix.recipes.plan import ATTEMPTS, area_of
 from pipeline.matrix.recipes.templates import filled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports import reduce
 from pipeline.judge.reports.artifacts import plan_md
 from pipeline.judge.reports.decode import Malformed

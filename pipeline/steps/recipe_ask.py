@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import HonouredSeam
 from pipeline.judge.reports.kinds import Answered, Questions, Unanswerable, Unsure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pipeline.agents.dispatch.request import Request
 from pipeline.config.agents import Backend
-from pipeline.dispatch.request import Request
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.findings import Stage, StageFindings, apply_advice, apply_review
 from pipeline.judge.reports.markdown import bullets

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from pipeline.dispatch.request import Tools
+    from pipeline.agents.dispatch.request import Tools
     from pipeline.judge.reports.payloads import QuotedFinding
     from pipeline.matrix.recipes.model import Step
     from pipeline.process import Completed, Mount

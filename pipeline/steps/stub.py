@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.evidence.compare import judge_green
 from pipeline.judge.evidence.red import may_change
 from pipeline.judge.policy.scope import Action, Grant

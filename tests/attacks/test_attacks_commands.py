@@ -6,7 +6,7 @@ import pytest
 from attacks.catalogue import Case, Layer, Verdict, cases
 from attacks.figures import count
 
-from pipeline.dispatch.roles import load_roles
+from pipeline.agents.dispatch.roles import load_roles
 from pipeline.judge.policy.commands import judge_command
 from pipeline.testing.languages.table import listed_commands
 

@@ -8,7 +8,7 @@ from attacks.figures import count
 from attacks.host import FILES
 from attacks.world import MAKE_GRANTS, TESTS
 
-from pipeline.dispatch.roles import load_roles
+from pipeline.agents.dispatch.roles import load_roles
 from pipeline.judge.policy.scope import judge_path
 
 

@@ -26,8 +26,8 @@ from kit import (
 )
 from markdown_it import MarkdownIt
 
+from pipeline.agents.dispatch.roles import load_roles
 from pipeline.characters import HIDDEN
-from pipeline.dispatch.roles import load_roles
 from pipeline.judge.policy.roles import Network, Writes
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant
 from pipeline.judge.policy.scope import judge as judge_change

@@ -15,10 +15,10 @@ import anyio
 from attacks.catalogue import HERE, Verdict
 from attacks.host import PWNED, Host, make_host
 
+from pipeline.agents.dispatch.dispatcher import Dispatcher
+from pipeline.agents.dispatch.request import InRun, Request, Tools
+from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.config.model import Config
-from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.request import InRun, Request, Tools
-from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.programs import locate
 from pipeline.repo import Entry, TreeChange

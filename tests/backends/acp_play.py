@@ -11,13 +11,13 @@ import anyio
 from backends.acp_stand import Stand
 from backends.real_agents import COMPLETE
 
-from pipeline.backends.acp import AcpBackend
+from pipeline.agents.backends.acp import AcpBackend
 from pipeline.config.agents import Profile
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
-    from pipeline.backends.protocol import AgentJob, AgentResult
+    from pipeline.agents.backends.protocol import AgentJob, AgentResult
     from pipeline.sandbox.boxes.box import ProvableBox
 
 AGENT = Path(__file__).with_name("acp_agent.py")

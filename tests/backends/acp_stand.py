@@ -11,13 +11,13 @@ from backends.real_agents import SECRET, Place
 from model_service.service import ModelService
 from pydantic import SecretStr
 
-from pipeline.backends.acp import AcpBackend
-from pipeline.backends.protocol import AgentJob, Service
+from pipeline.agents.backends.acp import AcpBackend
+from pipeline.agents.backends.protocol import AgentJob, Service
+from pipeline.agents.dispatch.agent_call import call
+from pipeline.agents.gateway.halting import Patience
+from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
-from pipeline.dispatch.agent_call import call
-from pipeline.gateway.halting import Patience
-from pipeline.gateway.proxy import ModelGateway
 from pipeline.sandbox.escapes import Alarm
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from model_service.script import Conversation
 
-    from pipeline.backends.protocol import AgentResult
+    from pipeline.agents.backends.protocol import AgentResult
 
 PROGRAMS = {
     Profile.OPENCODE: "opencode",

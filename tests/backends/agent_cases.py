@@ -30,14 +30,14 @@ from model_service.script import (
     write,
 )
 
-from pipeline.backends.protocol import Ended, Fault
+from pipeline.agents.backends.protocol import Ended, Fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from model_service.script import Conversation
 
-    from pipeline.backends.protocol import AgentResult
+    from pipeline.agents.backends.protocol import AgentResult
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from dispatch.one_view import open_view
 from model_service.service import ModelService
 from pydantic import SecretStr
 
-from pipeline.backends.api import ApiBackend
-from pipeline.backends.protocol import AgentJob, Service, Session
+from pipeline.agents.backends.api import ApiBackend
+from pipeline.agents.backends.protocol import AgentJob, Service, Session
+from pipeline.agents.dispatch.model_tools import Workbench
+from pipeline.agents.dispatch.roles import load_roles
+from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.config.providers import Api, Provider
-from pipeline.dispatch.model_tools import Workbench
-from pipeline.dispatch.roles import load_roles
-from pipeline.gateway.proxy import ModelGateway
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import Mount
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from model_service.script import Conversation
 
-    from pipeline.backends.protocol import AgentResult
+    from pipeline.agents.backends.protocol import AgentResult
     from pipeline.judge.policy.scope import Change
     from pipeline.process import Box
 

@@ -14,11 +14,11 @@ from dispatch.one_view import open_view
 from model_service.service import ModelService
 from pydantic import SecretStr
 
-from pipeline.backends import BACKENDS
-from pipeline.backends.protocol import AgentJob, Session
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.protocol import AgentJob, Session
+from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.config.providers import CredentialHeader, Provider
-from pipeline.gateway.proxy import ModelGateway
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import WORKSPACE, Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from model_service.script import Conversation
 
-    from pipeline.backends.protocol import AgentResult
+    from pipeline.agents.backends.protocol import AgentResult
     from pipeline.judge.policy.scope import ChangeKind
     from pipeline.sandbox.boxes.box import ProvableBox
 

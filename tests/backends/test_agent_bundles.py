@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.backends.products import Bundle
+from pipeline.agents.backends.products import Bundle
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.backends.claude import CLAUDE
-from pipeline.backends.codex import CODEX
-from pipeline.backends.products import Place, home_for
-from pipeline.backends.program import Exchange
-from pipeline.backends.protocol import AgentJob, Session
+from pipeline.agents.backends.claude import CLAUDE
+from pipeline.agents.backends.codex import CODEX
+from pipeline.agents.backends.products import Place, home_for
+from pipeline.agents.backends.program import Exchange
+from pipeline.agents.backends.protocol import AgentJob, Session
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.errors import UserError
 from pipeline.judge.policy.roles import Network
@@ -24,7 +24,7 @@ from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox
 
 if TYPE_CHECKING:
-    from pipeline.backends.products import Native
+    from pipeline.agents.backends.products import Native
 
 MACHINE = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 PLACE = Place(".claude", "projects", ".credentials.json")

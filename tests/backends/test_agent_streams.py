@@ -12,11 +12,11 @@ from backends.agent_cases import CASES, Case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.backends import claude, codex
-from pipeline.backends.program import Exchange
-from pipeline.backends.protocol import AgentJob, Ended, Session, Usage
-from pipeline.backends.report_schemas import form
-from pipeline.backends.stream_result import result_of, stream_words, without_lost_session
+from pipeline.agents.backends import claude, codex
+from pipeline.agents.backends.program import Exchange
+from pipeline.agents.backends.protocol import AgentJob, Ended, Session, Usage
+from pipeline.agents.backends.report_schemas import form
+from pipeline.agents.backends.stream_result import result_of, stream_words, without_lost_session
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.process import Completed, Mount
 from pipeline.sandbox.boxes.nobox import NoBox
@@ -25,8 +25,8 @@ from pipeline.vocabulary import Role
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.backends.protocol import AgentResult
-    from pipeline.backends.stream_result import StreamFacts
+    from pipeline.agents.backends.protocol import AgentResult
+    from pipeline.agents.backends.stream_result import StreamFacts
 
 STREAMS = Path(__file__).with_name("streams")
 NOT_RECORDED = {"huge output", "a report in the file", "killed"}

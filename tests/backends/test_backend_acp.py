@@ -10,9 +10,9 @@ import pytest
 from backends.acp_play import DONE, REPORT, lines, play, spoken, stand, told
 from backends.real_agents import AGAIN, COMPLETE, boxed
 
-from pipeline.backends.acp import AcpBackend
-from pipeline.backends.acp_values import Policy
-from pipeline.backends.protocol import Ended, Fault, Usage
+from pipeline.agents.backends.acp import AcpBackend
+from pipeline.agents.backends.acp_values import Policy
+from pipeline.agents.backends.protocol import Ended, Fault, Usage
 from pipeline.sandbox.boxes.nobox import NoBox
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from backends.real_agents import COMPLETE, SECRET, boxed
 from model_service.script import Report, Say, Use, call, conversation, read, run, write
 from model_service.service import ModelService
 
-from pipeline.backends.acp import AcpBackend
-from pipeline.backends.protocol import Ended, Fault
+from pipeline.agents.backends.acp import AcpBackend
+from pipeline.agents.backends.protocol import Ended, Fault
 from pipeline.config.agents import Profile
 from pipeline.config.providers import Api
 from pipeline.pids import carries, pids

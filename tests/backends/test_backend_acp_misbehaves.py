@@ -13,9 +13,9 @@ from backends.acp_stand import Stand
 from backends.real_agents import boxed
 from waiting import wait_until
 
-from pipeline.backends.acp import AcpBackend
-from pipeline.backends.acp_client import LONGEST
-from pipeline.backends.protocol import Ended
+from pipeline.agents.backends.acp import AcpBackend
+from pipeline.agents.backends.acp_client import LONGEST
+from pipeline.agents.backends.protocol import Ended
 from pipeline.config.agents import Profile
 from pipeline.pids import carries, pids
 from pipeline.sandbox.boxes.nobox import NoBox

@@ -11,8 +11,8 @@ import anyio
 import pytest
 from backends.acp_stand import Stand
 
-from pipeline.backends.acp import AcpBackend
-from pipeline.backends.protocol import Service
+from pipeline.agents.backends.acp import AcpBackend
+from pipeline.agents.backends.protocol import Service
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider
 from pipeline.errors import UserError
@@ -69,5 +69,5 @@ def test_code_of_the_repository_that_cannot_be_hidden_is_not_run(tmp_path: Path)
 
 
 def test_the_sdk_is_loaded_by_nobody_else() -> None:
-    code = "import sys, pipeline.backends, pipeline.cli.main; sys.exit('acp' in sys.modules)"
+    code = "import sys, pipeline.agents.backends, pipeline.cli.main; sys.exit('acp' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)

@@ -16,10 +16,10 @@ from languages.direct import environment
 from model_service.script import Empty, Report, Use, call, conversation, edit, read, run, write
 from model_service.service import ModelService
 
-from pipeline.backends.extras import install_command
-from pipeline.backends.protocol import Ended, Fault
+from pipeline.agents.backends.extras import install_command
+from pipeline.agents.backends.protocol import Ended, Fault
+from pipeline.agents.dispatch.request import Tools
 from pipeline.config.providers import Api
-from pipeline.dispatch.request import Tools
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 
 pytestmark = pytest.mark.slow
@@ -216,9 +216,9 @@ def test_tests_run_in_the_box(tmp_path: Path) -> None:
 def test_nothing_is_imported_before_such_an_agent_is_asked() -> None:
     code = """if True:
         import sys
-        from pipeline.backends import BACKENDS
+        from pipeline.agents.backends import BACKENDS
         from pipeline.config.agents import AgentConfig
-        import pipeline.cli.main, pipeline.dispatch.dispatcher
+        import pipeline.cli.main, pipeline.agents.dispatch.dispatcher
         BACKENDS["api"].require(AgentConfig(), "")
         heavy = {"pydantic_ai", "openai", "anthropic", "google.genai", "httpx2", "httpx"} & sys.modules.keys()
         sys.exit(f"imported: {heavy}" if heavy else 0)"""
@@ -230,7 +230,7 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     code = """if True:
         import sys
         sys.modules |= dict.fromkeys(("pydantic_ai", "google"))
-        from pipeline.backends import BACKENDS
+        from pipeline.agents.backends import BACKENDS
         from pipeline.config.agents import AgentConfig
         from pipeline.errors import UserError
         try:

@@ -33,12 +33,12 @@ from model_service.script import (
 from model_service.service import ModelService
 from pydantic import SecretStr
 
-from pipeline.backends import BACKENDS
-from pipeline.backends.api import ApiBackend
-from pipeline.backends.protocol import Ended, Fault
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.api import ApiBackend
+from pipeline.agents.backends.protocol import Ended, Fault
+from pipeline.agents.gateway.proxy import ModelGateway
+from pipeline.agents.gateway.spending import Allowance
 from pipeline.errors import UserError
-from pipeline.gateway.proxy import ModelGateway
-from pipeline.gateway.spending import Allowance
 from pipeline.judge.policy.scope import Action, Grant
 from pipeline.process import BoxError, Completed
 from pipeline.vocabulary import Role

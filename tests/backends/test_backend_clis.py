@@ -17,7 +17,7 @@ from backends.real_agents import COMPLETE, PROMPT, SECRET, Stand, boxed
 from model_service.script import Hang, Report, Use, conversation, run, write
 from model_service.service import ModelService
 
-from pipeline.backends import BACKENDS
+from pipeline.agents.backends import BACKENDS
 from pipeline.config.agents import AgentConfig, Backend
 from pipeline.judge.policy.roles import Network
 from pipeline.pids import carries, pids

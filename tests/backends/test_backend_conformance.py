@@ -15,8 +15,8 @@ import anyio
 import pytest
 from dispatch.one_view import open_view
 
-from pipeline.backends import BACKENDS
-from pipeline.backends.protocol import AgentJob, AgentResult, Ended
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended
 from pipeline.judge.policy.scope import ChangeKind
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap

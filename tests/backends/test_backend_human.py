@@ -13,9 +13,9 @@ import anyio
 import pytest
 from dispatch.one_view import open_view
 
-from pipeline.backends import BACKENDS
-from pipeline.backends.desk import Desk, desk_around, desks_of
-from pipeline.backends.protocol import AgentJob, AgentResult, Ended, Session
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.desk import Desk, desk_around, desks_of
+from pipeline.agents.backends.protocol import AgentJob, AgentResult, Ended, Session
 from pipeline.judge.policy.scope import ChangeKind
 from pipeline.judge.reports.kinds import report_schema
 from pipeline.judge.reports.taskfile import task_md

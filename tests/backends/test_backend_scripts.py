@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from pipeline import demo
-from pipeline.backends import BACKENDS
-from pipeline.backends.protocol import AgentJob, Ended
-from pipeline.backends.scripted import Answer, ScriptMismatchError, When, choose, load_script
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.protocol import AgentJob, Ended
+from pipeline.agents.backends.scripted import Answer, ScriptMismatchError, When, choose, load_script
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.process import Mount

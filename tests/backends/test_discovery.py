@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from waiting import longer_limits, wait_until
 
-from pipeline.backends.discovery import KNOWN, Place, find_agents, find_servers, services, with_versions
+from pipeline.agents.backends.discovery import KNOWN, Place, find_agents, find_servers, services, with_versions
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.backends.extras import command_in, install_command
+from pipeline.agents.backends.extras import command_in, install_command
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.backends.layout import Difference, copy_back, manifest_of
+from pipeline.agents.backends.layout import Difference, copy_back, manifest_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.backends.report_schemas import form
+from pipeline.agents.backends.report_schemas import form
 from pipeline.judge.reports.kinds import KINDS, report_schema
 
 CASES = [

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.backends.claude import read_stream
-from pipeline.backends.report_schemas import Form
-from pipeline.backends.reset_words import reset_in
+from pipeline.agents.backends.claude import read_stream
+from pipeline.agents.backends.report_schemas import Form
+from pipeline.agents.backends.reset_words import reset_in
 from pipeline.reset_times import MOST
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from pipeline.agents.dispatch.roles import data_folder
 from pipeline.cli.agents import app
-from pipeline.dispatch.roles import data_folder
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Role

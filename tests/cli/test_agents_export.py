@@ -13,8 +13,8 @@ import yaml
 from agent_clis import cli
 from typer.testing import CliRunner
 
+from pipeline.agents.dispatch.roles import load_roles
 from pipeline.cli.agents import app
-from pipeline.dispatch.roles import load_roles
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.service.agent_files import FOLDERS, Target, agent_file

@@ -21,11 +21,11 @@ from cli import stories
 from evidence.observed import observed
 from runs.real import alone, begin, event, make_repository
 
-from pipeline.backends.desk import POINTER, Asked, Desk
-from pipeline.backends.layout import Difference, manifest_of
+from pipeline.agents.backends.desk import POINTER, Asked, Desk
+from pipeline.agents.backends.layout import Difference, manifest_of
+from pipeline.agents.dispatch.desk_gate import rules_of
+from pipeline.agents.dispatch.gate import Policy
 from pipeline.config.folders import state_folder
-from pipeline.dispatch.desk_gate import rules_of
-from pipeline.dispatch.gate import Policy
 from pipeline.judge.evidence.observation import Ended
 from pipeline.judge.policy.scope import Action, Grant, TestScope, Writes
 from pipeline.judge.reports.reviews import ToAnswer

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import make_project
 
-from pipeline.backends.discovery import Server, find_servers
+from pipeline.agents.backends.discovery import Server, find_servers
+from pipeline.agents.dispatch.agent_choice import choices
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
-from pipeline.dispatch.agent_choice import choices
 from pipeline.service.init_config import names, start_called, starts, toml
 from pipeline.vocabulary import Role
 

@@ -37,11 +37,11 @@ def run_of(project: Project, name: str) -> Run:
 
 def test_show_loads_nothing_that_asks_measures_or_isolates(project: Project) -> None:
     acting = (
-        "pipeline.dispatch",
+        "pipeline.agents.dispatch",
         "pipeline.sandbox.views",
         "pipeline.sandbox.boxes",
-        "pipeline.backends",
-        "pipeline.gateway",
+        "pipeline.agents.backends",
+        "pipeline.agents.gateway",
         "anyio",
     )
     assert not {module for module in loaded(project, "show") if module.startswith(acting)}

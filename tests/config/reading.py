@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.agents.gateway.providers import provider_of
 from pipeline.config.load import Loaded, load
 from pipeline.config.sources import RepositoryFile
 from pipeline.errors import UserError
-from pipeline.gateway.providers import provider_of
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:

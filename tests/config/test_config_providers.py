@@ -6,11 +6,11 @@ from urllib.parse import urlsplit
 import pytest
 from config.reading import CUSTOM, of, read, refused
 
+from pipeline.agents.gateway.providers import asks_a_service, provider_of, require_providers
 from pipeline.config.layers import Flags
 from pipeline.config.providers import BUILTIN, CredentialHeader, Provider, is_loopback
 from pipeline.config.trust import require_trust
 from pipeline.errors import UserError
-from pipeline.gateway.providers import asks_a_service, provider_of, require_providers
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Role
 

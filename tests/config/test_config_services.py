@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from config.reading import CUSTOM, KEY, of, read, refused
 
+from pipeline.agents.gateway.providers import gateway_of, provider_of, require_providers
 from pipeline.config.providers import PATHS_OF, Api, CredentialHeader, Tier
 from pipeline.errors import UserError
-from pipeline.gateway.providers import gateway_of, provider_of, require_providers
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

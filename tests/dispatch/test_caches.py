@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pipeline.dispatch.caches import Cache
+from pipeline.agents.dispatch.caches import Cache
 from pipeline.process import Command, Completed, Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.agents.dispatch.agent_choice import Choice, Circuits, Turns, choices, retries_of
 from pipeline.config.model import Config, Outage
-from pipeline.dispatch.agent_choice import Choice, Circuits, Turns, choices, retries_of
 from pipeline.errors import UserError
 from pipeline.reset_times import as_text
 from pipeline.run.info import DispatchRecord

@@ -10,9 +10,9 @@ import pytest
 from languages.direct import TOOLCHAIN, write
 from languages.test_pytest_environment import SITE, find, found, venv
 
-from pipeline.backends.layout import manifest_of
-from pipeline.dispatch.desk_gate import script_of
-from pipeline.dispatch.request import Tools
+from pipeline.agents.backends.layout import manifest_of
+from pipeline.agents.dispatch.desk_gate import script_of
+from pipeline.agents.dispatch.request import Tools
 from pipeline.process import Mount
 from pipeline.testing.languages.projects.project import Project
 from pipeline.testing.measure.project_tools import Kit

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from dispatch.one_view import open_view
 
-from pipeline.dispatch.gate import GateResult, Policy, inspect
+from pipeline.agents.dispatch.gate import GateResult, Policy, inspect
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.repo import Repository

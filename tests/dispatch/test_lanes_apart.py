@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.dispatch.caches import Cache, remove_caches
-from pipeline.dispatch.dispatcher import used_entries
+from pipeline.agents.dispatch.caches import Cache, remove_caches
+from pipeline.agents.dispatch.dispatcher import used_entries
 from pipeline.matrix.engine.machine import TRUNK
 from pipeline.run.info import DispatchRecord, DispatchResult
 from pipeline.vocabulary import Role

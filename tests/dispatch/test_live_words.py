@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dispatch.transcript import LiveWords
+from pipeline.agents.dispatch.transcript import LiveWords
 from pipeline.process import Command
 from pipeline.sandbox.boxes.children import Lines
 from pipeline.sandbox.boxes.nobox import NoBox

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.dispatch.prompt import (
+from pipeline.agents.dispatch.prompt import (
     DispatchDocument,
     WriteGrant,
     build_prompt,
     parse_template,
     request_part,
 )
-from pipeline.dispatch.roles import data_folder, load_roles, load_templates
+from pipeline.agents.dispatch.roles import data_folder, load_roles, load_templates
 from pipeline.judge.policy.roles import ContractError, Writes
 from pipeline.judge.policy.scope import Action
 from pipeline.judge.reports.decode import Malformed

@@ -15,8 +15,8 @@ from encoded import ENCODINGS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.backends.protocol import AgentResult, Ended
-from pipeline.dispatch.transcript import redacted_answer
+from pipeline.agents.backends.protocol import AgentResult, Ended
+from pipeline.agents.dispatch.transcript import redacted_answer
 from pipeline.judge.evidence.observation import CollectionError, Fault, Observation, Raised, RunState, TestRecord
 from pipeline.judge.evidence.observation import Ended as Outcome
 from pipeline.run.info import RunInfo

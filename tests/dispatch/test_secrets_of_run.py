@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.backends.protocol import AgentResult, Ended
+from pipeline.agents.backends.protocol import AgentResult, Ended
+from pipeline.agents.dispatch.transcript import redacted_answer, secrets_of_run
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
-from pipeline.dispatch.transcript import redacted_answer, secrets_of_run
 
 if TYPE_CHECKING:
     from pathlib import Path

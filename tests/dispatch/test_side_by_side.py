@@ -11,10 +11,10 @@ import pytest
 from attacks.world import make_box
 from runs.real import alone, begin, git, make_repository, tree_with
 
+from pipeline.agents.dispatch.dispatcher import Dispatcher
+from pipeline.agents.dispatch.request import InRun, Request
+from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.config.model import Config
-from pipeline.dispatch.dispatcher import Dispatcher
-from pipeline.dispatch.request import InRun, Request
-from pipeline.dispatch.roles import load_roles, load_templates
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.events import ClaimTaken
 from pipeline.run.info import DispatchRecord

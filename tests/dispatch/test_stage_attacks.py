@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from pipeline.dispatch.caches import CACHE, Cache
+from pipeline.agents.dispatch.caches import CACHE, Cache
 from pipeline.process import WORKSPACE, BoxError, Command, Completed, Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.limits import BOX_USER

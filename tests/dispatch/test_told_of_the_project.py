@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.agents.dispatch.prompt import instruction_files
 from pipeline.characters import hidden_places
-from pipeline.dispatch.prompt import instruction_files
 
 
 def test_instructions_are_looked_for_on_the_way_to_the_files_of_the_task() -> None:

@@ -13,9 +13,9 @@ import pytest
 from dispatch.one_view import open_view
 from languages.direct import environment, write
 
-from pipeline.dispatch.model_tools import Workbench
-from pipeline.dispatch.request import Tools
-from pipeline.dispatch.roles import load_roles
+from pipeline.agents.dispatch.model_tools import Workbench
+from pipeline.agents.dispatch.request import Tools
+from pipeline.agents.dispatch.roles import load_roles
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pipeline.backends.protocol import ToolAnswer
+    from pipeline.agents.backends.protocol import ToolAnswer
     from pipeline.process import Box
 
 

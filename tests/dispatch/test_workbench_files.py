@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from dispatch.one_view import open_view
 
-from pipeline.dispatch.gate import Policy, inspect
-from pipeline.dispatch.model_tools import Workbench
-from pipeline.dispatch.roles import load_roles
+from pipeline.agents.dispatch.gate import Policy, inspect
+from pipeline.agents.dispatch.model_tools import Workbench
+from pipeline.agents.dispatch.roles import load_roles
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox

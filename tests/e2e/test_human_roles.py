@@ -27,8 +27,8 @@ from kit import (
 )
 from waiting import wait_until
 
-from pipeline.backends.desk import desks_of
-from pipeline.backends.layout import Difference
+from pipeline.agents.backends.desk import desks_of
+from pipeline.agents.backends.layout import Difference
 from pipeline.service.report_form import ReportForm
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from kit import Project
 
-    from pipeline.backends.desk import Asked, Desk
+    from pipeline.agents.backends.desk import Asked, Desk
 
 pytestmark = pytest.mark.slow
 

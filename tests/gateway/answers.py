@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from pipeline.gateway.usage import Tokens
+from pipeline.agents.gateway.usage import Tokens
 
 Event = dict[str, Any]
 

@@ -12,8 +12,8 @@ import anyio
 import h11
 from pydantic import SecretStr
 
+from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.config.providers import CredentialHeader, Provider
-from pipeline.gateway.proxy import ModelGateway
 
 if TYPE_CHECKING:
     import ssl
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from anyio.abc import SocketStream
 
+    from pipeline.agents.gateway.halting import Patience
+    from pipeline.agents.gateway.route import Proxy
+    from pipeline.agents.gateway.spending import Allowance
     from pipeline.config.providers import PriceTable
-    from pipeline.gateway.halting import Patience
-    from pipeline.gateway.route import Proxy
-    from pipeline.gateway.spending import Allowance
 
 SECRET = "sk-the-real-credential/0123456789"
 

@@ -17,8 +17,8 @@ from gateway.upstream import Answer, upstream
 from pydantic import SecretStr
 from waiting import longer_limits
 
-from pipeline.gateway.proxy import ModelGateway
-from pipeline.gateway.spending import GatewayUse, Spent
+from pipeline.agents.gateway.proxy import ModelGateway
+from pipeline.agents.gateway.spending import GatewayUse, Spent
 from pipeline.process import Command
 from pipeline.programs import locate
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap

@@ -9,8 +9,8 @@ import pytest
 from gateway.box import SECRET, box, provider, read_reply
 from gateway.upstream import Answer, certificate, upstream
 
+from pipeline.agents.gateway.spending import GatewayUse, Spent
 from pipeline.config.providers import CredentialHeader
-from pipeline.gateway.spending import GatewayUse, Spent
 
 if TYPE_CHECKING:
     from pathlib import Path

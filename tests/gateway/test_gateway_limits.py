@@ -10,7 +10,7 @@ import pytest
 from gateway.box import Box, box, provider, read_reply
 from gateway.upstream import Answer, upstream
 
-from pipeline.gateway.spending import AT_ONCE, GatewayUse, Spent
+from pipeline.agents.gateway.spending import AT_ONCE, GatewayUse, Spent
 
 if TYPE_CHECKING:
     from pathlib import Path

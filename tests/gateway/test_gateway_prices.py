@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from pipeline.agents.gateway.usage import Tokens, cost_of
 from pipeline.config.providers import PriceTable
-from pipeline.gateway.usage import Tokens, cost_of
 
 TOOK = Tokens(input=1000, output=10, cache_read=500, cache_write=100)
 PRICE = PriceTable(input=2, output=20, cache_read=0.5, cache_write=4)
@@ -88,5 +88,5 @@ def test_what_nobody_knows_is_unknown_and_never_nothing(
 
 
 def test_prices_are_not_loaded_before_one_is_asked_for() -> None:
-    program = "import sys, pipeline.gateway.usage, pipeline.gateway.providers; sys.exit('genai_prices' in sys.modules)"
+    program = "import sys, pipeline.agents.gateway.usage, pipeline.agents.gateway.providers; sys.exit('genai_prices' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -11,7 +11,7 @@ from gateway.upstream import Answer, upstream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.gateway.rules import Admitted, judge_bytes, judge_lines, judge_request
+from pipeline.agents.gateway.rules import Admitted, judge_bytes, judge_lines, judge_request
 
 if TYPE_CHECKING:
     from pathlib import Path

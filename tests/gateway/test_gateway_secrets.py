@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from pipeline.gateway.rules import Mask, MaskedStream
+from pipeline.agents.gateway.rules import Mask, MaskedStream
 
 if TYPE_CHECKING:
     from pathlib import Path

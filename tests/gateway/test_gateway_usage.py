@@ -23,7 +23,7 @@ from gateway.answers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.gateway.usage import CAP, Reading, Tokens, UsageReader, consumes
+from pipeline.agents.gateway.usage import CAP, Reading, Tokens, UsageReader, consumes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,15 +23,15 @@ from house.documents import (
 )
 from typer.core import TyperGroup
 
-from pipeline.backends import BACKENDS
-from pipeline.backends.acp_profiles import PRODUCTS
-from pipeline.backends.claude import CLAUDE
-from pipeline.backends.codex import CODEX
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.acp_profiles import PRODUCTS
+from pipeline.agents.backends.claude import CLAUDE
+from pipeline.agents.backends.codex import CODEX
+from pipeline.agents.dispatch.agent_choice import choices
 from pipeline.config.agents import Backend, Profile
 from pipeline.config.layers import Flags
 from pipeline.config.load import load, require_agents
 from pipeline.config.providers import BUILTIN
-from pipeline.dispatch.agent_choice import choices
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from house.documents import CONTRACT, command_of, every_command, table, words
 
-from pipeline.backends.scripted import Answer
+from pipeline.agents.backends.scripted import Answer
+from pipeline.agents.dispatch.prompt import DispatchDocument
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
-from pipeline.dispatch.prompt import DispatchDocument
 from pipeline.judge.reports.fields import Report
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.matrix.engine.events import EVENTS, DecisionMade

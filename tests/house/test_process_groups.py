@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 IN_A_BOX = (
-    "pipeline/backends/script_player.py",
+    "pipeline/agents/backends/script_player.py",
     "pipeline/sandbox/boxes/supervisor.py",
     "pipeline/testing/languages/javascript/runner.py",
     "pipeline/testing/languages/runners/",

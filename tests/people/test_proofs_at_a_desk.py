@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.backends.desk import Desk
+from pipeline.agents.backends.desk import Desk
 from pipeline.judge.reports.parse import parse_report
 from pipeline.judge.reports.reviews import ResultReview
 from pipeline.service.human_report import proof_faults

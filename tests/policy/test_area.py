@@ -94,7 +94,7 @@ def test_only_who_may_write_a_task_is_held_to_an_area() -> None:
 
 
 def test_the_tools_of_a_model_are_held_to_it_too() -> None:
-    from pipeline.dispatch.roles import load_roles
+    from pipeline.agents.dispatch.roles import load_roles
     from pipeline.vocabulary import Role
 
     make, check = load_roles()[Role.MAKE], load_roles()[Role.CHECK]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.dispatch.roles import load_roles
+from pipeline.agents.dispatch.roles import load_roles
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge, judge_deletion, judge_path
 from pipeline.testing.languages.rust.test_regions import region_fault
 from pipeline.vocabulary import Role

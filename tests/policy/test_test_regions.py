@@ -266,5 +266,7 @@ def test_an_impl_for_a_type_of_the_production_code_is_noted() -> None:
 
 
 def test_the_parser_is_not_loaded_before_a_rust_file_is_judged() -> None:
-    code = "import sys, pipeline.dispatch.gate; assert not [name for name in sys.modules if 'tree_sitter' in name]"
+    code = (
+        "import sys, pipeline.agents.dispatch.gate; assert not [name for name in sys.modules if 'tree_sitter' in name]"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -9,7 +9,7 @@ import pytest
 from dispatch.one_view import open_view
 from policy.region_cases import BASE, NEW, with_line
 
-from pipeline.dispatch.gate import GateResult, Policy, inspect
+from pipeline.agents.dispatch.gate import GateResult, Policy, inspect
 from pipeline.judge.policy.roles import Writes
 from pipeline.judge.policy.scope import Action, Change, ChangeKind, Grant, TestScope, judge
 from pipeline.matrix.scheduling.patterns import parsed

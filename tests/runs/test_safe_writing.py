@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pipeline.backends.desk import Desk
+from pipeline.agents.backends.desk import Desk
 from pipeline.run.files import write_atomic
 
 if TYPE_CHECKING:

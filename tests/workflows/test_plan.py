@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 from workflows.test_check import EXAMPLES, HEAD
 
+from pipeline.agents.dispatch.roles import data_folder
 from pipeline.config.layers import Flags
 from pipeline.config.load import load
-from pipeline.dispatch.roles import data_folder
 from pipeline.matrix.recipes.check import checked
 from pipeline.matrix.recipes.plan import Preview, inputs_of, mermaid, planned_graph, preview
 from pipeline.matrix.recipes.rules import going_along

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pipeline.dispatch.roles import data_folder
+from pipeline.agents.dispatch.roles import data_folder
 from pipeline.matrix.recipes.check import Source, checked
 from pipeline.matrix.recipes.rules import not_for_agents
 

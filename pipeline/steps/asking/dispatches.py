@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import anyio
 
+from pipeline.agents.dispatch.request import InRun, StoppedError
+from pipeline.agents.dispatch.results import refusal_of
+from pipeline.agents.dispatch.transcript import LiveWords
 from pipeline.characters import visible
 from pipeline.config.agents import Backend
-from pipeline.dispatch.request import InRun, StoppedError
-from pipeline.dispatch.results import refusal_of
-from pipeline.dispatch.transcript import LiveWords
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.parse import parse_report
 from pipeline.matrix.engine.events import DecisionMade
@@ -38,7 +38,7 @@ from pipeline.vocabulary import Loop, Role, Signal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipeline.dispatch.request import Request, Rest
+    from pipeline.agents.dispatch.request import Request, Rest
     from pipeline.judge.reports.fields import Report
     from pipeline.matrix.recipes import model
     from pipeline.run.info import Reserved

@@ -7,8 +7,8 @@ import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from pipeline.agents.dispatch.results import refusal_of
 from pipeline.config.commits import misfits
-from pipeline.dispatch.results import refusal_of
 from pipeline.judge.evidence.named_tests import called
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.drafts import PlanAndTasks, SplitReport

@@ -15,7 +15,7 @@ from pipeline.testing.measure.project_tools import tools_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipeline.dispatch.request import Tools
+    from pipeline.agents.dispatch.request import Tools
     from pipeline.judge.evidence.observation import Layout, Observation
     from pipeline.judge.reports.tasks import Task
     from pipeline.process import Mount

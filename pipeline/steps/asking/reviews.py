@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports.artifacts import advice_md, findings_md, review_md
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.fields import Verdict

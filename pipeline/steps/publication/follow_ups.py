@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.dispatch.request import Request
+from pipeline.agents.dispatch.request import Request
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.reviews import FollowUps
 from pipeline.judge.reports.untrusted_text import block, one_line

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.dispatch.request import Tools
+from pipeline.agents.dispatch.request import Tools
 from pipeline.judge.evidence import written_ids
 from pipeline.process import WORKSPACE, Command, Mount
 from pipeline.programs import locate

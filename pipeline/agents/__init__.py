@@ -1,0 +1,1 @@
+"""How one agent is asked, from its prompt to the change that is admitted."""

@@ -1,0 +1,299 @@
+"""The desk of a person who plays a role: a folder with a copy of the code, and the files around it.
+
+It stays whatever becomes of the process that waits for it, so that Ctrl-C loses nothing. No agent is ever shown it, and
+only its owner can look into it. The hand-in is a rename: `report.json` is not there, or it is whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+
+from pipeline.agents.backends.layout import Manifest, opened_file
+from pipeline.errors import UserError
+from pipeline.judge.reports.kinds import report_schema
+from pipeline.judge.reports.reviews import FAULTS, ToAnswer
+from pipeline.outcomes import Reason
+from pipeline.vocabulary import Question, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+POINTER: Final = "desk"
+"""The file in a dispatch's exchange folder that names its desk."""
+_SCHEMA: Final = "redfirst.desk/1"
+_LONGEST: Final = 64 * 1024 * 1024
+_ABOVE: Final = 3
+"""The folders above an exchange folder: the dispatch, all dispatches, the run."""
+_BY_ACCEPTABLE: Final = {
+    "criteria": "each criterion is met",
+    "answers": "each question is answered by yes",
+    "prior": "each open finding is resolved",
+}
+_MANIFEST: Final = TypeAdapter(Manifest)
+
+
+class Asked(BaseModel):
+    """The request to a person at a desk.
+
+    Args:
+        dispatch: Its name in the run.
+        token: Stands for exactly this question about exactly this code; a hand-in to another one does not count.
+        base: The digest of the code that the desk was laid out with.
+        exchange: The folder of the dispatch that waits.
+        without: Fields of the report that are not asked for.
+        to_answer: What the report has to answer in `criteria`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.desk/1"] = Field(default=_SCHEMA, alias="schema")
+    run_id: str
+    dispatch: str
+    role: Role
+    kind: str
+    question: Question | None = None
+    task: str | None = None
+    reask: str | None = None
+    writable: bool
+    write: tuple[str, ...] = ()
+    token: str
+    base: str
+    exchange: str
+    without: tuple[str, ...] = ()
+    to_answer: tuple[ToAnswer, ...] = ()
+
+    @field_validator("exchange")
+    @classmethod
+    def _in_a_run(cls, exchange: str) -> str:
+        if not Path(exchange).is_absolute() or len(Path(exchange).parents) <= _ABOVE:
+            raise ValueError("it is not the exchange of a dispatch")
+        return exchange
+
+    @property
+    def request(self) -> str:
+        """Return in few words what is asked."""
+        question = f" ({self.question})" if self.question else ""
+        return f"{self.kind}{question}{f', task {self.task}' if self.task else ''}"
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Return the paths that the request names."""
+        return frozenset(grant.rpartition(" (")[0] for grant in self.write)
+
+    def artifact(self, name: str) -> list[Path]:
+        """Return the texts of an artifact that was handed over; none where there is no such artifact."""
+        return sorted((Path(self.exchange).parent / "artifacts" / name).glob("*.md"))
+
+    @property
+    def report_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the report, without the fields that are not asked for."""
+        return report_schema(self.kind, self.role, self.question, without=self.without)
+
+    @property
+    def said_by_acceptable(self) -> str:
+        """Return what `hand-in --verdict ACCEPTABLE` alone says of a review's other fields, empty if nothing.
+
+        That nobody has to notice a fault is never said for a person.
+        """
+        if any(one.id == FAULTS for one in self.to_answer):
+            return ""
+        properties = self.report_schema.get("properties", {})
+        told = [
+            words
+            for name, words in _BY_ACCEPTABLE.items()
+            if name in properties and (name != "criteria" or self.to_answer)
+        ]
+        return f"`--verdict ACCEPTABLE` alone says that {', '.join(told)}." if told else ""
+
+    @property
+    def run_folder(self) -> Path:
+        """Return the folder of the run."""
+        return Path(self.exchange).parents[_ABOVE - 1]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A person's desk and the files around it, in one folder."""
+
+    folder: Path
+
+    @property
+    def files(self) -> Path:
+        """Return the folder with the code, in which the person works."""
+        return self.folder / "desk"
+
+    @property
+    def prompt(self) -> Path:
+        """Return the path of the request's text."""
+        return self.folder / "PROMPT.md"
+
+    @property
+    def template(self) -> Path:
+        """Return the path of the report template."""
+        return self.folder / "report-template.json"
+
+    @property
+    def tests(self) -> Path:
+        """Return the path of the program that runs the tests over the desk's files, if there is one."""
+        return self.folder / "run-tests"
+
+    @property
+    def report(self) -> Path:
+        """Return the path of the report that is handed in; it exists from then on."""
+        return self.folder / "report.json"
+
+    @property
+    def artifacts(self) -> Path:
+        """Return the path of the artifacts: a link, so that their paths are short."""
+        return self.folder / "artifacts"
+
+    @property
+    def form(self) -> Path:
+        """Return the path of the form in which the person begins the report at a terminal."""
+        return self.folder / "form.yaml"
+
+    @property
+    def shown(self) -> Path:
+        """Return the path of the token of the request that the person was last shown here."""
+        return self.folder / "shown"
+
+    @property
+    def rules(self) -> Path:
+        """Return the path of the gate's rules for this desk; it exists if files may be changed."""
+        return self.folder / "rules.json"
+
+    @property
+    def base(self) -> Path:
+        """Return the path of the manifest of the original code."""
+        return self.folder / "base.json"
+
+    def asked(self) -> Asked | None:
+        """Return the request of this desk, None if the folder is no desk."""
+        try:
+            return Asked.model_validate_json(_read(self.folder / "asked.json"))
+        except (OSError, ValidationError):
+            return None
+
+    def waits(self) -> bool:
+        """Return whether the dispatch that the request names also names this desk: any folder can pretend to be one."""
+        asked = self.asked()
+        try:
+            return asked is not None and _place(Path(asked.exchange)) == self.folder.resolve()
+        except (OSError, ValueError):
+            return False
+
+    def ask(self, asked: Asked) -> None:
+        """Write the request; from now on the folder is a desk."""
+        self.put(self.folder / "asked.json", asked.model_dump_json(by_alias=True, indent=2))
+
+    def is_shown(self, asked: Asked) -> bool:
+        """Return whether a request was shown to the person; whoever stands here has seen what is asked here first."""
+        if asked.reask is None and Path.cwd().is_relative_to(self.files.resolve()):
+            return True
+        try:
+            return _read(self.shown).decode() == asked.token
+        except (OSError, ValueError):
+            return False
+
+    def put(self, path: Path, text: str) -> None:
+        """Write a file of the folder atomically."""
+        fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        fresh.unlink(missing_ok=True)
+        with fresh.open("x", encoding="utf-8") as file:
+            file.write(text)
+        fresh.replace(path)
+
+    def lay_out(self, fill: Callable[[Path], None]) -> None:
+        """Create the folder with the code, which *fill* writes; remains of an interrupted try are removed."""
+        fresh = self.folder / "desk.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fill(fresh)
+        fresh.rename(self.files)
+
+    def manifest(self) -> Manifest:
+        """Return the manifest of the original code (see `layout.manifest_of`).
+
+        Raises:
+            UserError: it does not say.
+        """
+        try:
+            return _MANIFEST.validate_json(_read(self.base))
+        except (OSError, ValidationError) as error:
+            raise UserError(
+                f"{self.base} does not say what the code was before: this is no desk that a run laid out.",
+                Reason.USAGE,
+                path=str(self.base),
+            ) from error
+
+    def set_aside(self, path: Path) -> Path | None:
+        """Rename the entry at *path* out of the way; return its new path, None if there was none."""
+        if not os.path.lexists(path):
+            return None
+        number = 1
+        while os.path.lexists(aside := path.with_name(f"{path.stem}.old-{number}{path.suffix}")):
+            number += 1
+        path.rename(aside)
+        return aside
+
+
+def desk_around(place: Path) -> Desk | None:
+    """Return the desk that contains *place*, None if there is none."""
+    for folder in (place, *place.parents):
+        desk = Desk(folder.parent)
+        if folder.name == desk.files.name and desk.waits():
+            return desk
+    return None
+
+
+def desks_of(run_folder: Path, state: Path) -> list[Desk]:
+    """Return the desks of a run's unfinished dispatches, in their order.
+
+    Agents can write where their desk is said to be: one that is elsewhere than a run lays desks out is none.
+
+    Args:
+        run_folder: The folder of the run.
+        state: Its folder outside of the repository.
+    """
+    found: list[Desk] = []
+    for exchange, place in _places(run_folder):
+        desk = Desk(place)
+        asked = desk.asked() if any(place.is_relative_to(top.resolve()) for top in (exchange, state)) else None
+        if asked is not None and asked.dispatch == exchange.parent.name:
+            found.append(desk)
+    return found
+
+
+def desks_gone(run_folder: Path) -> list[str]:
+    """Return the unfinished dispatches of a run whose desk is there no more."""
+    return [exchange.parent.name for exchange, place in _places(run_folder) if not place.exists()]
+
+
+def _places(run_folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the exchange folder of each unfinished dispatch that names a desk, and the place that it names."""
+    for pointer in sorted(run_folder.glob(f"dispatches/*/exchange/{POINTER}")):
+        dispatch = pointer.parents[1]
+        if ".lost-" in dispatch.name or (dispatch / "result.json").exists():
+            continue
+        with suppress(OSError, ValueError):
+            yield pointer.parent, _place(pointer.parent)
+
+
+def _place(exchange: Path) -> Path:
+    """Return the desk folder that a dispatch's exchange folder names."""
+    return Path(_read(exchange / POINTER).decode()).resolve()
+
+
+def _read(path: Path) -> bytes:
+    with opened_file(path) as file:
+        content = file.read(_LONGEST + 1)
+    if len(content) > _LONGEST:
+        raise OSError(errno.EOVERFLOW, "too large", str(path))
+    return content
