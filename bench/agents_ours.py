@@ -18,13 +18,13 @@ import anyio.to_thread
 from pipeline.agents.dispatch.dispatcher import Dispatcher
 from pipeline.agents.dispatch.request import InRun, Request
 from pipeline.agents.dispatch.roles import load_roles, load_templates
+from pipeline.app.run_config import load_config
 from pipeline.config.layers import Flags
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.repo import Repository
 from pipeline.run.checkout import PrivateCheckout
 from pipeline.run.info import DispatchRecord
 from pipeline.sandbox.boxes.box import open_box
-from pipeline.service.run_config import load_config
 from pipeline.vocabulary import Role
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import redfirst
 from pipeline.agents.backends.scripted import ScriptedBackend
 from pipeline.agents.dispatch import dispatcher
+from pipeline.app import isolation
 from pipeline.matrix.engine.journal import Journal
 from pipeline.matrix.routing.machine import MatrixMachine
 from pipeline.repo import Repository
@@ -29,7 +30,6 @@ from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox
 from pipeline.sandbox.views import copies, decoy, shadow
 from pipeline.sandbox.views.views import Views
-from pipeline.service import isolation
 from pipeline.testing.languages.python import environment as pytest_environment
 from pipeline.testing.languages.python.toolchain import PytestToolchain
 

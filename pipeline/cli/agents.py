@@ -14,6 +14,9 @@ from typer.core import TyperCommand
 
 from pipeline.agents.dispatch.prompt import parse_template
 from pipeline.agents.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
+from pipeline.app.agent_files import ExportDocument, Target, export_roles
+from pipeline.app.run_config import RunOptions, refuse_recursion
+from pipeline.app.trial import Trial, trial_document, trial_exit_code, try_role
 from pipeline.characters import visible
 from pipeline.cli.arguments import AgentFlags, AsDocument, ValueFlags
 from pipeline.cli.text import print_result, print_text, say
@@ -28,9 +31,6 @@ from pipeline.judge.reports.kinds import KINDS
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.tracker import named_in
-from pipeline.service.agent_files import ExportDocument, Target, export_roles
-from pipeline.service.run_config import RunOptions, refuse_recursion
-from pipeline.service.trial import Trial, trial_document, trial_exit_code, try_role
 from pipeline.terminal import visible_lines
 from pipeline.testing.languages.readers import region_fault
 from pipeline.testing.languages.table import has_part, listed_commands

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.app import answer as answers
+from pipeline.app import stopping
+from pipeline.app.answer import Approval, Rejection, Reply, answerer, given_in
+from pipeline.app.other_worktrees import advice_as_typed, as_typed, located
+from pipeline.app.run_config import pairs
+from pipeline.app.start import Resumption
 from pipeline.characters import visible
 from pipeline.cli.arguments import (
     AgentFlags,
@@ -30,16 +36,10 @@ from pipeline.cli.text import print_result, print_text, say
 from pipeline.config.sources import tracker_folder
 from pipeline.outcomes import stands_words
 from pipeline.repo import Repository
-from pipeline.service import answer as answers
-from pipeline.service import stopping
-from pipeline.service.answer import Approval, Rejection, Reply, answerer, given_in
-from pipeline.service.other_worktrees import advice_as_typed, as_typed, located
-from pipeline.service.run_config import pairs
-from pipeline.service.start import Resumption
 from pipeline.steps.context import Context
 
 if TYPE_CHECKING:
-    from pipeline.service.stopping import StoppedDocument
+    from pipeline.app.stopping import StoppedDocument
 
 
 def approve(

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from pipeline.app.config_file import set_in_repository, set_in_user_file
+from pipeline.app.recipe_choice import recipes_of
+from pipeline.app.run_config import file_at_head, uncounted
+from pipeline.app.trust_requests import projects_here, widening_in
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text
@@ -24,10 +28,6 @@ from pipeline.config.trust import as_json, is_trusted
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.service.config_file import set_in_repository, set_in_user_file
-from pipeline.service.recipe_choice import recipes_of
-from pipeline.service.run_config import file_at_head, uncounted
-from pipeline.service.trust_requests import projects_here, widening_in
 from pipeline.testing.languages.projects.detection import TOP
 
 if TYPE_CHECKING:

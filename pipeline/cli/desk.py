@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
+from pipeline.app import human_answer, human_report
+from pipeline.app.report_form import ReportForm, came_back
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.editor import edit, some_editor
@@ -33,8 +35,6 @@ from pipeline.judge.reports.forms import (
 )
 from pipeline.judge.reports.parse import parse_report, report_of_person
 from pipeline.outcomes import Reason
-from pipeline.service import human_answer, human_report
-from pipeline.service.report_form import ReportForm, came_back
 from pipeline.terminal import visible_lines
 from pipeline.vocabulary import Role
 

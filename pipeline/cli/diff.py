@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.app.patches import diff_run
+from pipeline.app.run_list import find
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.text import say
 from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.run.roster import Roster
-from pipeline.service.patches import diff_run
-from pipeline.service.run_list import find
 from pipeline.terminal import colours, paint, print_document, visible_lines
 
 if TYPE_CHECKING:
-    from pipeline.service.documents import DiffFile
-    from pipeline.service.patches import DiffDocument
+    from pipeline.app.documents import DiffFile
+    from pipeline.app.patches import DiffDocument
     from pipeline.terminal import Colour
 
 

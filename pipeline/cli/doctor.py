@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import anyio
 import typer
 
+from pipeline.app.doctor import checkup
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.status_line import Beating
 from pipeline.cli.text import print_text, terminal_width, wrapped
-from pipeline.service.doctor import checkup
 from pipeline.terminal import paint, print_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipeline.service.doctor_document import AgentLine, Check, DoctorDocument
+    from pipeline.app.doctor_document import AgentLine, Check, DoctorDocument
     from pipeline.terminal import Colour
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.app.explanation import explain_run, explain_steps
+from pipeline.app.run_list import find
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument, RunName
 from pipeline.cli.show import decisions_text
@@ -17,12 +19,10 @@ from pipeline.progress import duration
 from pipeline.repo import Repository
 from pipeline.run.records import is_of_recipe
 from pipeline.run.roster import Roster
-from pipeline.service.explanation import explain_run, explain_steps
-from pipeline.service.run_list import find
 from pipeline.terminal import paint, print_document
 
 if TYPE_CHECKING:
-    from pipeline.service.explanation import DecisionLine, EvidenceLine, ExplainDocument, TestsLine
+    from pipeline.app.explanation import DecisionLine, EvidenceLine, ExplainDocument, TestsLine
     from pipeline.terminal import Colour
 
 

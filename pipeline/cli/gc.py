@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.app.gc import swept
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_result
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.service.gc import swept
 
 if TYPE_CHECKING:
-    from pipeline.service.gc import GcDocument, GcLine
+    from pipeline.app.gc import GcDocument, GcLine
 
 
 _AGE: Final = re.compile(r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])")

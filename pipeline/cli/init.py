@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from pipeline.agents.backends.discovery import api_version, find_agents, find_servers, with_versions
+from pipeline.app.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
+from pipeline.app.issue_records import claims_of
+from pipeline.app.run_config import file_at_head
+from pipeline.app.trust_requests import as_tables, projects_here, widening_in
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.issue import next_id, user_errors
@@ -26,10 +30,6 @@ from pipeline.judge.policy.paths import TRACKER
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.files import disk
-from pipeline.service.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
-from pipeline.service.issue_records import claims_of
-from pipeline.service.run_config import file_at_head
-from pipeline.service.trust_requests import as_tables, projects_here, widening_in
 from todo import FolderSource, Tracker
 
 if TYPE_CHECKING:

@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.characters import visible
-from pipeline.cli.editor import edit as open_editor
-from pipeline.cli.editor import require_editor
-from pipeline.cli.text import fitted, print_text
-from pipeline.config.sources import tracker_folder
-from pipeline.errors import UserError
-from pipeline.outcomes import Reason
-from pipeline.service.issue_records import (
+from pipeline.app.issue_records import (
     IssueDocument,
     IssueLintDocument,
     IssueListDocument,
@@ -33,6 +26,13 @@ from pipeline.service.issue_records import (
     detail_of,
     record_of,
 )
+from pipeline.characters import visible
+from pipeline.cli.editor import edit as open_editor
+from pipeline.cli.editor import require_editor
+from pipeline.cli.text import fitted, print_text
+from pipeline.config.sources import tracker_folder
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
 from pipeline.terminal import echo, visible_lines
 from todo import (
     ErrorKind,
@@ -51,7 +51,7 @@ from todo import (
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from pipeline.service.issue_records import ClaimRecord
+    from pipeline.app.issue_records import ClaimRecord
     from todo import Issue
 
 

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 import typer
 
+from pipeline.app import land as service
+from pipeline.app.land_choice import chosen_runs
+from pipeline.app.verification_ports import opened_context
 from pipeline.cli.arguments import AsDocumentBesideProgress
 from pipeline.cli.status_line import Beating
 from pipeline.cli.text import print_result, print_text
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.service import land as service
-from pipeline.service.land_choice import chosen_runs
-from pipeline.service.verification_ports import opened_context
 from pipeline.terminal import visible_lines
 
 if TYPE_CHECKING:
-    from pipeline.service.land_choice import LandDocument, LandLine
+    from pipeline.app.land_choice import LandDocument, LandLine
 
 
 def land(

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from pipeline.app import ordering
+from pipeline.app.event_stream import told_event
+from pipeline.app.ordering import QueueDocument, limited, queue_document, record_of
+from pipeline.app.run_list import list_runs
+from pipeline.app.work import resting, verdicts, worker_of
 from pipeline.characters import visible
 from pipeline.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
 from pipeline.cli.text import columned, print_text, say
@@ -16,20 +21,15 @@ from pipeline.queue import lines, orders
 from pipeline.queue.lines import RunWords
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
-from pipeline.service import ordering
-from pipeline.service.event_stream import told_event
-from pipeline.service.ordering import QueueDocument, limited, queue_document, record_of
-from pipeline.service.run_list import list_runs
-from pipeline.service.work import resting, verdicts, worker_of
 from pipeline.terminal import print_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.app.ordering import OrderRecord
     from pipeline.queue.lines import OrderLine
     from pipeline.queue.orders import Order
     from pipeline.queue.pick import Verdict
-    from pipeline.service.ordering import OrderRecord
 
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Order issues that `redfirst work` is to run.")

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.app import recipe_writing
+from pipeline.app.recipe_choice import chosen, unsound
+from pipeline.app.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here
+from pipeline.app.run_config import pairs
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
@@ -23,18 +27,14 @@ from pipeline.matrix.recipes.rules import not_for_agents
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.repo import Repository
-from pipeline.service import recipe_writing
-from pipeline.service.recipe_choice import chosen, unsound
-from pipeline.service.recipe_files import BUILTIN, Origin, RecipeFile, RecipeFiles, library_here
-from pipeline.service.run_config import pairs
 from pipeline.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pipeline.app.recipe_writing import Written
     from pipeline.matrix.recipes.plan import Planned
     from pipeline.matrix.recipes.reading import Problem
-    from pipeline.service.recipe_writing import Written
 
 
 app = typer.Typer(

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.app.recipe_choice import chosen
+from pipeline.app.recipe_files import library_here
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import columned, print_text, terminal_width
@@ -24,8 +26,6 @@ from pipeline.matrix.routing.phases import EVERYBODY
 from pipeline.matrix.routing.simulation import SignalsError
 from pipeline.matrix.routing.state import Settings
 from pipeline.outcomes import Reason
-from pipeline.service.recipe_choice import chosen
-from pipeline.service.recipe_files import library_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.app import recipe_choice, worktrees
+from pipeline.app.dry_run import dry_run as try_out
+from pipeline.app.next_lines import unfinished_on
+from pipeline.app.run_config import RunOptions
+from pipeline.app.start import start
 from pipeline.characters import visible
 from pipeline.cli.arguments import (
     AgentFlags,
@@ -26,16 +31,11 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.tracker import named_in
-from pipeline.service import recipe_choice, worktrees
-from pipeline.service.dry_run import dry_run as try_out
-from pipeline.service.next_lines import unfinished_on
-from pipeline.service.run_config import RunOptions
-from pipeline.service.start import start
 from pipeline.terminal import echo
 
 if TYPE_CHECKING:
-    from pipeline.service.dry_run import DryRun
-    from pipeline.service.live_view import Display
+    from pipeline.app.dry_run import DryRun
+    from pipeline.app.live_view import Display
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import RecipeContext
 

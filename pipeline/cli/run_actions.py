@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import anyio
 import typer
 
+from pipeline.app import start
+from pipeline.app.answer import record
+from pipeline.app.meant_run import meant_by
+from pipeline.app.other_worktrees import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
+from pipeline.app.run_config import RunOptions
+from pipeline.app.run_result import run_document
 from pipeline.cli.commands import WORDS
 from pipeline.cli.show import tell_steps
 from pipeline.cli.status_line import opened_display
@@ -21,21 +27,15 @@ from pipeline.progress import duration
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.run.records import is_of_recipe
-from pipeline.service import start
-from pipeline.service.answer import record
-from pipeline.service.meant_run import meant_by
-from pipeline.service.other_worktrees import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
-from pipeline.service.run_config import RunOptions
-from pipeline.service.run_result import run_document
 from pipeline.steps.recipe_context import RecipeContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from pipeline.service.answer import AnsweredDocument
-    from pipeline.service.live_view import Display
-    from pipeline.service.run_result import RunDocument
-    from pipeline.service.start import Act
+    from pipeline.app.answer import AnsweredDocument
+    from pipeline.app.live_view import Display
+    from pipeline.app.run_result import RunDocument
+    from pipeline.app.start import Act
     from pipeline.steps.context import Context
 
 

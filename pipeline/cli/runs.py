@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.app.run_list import as_json, list_runs, newest_runs, with_removed
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument
 from pipeline.cli.text import print_text, terminal_width, wrapped
@@ -18,13 +19,12 @@ from pipeline.outcomes import PAUSED, Outcome, Reason
 from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
-from pipeline.service.run_list import as_json, list_runs, newest_runs, with_removed
 from pipeline.terminal import echo, paint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipeline.service.run_list import Rest, RunLine, RunsDocument
+    from pipeline.app.run_list import Rest, RunLine, RunsDocument
     from pipeline.terminal import Colour
 
 

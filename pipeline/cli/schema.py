@@ -13,9 +13,9 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
+from pipeline.app.events.model import checked
 from pipeline.config.problems import did_you_mean
 from pipeline.errors import UserError
-from pipeline.events.model import checked
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.payloads import NAMED
 from pipeline.matrix.recipes.model import Extension, Recipe

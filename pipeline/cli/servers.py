@@ -12,6 +12,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from pipeline.app.agent_runs import AgentRuns
 from pipeline.cli.arguments import AsDocumentBesideProgress
 from pipeline.cli.text import print_text, say
 from pipeline.demo.command import run_demo, show_console
@@ -19,7 +20,6 @@ from pipeline.errors import UserError
 from pipeline.interrupts import StoppedError
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.service.agent_runs import AgentRuns
 
 _NEEDED = ("starlette", "uvicorn", "jinja2")
 

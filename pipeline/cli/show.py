@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pipeline.app.documents import TO_FIX, finding_text
+from pipeline.app.journal_lines import follow as follow_log
+from pipeline.app.journal_lines import log_line
+from pipeline.app.other_worktrees import advice_as_typed, answers_as_typed
+from pipeline.app.run_list import find, running_beside
+from pipeline.app.run_status import log_document, show_run
 from pipeline.characters import visible
 from pipeline.cli.arguments import AsDocument, StepMeant
 from pipeline.cli.text import (
@@ -34,20 +40,14 @@ from pipeline.reset_times import moment_words
 from pipeline.run.folder import RunFolder
 from pipeline.run.records import is_of_recipe
 from pipeline.run.roster import Roster, seen_from
-from pipeline.service.documents import TO_FIX, finding_text
-from pipeline.service.journal_lines import follow as follow_log
-from pipeline.service.journal_lines import log_line
-from pipeline.service.other_worktrees import advice_as_typed, answers_as_typed
-from pipeline.service.run_list import find, running_beside
-from pipeline.service.run_status import log_document, show_run
 from pipeline.terminal import paint, print_document, visible_lines
 
 if TYPE_CHECKING:
-    from pipeline.service.documents import EvidenceShown, ReviewShown, TaskShown
-    from pipeline.service.explanation import RecipeExplainDocument
-    from pipeline.service.packets import Packet
-    from pipeline.service.run_result import RecipeDocument, StepLine
-    from pipeline.service.run_status import ShowDocument
+    from pipeline.app.documents import EvidenceShown, ReviewShown, TaskShown
+    from pipeline.app.explanation import RecipeExplainDocument
+    from pipeline.app.packets import Packet
+    from pipeline.app.run_result import RecipeDocument, StepLine
+    from pipeline.app.run_status import ShowDocument
     from pipeline.steps.recipe_context import Words
 
 
@@ -317,7 +317,7 @@ def _review_text(review: ReviewShown) -> list[str]:
 
 def show_packet(folder: Path, here: Repository, at: str | None, *, as_document: bool) -> None:
     """Print what is to be answered at the gate of a run."""
-    from pipeline.service.packets import packet  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.app.packets import packet  # noqa: PLC0415  (heavy, and not for a run of an issue)
 
     worktree = folder.parents[1]
     with advice_as_typed(here, worktree, folder.name):
@@ -362,7 +362,7 @@ def show_steps(folder: Path, here: Repository, *, as_document: bool) -> None:
 
 def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
     """Print how a run stands; return that."""
-    from pipeline.service.run_result import shown_from  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.app.run_result import shown_from  # noqa: PLC0415  (heavy, and not for a run of an issue)
 
     document = shown_from(ctx, here, driven=driven)
     print_result(document, steps_text, as_document=as_document)
@@ -371,8 +371,8 @@ def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool 
 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
-    from pipeline.service.open_gates import gates_place  # noqa: PLC0415  (heavy, and not for a run of an issue)
-    from pipeline.service.run_result import WELL, counted_checkpoints  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.app.open_gates import gates_place  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.app.run_result import WELL, counted_checkpoints  # noqa: PLC0415  (heavy, and not for a run of an issue)
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"
     how = "queued: answered, to be driven on" if document.queued else how

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from pipeline.app.issue_records import claims_of
+from pipeline.app.run_list import has_ended, newest_runs
 from pipeline.characters import as_utf8, visible
 from pipeline.cli.runs import age_words, where_words
 from pipeline.cli.text import print_text
@@ -21,15 +23,13 @@ from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.repo import NoRepositoryError, Repository
-from pipeline.service.issue_records import claims_of
-from pipeline.service.run_list import has_ended, newest_runs
 from pipeline.terminal import echo
 from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.service.run_list import RunLine
+    from pipeline.app.run_list import RunLine
 
 _SHOWN: Final = 5
 _HELP: Final = "All commands: redfirst --help"
@@ -109,7 +109,7 @@ def _runs(lines: Sequence[RunLine], what: str, command: str) -> Iterator[Standin
 
 
 def _landing(repository: Repository) -> Iterator[StandingLine]:
-    from pipeline.service.land_choice import chosen_runs  # noqa: PLC0415  (heavy; only where a run has ended)
+    from pipeline.app.land_choice import chosen_runs  # noqa: PLC0415  (heavy; only where a run has ended)
 
     try:
         choice = chosen_runs(repository, (), None)

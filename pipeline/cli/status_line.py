@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping
     from types import FrameType
 
-    from pipeline.service.live_view import Display, Standing, Stands, Status
+    from pipeline.app.live_view import Display, Standing, Stands, Status
 
 _Measured = TypeVar("_Measured")
 _NARROW: Final = 60

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from pipeline.app.documents import DispatchLine
     from pipeline.run.gates import OpenGate
-    from pipeline.service.documents import DispatchLine
 
     _Result = TypeVar("_Result", bound=BaseModel)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import anyio
 import typer
 
+from pipeline.app.run_list import find
+from pipeline.app.verification_ports import opened_context
 from pipeline.cli.arguments import AsDocumentBesideProgress
 from pipeline.cli.status_line import Beating
 from pipeline.cli.text import print_result, say
 from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.run.roster import Roster
-from pipeline.service.run_list import find
-from pipeline.service.verification_ports import opened_context
 from pipeline.testing.verification.recheck import verified
 from pipeline.testing.verification.results import Problem, Status
 from pipeline.testing.verification.tdd import judged, tdd_green, tdd_probed, tdd_red

@@ -15,6 +15,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.app import event_stream
+from pipeline.app.journal_lines import follow, log_line
+from pipeline.app.live_view import live_view
+from pipeline.app.run_list import find
 from pipeline.characters import visible
 from pipeline.cli.arguments import Plain
 from pipeline.cli.status_line import MARKS
@@ -26,15 +30,11 @@ from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
 from pipeline.run.events import TrackerWritten
 from pipeline.run.roster import Roster
-from pipeline.service import event_stream
-from pipeline.service.journal_lines import follow, log_line
-from pipeline.service.live_view import live_view
-from pipeline.service.run_list import find
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipeline.service.live_view import LiveView, Stands
+    from pipeline.app.live_view import LiveView, Stands
 
 
 def watch(

@@ -15,6 +15,16 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
+from pipeline.app import detached, ordering
+from pipeline.app.answer import Approval, Rejection, Reply, abandon, answerer, record
+from pipeline.app.attend import attend
+from pipeline.app.draft_edit import draft_to_edit, save_edit
+from pipeline.app.explanation import explain_run, mistakes_of
+from pipeline.app.live_view import live_view
+from pipeline.app.ordering import queue_document
+from pipeline.app.packets import QUESTION, packet
+from pipeline.app.run_list import list_runs
+from pipeline.app.stopping import stop
 from pipeline.console.frame import status_of, wants_json
 from pipeline.console.guard import TOKEN
 from pipeline.console.pages import ASKED, GATES, Pages, address_of, state_seen
@@ -28,16 +38,6 @@ from pipeline.repo import GitError
 from pipeline.run.gates import WAYS_BACK
 from pipeline.run.recipe_run import load_run
 from pipeline.run.roster import Roster, seen_from
-from pipeline.service import detached, ordering
-from pipeline.service.answer import Approval, Rejection, Reply, abandon, answerer, record
-from pipeline.service.attend import attend
-from pipeline.service.draft_edit import draft_to_edit, save_edit
-from pipeline.service.explanation import explain_run, mistakes_of
-from pipeline.service.live_view import live_view
-from pipeline.service.ordering import queue_document
-from pipeline.service.packets import QUESTION, packet
-from pipeline.service.run_list import list_runs
-from pipeline.service.stopping import stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from pipeline.app.packets import Packet
+    from pipeline.app.run_list import RunLine
+    from pipeline.app.start import Act
     from pipeline.console.patches import PatchFile
     from pipeline.queue.orders import Order
     from pipeline.repo import Repository
     from pipeline.run.gates import GateAnswer
-    from pipeline.service.packets import Packet
-    from pipeline.service.run_list import RunLine
-    from pipeline.service.start import Act
 
     Fields = Mapping[str, str]
     T = TypeVar("T")

@@ -10,12 +10,12 @@ from anyio import CapacityLimiter, to_thread
 from jinja2 import Environment, FileSystemLoader
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from pipeline.app.documents import finding_text
 from pipeline.console.patches import tests_of
 from pipeline.console.texts import field_text, linked, markdown_lines, plain_lines, printed, shown
 from pipeline.outcomes import Reason
 from pipeline.progress import counted, duration
 from pipeline.reset_times import moment_words
-from pipeline.service.documents import finding_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from pipeline.app.documents import TaskShown
     from pipeline.console.guard import Access
     from pipeline.console.live import Hub
     from pipeline.console.patches import TestFacts
     from pipeline.errors import UserError
     from pipeline.repo import Repository
-    from pipeline.service.documents import TaskShown
 
     T = TypeVar("T")
 

@@ -14,17 +14,17 @@ import anyio
 from anyio import to_thread
 from starlette.responses import Response
 
+from pipeline.app.event_stream import origin_of
+from pipeline.app.events.model import event_of
 from pipeline.errors import UserError
-from pipeline.events.model import event_of
 from pipeline.repo import GitError
 from pipeline.run.folder import Tail
 from pipeline.run.roster import Roster
-from pipeline.service.event_stream import origin_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from pipeline.events.model import Event, Origin
+    from pipeline.app.events.model import Event, Origin
     from pipeline.repo import Repository
 
 POLL_S: Final = 0.15

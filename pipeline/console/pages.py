@@ -11,6 +11,15 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
+from pipeline.app.documents import title_of
+from pipeline.app.explanation import explain_run, mistakes_of
+from pipeline.app.issue_records import IssueDocument, IssueListDocument, claims_of, detail_of, record_of
+from pipeline.app.journal_lines import log_line
+from pipeline.app.live_view import live_view
+from pipeline.app.patches import diff_run
+from pipeline.app.run_list import as_json, list_runs
+from pipeline.app.run_result import show_recipe_run
+from pipeline.app.run_status import ShowDocument, log_document, show_run
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.console.frame import Frame, wants_json
@@ -26,15 +35,6 @@ from pipeline.run.records import TooLargeError, read_record
 from pipeline.run.roster import Roster
 from pipeline.run.run import Run
 from pipeline.run.store import WORKFLOW, key_of_run
-from pipeline.service.documents import title_of
-from pipeline.service.explanation import explain_run, mistakes_of
-from pipeline.service.issue_records import IssueDocument, IssueListDocument, claims_of, detail_of, record_of
-from pipeline.service.journal_lines import log_line
-from pipeline.service.live_view import live_view
-from pipeline.service.patches import diff_run
-from pipeline.service.run_list import as_json, list_runs
-from pipeline.service.run_result import show_recipe_run
-from pipeline.service.run_status import ShowDocument, log_document, show_run
 from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from pipeline.app.documents import DispatchLine
+    from pipeline.app.explanation import ExplainDocument, Mistake
+    from pipeline.app.live_view import LiveView
+    from pipeline.app.patches import DiffDocument
+    from pipeline.app.run_list import RunLine
+    from pipeline.app.run_result import RecipeDocument
+    from pipeline.app.run_status import LogDocument
     from pipeline.repo import Repository
-    from pipeline.service.documents import DispatchLine
-    from pipeline.service.explanation import ExplainDocument, Mistake
-    from pipeline.service.live_view import LiveView
-    from pipeline.service.patches import DiffDocument
-    from pipeline.service.run_list import RunLine
-    from pipeline.service.run_result import RecipeDocument
-    from pipeline.service.run_status import LogDocument
     from pipeline.vocabulary import Signal
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pipeline.service.documents import DiffFile, RedLine, TaskShown
+    from pipeline.app.documents import DiffFile, RedLine, TaskShown
 
 MOST_LINES: Final = 4_000
 """Lines of a patch on one page."""

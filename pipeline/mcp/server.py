@@ -19,7 +19,7 @@ from pipeline.outcomes import Reason
 if TYPE_CHECKING:
     from mcp import types
 
-    from pipeline.service.agent_runs import AgentRuns
+    from pipeline.app.agent_runs import AgentRuns
 
 ANSWERED_S: Final = 50
 """The longest that a call may take: clients give up after a minute."""

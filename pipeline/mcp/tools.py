@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from pipeline.app.run_list import lines_of
+from pipeline.app.run_result import recipe_document
+from pipeline.app.run_status import show_run
+from pipeline.app.stopping import ended_within
 from pipeline.errors import UserError
 from pipeline.matrix.recipes.model import SLUG
 from pipeline.outcomes import Outcome, Reason
@@ -17,17 +21,13 @@ from pipeline.run.recipe_run import RecipeRun
 from pipeline.run.records import ARTIFACT_LIMIT, is_of_recipe, read_record
 from pipeline.run.roster import Roster
 from pipeline.run.run import Run
-from pipeline.service.run_list import lines_of
-from pipeline.service.run_result import recipe_document
-from pipeline.service.run_status import show_run
-from pipeline.service.stopping import ended_within
 from pipeline.steps.recipe_context import ReadRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pipeline.service.agent_runs import AgentRuns
+    from pipeline.app.agent_runs import AgentRuns
 
 
 LONGEST: Final = 40_000

@@ -2,5 +2,5 @@
 
 Start reading at `worker.py`, the loop; `lines.py` has what is said of orders, `orders.py` keeps it, `pick.py` decides
 who begins, `slots.py` counts the drivers of the machine. What an order needs to know of runs and issues is handed in by
-`pipeline/service/work.py`.
+`pipeline/app/work.py`.
 """

@@ -17,6 +17,7 @@ import pytest
 from kit import Project, make_project
 from runs.real import begin, event, git, load, start_dispatch, write_result
 
+from pipeline.app.doctor import check_leftovers
 from pipeline.errors import UserError
 from pipeline.matrix.engine.run import sha256_hex
 from pipeline.outcomes import Reason
@@ -25,7 +26,6 @@ from pipeline.run.events import TrackerFile, TrackerWritten
 from pipeline.run.preconditions import examine
 from pipeline.run.run import Run
 from pipeline.run.store import claims, release_claim
-from pipeline.service.doctor import check_leftovers
 from pipeline.trees import remove_tree
 from pipeline.vocabulary import Role, Signal
 

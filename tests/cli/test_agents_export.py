@@ -14,10 +14,10 @@ from agent_clis import cli
 from typer.testing import CliRunner
 
 from pipeline.agents.dispatch.roles import load_roles
+from pipeline.app.agent_files import FOLDERS, Target, agent_file
 from pipeline.cli.agents import app
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
-from pipeline.service.agent_files import FOLDERS, Target, agent_file
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from agent_clis import cli
 from runs.real import alone, begin, event, git, make_repository
 from typer.testing import CliRunner
 
+from pipeline.app.doctor_document import Check, DoctorDocument
 from pipeline.cli.doctor import checkup_text, doctor
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.store import run_ref, state_of_run, take_claim
-from pipeline.service.doctor_document import Check, DoctorDocument
 from pipeline.vocabulary import Signal
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,9 @@ import anyio
 import pytest
 from kit import FILES, HONEST, make_project
 
+from pipeline.app.doctor_tests import check_collection
 from pipeline.config.model import Config
 from pipeline.repo import Repository
-from pipeline.service.doctor_tests import check_collection
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,15 +15,15 @@ from languages.crates import MANIFEST, environment, needs_cargo
 from runs.real import alone, make_repository
 from typer.testing import CliRunner
 
+from pipeline.app.doctor_document import DoctorDocument
 from pipeline.cli.doctor import doctor
-from pipeline.service.doctor_document import DoctorDocument
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.service.doctor_document import Check
+    from pipeline.app.doctor_document import Check
 
 app = typer.Typer()
 app.command()(doctor)

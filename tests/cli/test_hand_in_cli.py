@@ -25,6 +25,7 @@ from pipeline.agents.backends.desk import POINTER, Asked, Desk
 from pipeline.agents.backends.layout import Difference, manifest_of
 from pipeline.agents.dispatch.desk_gate import rules_of
 from pipeline.agents.dispatch.gate import Policy
+from pipeline.app.report_form import ReportForm
 from pipeline.config.folders import state_folder
 from pipeline.judge.evidence.observation import Ended
 from pipeline.judge.policy.scope import Action, Grant, TestScope, Writes
@@ -39,7 +40,6 @@ from pipeline.run.info import DispatchRecord, DispatchResult
 from pipeline.run.lease import FileLease
 from pipeline.run.run import Run
 from pipeline.run.store import state_of_run
-from pipeline.service.report_form import ReportForm
 from pipeline.trees import remove_tree
 from pipeline.vocabulary import Question, Role, Signal
 

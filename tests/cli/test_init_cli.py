@@ -14,9 +14,9 @@ from kit import make_project
 
 from pipeline.agents.backends.discovery import Server, find_servers
 from pipeline.agents.dispatch.agent_choice import choices
+from pipeline.app.init_config import names, start_called, starts, toml
 from pipeline.config.load import load
 from pipeline.config.sources import RepositoryFile
-from pipeline.service.init_config import names, start_called, starts, toml
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import pytest
 from kit import make_project
 from runs.real import alone, begin, event, load, make_repository
 
+from pipeline.app.meant_run import meant_by
 from pipeline.errors import UserError
 from pipeline.matrix.engine.events import GateAnswered
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
-from pipeline.service.meant_run import meant_by
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

@@ -34,6 +34,12 @@ from runs.real import (
 )
 from typer.testing import CliRunner
 
+from pipeline.app.doctor_document import DoctorDocument
+from pipeline.app.explanation import ExplainDocument
+from pipeline.app.journal_lines import log_line
+from pipeline.app.patches import DiffDocument
+from pipeline.app.run_list import RunsDocument, list_runs, running_beside
+from pipeline.app.run_status import LogDocument, ShowDocument
 from pipeline.characters import visible
 from pipeline.cli.diff import diff
 from pipeline.cli.explain import explain
@@ -48,12 +54,6 @@ from pipeline.run.events import DispatchFinished
 from pipeline.run.info import Usage
 from pipeline.run.lease import FileLease
 from pipeline.run.roster import Roster
-from pipeline.service.doctor_document import DoctorDocument
-from pipeline.service.explanation import ExplainDocument
-from pipeline.service.journal_lines import log_line
-from pipeline.service.patches import DiffDocument
-from pipeline.service.run_list import RunsDocument, list_runs, running_beside
-from pipeline.service.run_status import LogDocument, ShowDocument
 from pipeline.terminal import visible_lines
 from pipeline.vocabulary import Loop, Role, Signal
 
@@ -404,7 +404,7 @@ run.decide(Event(signal=Signal.NOT_FOUND, reason=Reason.ISSUE_NOT_FOUND))
 _FOLLOWER = """
 import sys
 from pathlib import Path
-from pipeline.service.journal_lines import follow
+from pipeline.app.journal_lines import follow
 follow(Path(sys.argv[1]), lambda line: print(line, flush=True))
 print("end", flush=True)
 """

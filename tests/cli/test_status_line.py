@@ -17,13 +17,13 @@ from crashes import spawn
 from kit import FILES, REDFIRST, make_project
 from terminal import INTERRUPT, OnTerminal, Screen, Terminal
 
+from pipeline.app.live_view import PhaseShown, Status
 from pipeline.characters import columns as columns_of
 from pipeline.cli.status_line import Beating, Heartbeat, StatusLine, line_of, opened_display
 from pipeline.errors import UserError
 from pipeline.matrix.routing.words import PHASES
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
-from pipeline.service.live_view import PhaseShown, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from kit import Project
 
-    from pipeline.service.live_view import Standing, Stands
+    from pipeline.app.live_view import Standing, Stands
 
 SUITE = "the whole suite before any change, to compare with"
 STATUS = Status(

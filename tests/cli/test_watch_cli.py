@@ -11,12 +11,12 @@ from kit import REDFIRST, make_project
 from runs.real import begin, event
 from terminal import INTERRUPT, OnTerminal
 
+from pipeline.app.live_view import live_view
 from pipeline.characters import columns
 from pipeline.progress import Activity
 from pipeline.repo import Repository
 from pipeline.run.activity_file import write_now
 from pipeline.run.lease import FileLease
-from pipeline.service.live_view import live_view
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import pytest
 from languages.direct import write
 from runs.real import alone, git, make_repository
 
+from pipeline.app.run_config import file_at_head
+from pipeline.app.trust_requests import widening_in
 from pipeline.config.load import load
 from pipeline.repo import Repository
 from pipeline.search_path import without_the_repository
-from pipeline.service.run_config import file_at_head
-from pipeline.service.trust_requests import widening_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,6 +9,9 @@ import pytest
 from cli import stories
 from runs.real import alone, begin, event, make_repository
 
+from pipeline.app.explanation import explain_run
+from pipeline.app.run_list import list_runs
+from pipeline.app.run_status import show_run
 from pipeline.characters import columns
 from pipeline.cli.explain import explain_text
 from pipeline.cli.explain import whole_text as whole_explanation
@@ -16,9 +19,6 @@ from pipeline.cli.routes import routes_text
 from pipeline.cli.runs import runs_text
 from pipeline.cli.show import log_text, show_text, whole_text
 from pipeline.outcomes import Reason
-from pipeline.service.explanation import explain_run
-from pipeline.service.run_list import list_runs
-from pipeline.service.run_status import show_run
 from pipeline.vocabulary import Signal
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 from kit import HONEST, ISSUE, REDFIRST, Project, make_project
 from runs.real import git, make_repository
 
+from pipeline.app.worktrees import left_behind, slug_of
 from pipeline.repo import Repository
-from pipeline.service.worktrees import left_behind, slug_of
 
 pytestmark = pytest.mark.slow
 

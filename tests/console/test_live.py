@@ -13,8 +13,8 @@ from console.hostile import TEXTS
 from console.served import Stream, listening, opened, session_of
 from runs.real import begin, event, make_repository
 
+from pipeline.app.events.model import Event
 from pipeline.console.live import Hub, Reader
-from pipeline.events.model import Event
 from pipeline.progress import Activity
 from pipeline.run.activity_file import write_now
 from pipeline.run.lease import FileLease

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import begin, event, make_repository
 
+from pipeline.app.documents import DiffFile
 from pipeline.console.acts import answers_of
 from pipeline.console.patches import TestFacts as Facts
 from pipeline.console.patches import files_of
@@ -15,7 +16,6 @@ from pipeline.console.picture import TALL, WIDE, drawn, way_of
 from pipeline.console.texts import clipped, linked, markdown_lines, printed, shown
 from pipeline.matrix.routing.words import PHASES, TOLD, phase_with, usual_next
 from pipeline.run.gates import GateAnswer
-from pipeline.service.documents import DiffFile
 from pipeline.vocabulary import Signal, Step
 
 if TYPE_CHECKING:

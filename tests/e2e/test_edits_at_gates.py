@@ -259,9 +259,9 @@ import anyio
 from pipeline.matrix.engine.events import Answerer
 from pipeline.errors import UserError
 from pipeline.repo import Repository
-from pipeline.service.answer import Approval
-from pipeline.service.run_config import RunOptions
-from pipeline.service.start import go_on
+from pipeline.app.answer import Approval
+from pipeline.app.run_config import RunOptions
+from pipeline.app.start import go_on
 
 folder = Path(".workflow/run-GAL-1").resolve()
 

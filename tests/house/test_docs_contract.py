@@ -9,13 +9,13 @@ from house.documents import CONTRACT, command_of, every_command, table, words
 
 from pipeline.agents.backends.scripted import Answer
 from pipeline.agents.dispatch.prompt import DispatchDocument
+from pipeline.app.run_result import RecipeDocument, RunDocument
 from pipeline.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.judge.reports.fields import Report
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.matrix.engine.events import EVENTS, DecisionMade
 from pipeline.outcomes import Outcome, Reason, exit_code
 from pipeline.run.gates import ACTIONS
-from pipeline.service.run_result import RecipeDocument, RunDocument
 from pipeline.steps.recipe_outcome import StepOutcome
 from pipeline.testing.measure.task_evidence import TaskEvidence
 

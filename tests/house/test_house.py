@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
     "pipeline/testing/languages": 12550,
-    "pipeline/service": 9600,
+    "pipeline/app": 9600,
     "pipeline/steps": 7300,
     "pipeline/cli": 5100,
     "pipeline/agents/backends": 3650,
@@ -50,7 +50,7 @@ CEILINGS: Final = {
     "pipeline/demo": 400,
     "pipeline/mcp": 350,
     "pipeline/sandbox/limited": 350,
-    "pipeline/events": 300,
+    "pipeline/app/events": 300,
     "pipeline/landing": 300,
     "pipeline/matrix/scheduling": 300,
 }

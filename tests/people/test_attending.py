@@ -11,8 +11,8 @@ import pytest
 from people.ground import FAST, SCRIPT, go_on, make, play
 from workflows.test_gates_and_commands import make as make_recipe
 
+from pipeline.app.attend import attend
 from pipeline.repo import Repository
-from pipeline.service.attend import attend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

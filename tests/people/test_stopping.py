@@ -11,10 +11,10 @@ import pytest
 from crashes import Bell, processes_of, repeated_dispatches, spawn
 from kit import PLAN, PLAN_ACCEPTED, PLAN_SIMPLE, make_project
 
+from pipeline.app.stopping import stop
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
 from pipeline.run.lease import FileLease, driver_of
-from pipeline.service.stopping import stop
 
 if TYPE_CHECKING:
     from pathlib import Path

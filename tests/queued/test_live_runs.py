@@ -9,8 +9,8 @@ import pytest
 from kit import PLAN
 from runs.real import BEGAN, alone, begin, dispatch, event, make_repository
 
+from pipeline.app.work import live_runs, planned_paths, spent_today
 from pipeline.run.lease import FileLease
-from pipeline.service.work import live_runs, planned_paths, spent_today
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import pytest
 from queued.test_orders import placed, read
 from runs.real import make_repository
 
+from pipeline.app.gc import swept
 from pipeline.queue.lines import OrderDropped, OrderEnded, OrderHeld
 from pipeline.queue.orders import OrderLog, Wanted, log_of
 from pipeline.queue.orders import read as read_orders
 from pipeline.repo import NO_OBJECT
-from pipeline.service.gc import swept
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import pytest
 from runs.real import alone, begin, git, make_repository
 
+from pipeline.app.run_list import TICK_NS, Rest, RunsDocument, list_runs, newest, newest_runs, running_beside
 from pipeline.cli.runs import runs_text
 from pipeline.repo import Repository
 from pipeline.run.roster import Roster
-from pipeline.service.run_list import TICK_NS, Rest, RunsDocument, list_runs, newest, newest_runs, running_beside
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pipeline.service.run_list import RunLine
+    from pipeline.app.run_list import RunLine
 
 pytestmark = pytest.mark.slow
 

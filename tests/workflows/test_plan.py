@@ -6,13 +6,13 @@ import pytest
 from workflows.test_check import EXAMPLES, HEAD
 
 from pipeline.agents.dispatch.roles import data_folder
+from pipeline.app.start import issue_limits
 from pipeline.config.layers import Flags
 from pipeline.config.load import load
 from pipeline.matrix.recipes.check import checked
 from pipeline.matrix.recipes.plan import Preview, inputs_of, mermaid, planned_graph, preview
 from pipeline.matrix.recipes.rules import going_along
 from pipeline.matrix.recipes.templates import Reference, filled
-from pipeline.service.start import issue_limits
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kit import make_project
 
-from pipeline.service.run_result import RecipeDocument
+from pipeline.app.run_result import RecipeDocument
 from pipeline.steps.recipe_outcome import StepOutcome
 
 if TYPE_CHECKING:

@@ -1,0 +1,498 @@
+"""Answers each question of the self-check by itself, so that one broken answer hides no other. It changes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline import VERSION
+from pipeline.agents.backends import BACKENDS
+from pipeline.agents.backends.products import require_login
+from pipeline.agents.backends.program import ADD, not_shown
+from pipeline.agents.dispatch.agent_choice import choices
+from pipeline.app.conventions import refuse_misfit, unrun_hooks
+from pipeline.app.doctor_document import Check, DoctorDocument
+from pipeline.app.doctor_tests import check_collection, check_tests, check_whole_run, not_run
+from pipeline.app.installed import agent_lines, hinted
+from pipeline.app.isolation import check_isolation, check_networks
+from pipeline.app.recipe_choice import roles_of
+from pipeline.app.recipe_files import Origin, RecipeFiles
+from pipeline.app.run_config import file_at_head, uncounted
+from pipeline.app.trust_requests import widening_in
+from pipeline.config import trust
+from pipeline.config.agents import Backend
+from pipeline.config.folders import home, state_folder
+from pipeline.config.load import load, not_configured, require_agents
+from pipeline.config.model import BoxMode
+from pipeline.config.sources import tracker_folder
+from pipeline.errors import UserError
+from pipeline.matrix.recipes.check import checked_source
+from pipeline.programs import locate
+from pipeline.progress import counted
+from pipeline.repo import Repository
+from pipeline.run.preconditions import base_branch, shown_by_live_runs
+from pipeline.run.run import Run
+from pipeline.run.store import (
+    PUBLISH_REFS,
+    RUN_REFS,
+    WORKFLOW,
+    claim_ref,
+    claims,
+    run_names,
+    state_of_run,
+    worktree_key,
+)
+from pipeline.run.unfit import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
+from pipeline.sandbox.boxes.box import open_box
+from pipeline.vocabulary import ISSUE_ROLES, Role
+from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from pipeline.agents.dispatch.agent_choice import Choice
+    from pipeline.config.load import Loaded
+    from pipeline.config.trust import Widening
+    from pipeline.sandbox.boxes.box import ProvableBox
+
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """Something that no run needs any more: what it is, in words, and the command that takes it away."""
+
+    what: str
+    mend: str = ""
+
+
+def check_leftovers(repository: Repository, state: Path) -> Check:
+    """Return what no run needs any more; runs of other worktrees are only looked at through their claims."""
+    try:
+        names = frozenset(run_names(repository))
+    except UserError as error:
+        return Check(id="leftovers", status="fail", message=error.message)
+    found = [*stale_claims(repository), *stray_folders(repository, state, names), *stray_refs(repository, names)]
+    if not found:
+        return Check(id="leftovers", status="ok", message="nothing was left behind")
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    message = "; ".join(each.what for each in found[:_SHOWN]) + more
+    advice = "; ".join(each.mend for each in found[:_SHOWN] if each.mend)
+    return Check(id="leftovers", status="warn", message=message, advice=advice)
+
+
+def stale_claims(repository: Repository) -> list[Leftover]:
+    """Return the claims whose run is gone or has ended; each keeps an issue from being worked on."""
+    found: list[Leftover] = []
+    for issue, claim in claims(repository).items():
+        if isinstance(claim, UserError):
+            found.append(Leftover(claim.message))
+            continue
+        folder = Path(claim.worktree) / WORKFLOW / claim.run.rpartition("/")[2]
+        if not (folder / "run.json").is_file():
+            what, mend = "is gone", f"redfirst abandon {issue}"
+        elif _has_ended(folder):
+            what, mend = "has ended", f"git update-ref -d {claim_ref(issue)}"
+        else:
+            continue
+        found.append(Leftover(f"{issue} is claimed by {claim.run}, which {what} ({claim_ref(issue)})", mend))
+    return found
+
+
+def _has_ended(folder: Path) -> bool:
+    try:
+        return Run.load(folder, driving=False).state.has_ended
+    except UserError:
+        return False  # damaged: for a person to judge
+
+
+def stray_folders(repository: Repository, state: Path, names: Collection[str]) -> list[Leftover]:
+    """Return the private folders of this worktree's runs that are gone."""
+    place = state_of_run(state, repository, "run")
+    suffix = place.name.removeprefix("run")
+    folders = sorted(place.parent.glob(f"*{suffix}")) if place.parent.is_dir() else []
+    return [
+        Leftover(f"{path} belongs to no run", f"rm -r {shlex.quote(str(path))}")
+        for path in folders
+        if path.name.removesuffix(suffix) not in names
+    ]
+
+
+def stray_refs(repository: Repository, names: Collection[str]) -> list[Leftover]:
+    """Return the refs of this worktree's runs that are gone."""
+    refs = [
+        ref for prefix in (RUN_REFS, PUBLISH_REFS) for ref in repository.refs(f"{prefix}{worktree_key(repository)}/")
+    ]
+    return [
+        Leftover(f"{ref} belongs to no run", f"git update-ref -d {ref}")
+        for ref in refs
+        if ref.rpartition("/")[2] not in names
+    ]
+
+
+_NOBODY: Final = frozenset({Backend.SCRIPTED, Backend.HUMAN, Backend.COMMAND, Backend.OFF, Backend.BUILTIN})
+"""Backends of which nothing is known of who answers."""
+_SAME: Final = (
+    "the same as @make: another agent or model in [agents.check] would look at its work with other eyes, which counts "
+    "most in the recipe solo"
+)
+
+
+def asked_roles(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Role, ...]:
+    """Return who is asked here: the roles of an issue, and those that only recipes ask.
+
+    These are asked by a recipe of the repository or of yours; or they have a table of their own.
+    """
+    library = RecipeFiles(repository, repository.resolve("HEAD"), environ)
+    tables = (key.split(".")[1] for key in loaded.origins if key.startswith("agents.") and key.count(".") > 1)
+    asked = {Role(name) for name in tables if name in set(Role)}
+    for name, origin in library.all():
+        if origin is Origin.BUILTIN:
+            continue
+        try:
+            recipe = checked_source(library.read(name, origin), library).recipe
+        except UserError:  # `recipes list` says what is wrong with it
+            continue
+        asked |= set(roles_of(recipe)) if recipe is not None else set()
+    return (*ISSUE_ROLES, *(role for role in Role if role not in ISSUE_ROLES and role in asked))
+
+
+def check_agents(loaded: Loaded, environ: Mapping[str, str], roles: Sequence[Role] = ISSUE_ROLES) -> list[Check]:
+    """Return a check for each role; what is wrong with several of them is told by the first one."""
+    refused = {role: error for role in roles if (error := _refusal(loaded, role)) is not None}
+    causes = {role: (str(error.details["backend"]), str(error.details["missing"])) for role, error in refused.items()}
+    told: dict[tuple[str, str] | str, str] = {}
+    found: list[Check] = []
+    for role in roles:
+        cause = causes.get(role)
+        if cause is not None:
+            is_shared = list(causes.values()).count(cause) > 1
+            message = not_configured(*cause) if is_shared else refused[role].message
+            check = _not_configured(role, refused[role], message, environ)
+        else:
+            check = _agent(loaded, role, environ)
+        same = told.setdefault(cause or check.message, check.id)
+        is_told = check.status == "fail" and same != check.id
+        update = {"message": f"as {same}", "advice": "", "same_as": same}
+        found.append(check.model_copy(update=update) if is_told else check)
+    return [_beside_the_writer(loaded, check) for check in found]
+
+
+def _beside_the_writer(loaded: Loaded, check: Check) -> Check:
+    """Return the check of @check with a word on who writes, where that is the same agent with the same model."""
+    if check.id != f"agent-{Role.CHECK.value}" or check.status != "ok":
+        return check
+    with suppress(UserError):  # of @make, which has a check of its own
+        one, other = (choices(loaded.config, role)[0] for role in (Role.CHECK, Role.MAKE))
+        if one.agent.backend not in _NOBODY and str(one) == str(other):
+            return check.model_copy(update={"message": f"{check.message}; {_SAME}"})
+    return check
+
+
+def _refusal(loaded: Loaded, role: Role) -> UserError | None:
+    try:
+        require_agents(loaded, [role])
+    except UserError as error:
+        return error
+    return None
+
+
+def _not_configured(role: Role, error: UserError, message: str, environ: Mapping[str, str]) -> Check:
+    """Return the check of a role whose agent lacks a key: in the words of a run, which name what is installed."""
+    told = hinted(UserError(message, error.reason, actions=error.actions), environ, ask_versions=False)
+    return Check(id=f"agent-{role.value}", status="fail", message=told.message, advice="; ".join(told.actions))
+
+
+def _agent(loaded: Loaded, role: Role, environ: Mapping[str, str]) -> Check:
+    id_, search_path = f"agent-{role.value}", environ.get("PATH", os.defpath)
+    try:
+        for agent in loaded.config.candidates(role):
+            if agent.backend.value in BACKENDS:
+                BACKENDS[agent.backend.value].require(agent, search_path)
+                require_login(agent, home(environ))
+        message = ", else ".join(_said(choice, search_path) for choice in choices(loaded.config, role))
+    except UserError as error:
+        return Check(id=id_, status="fail", message=error.message, advice="; ".join(error.actions))
+    if loaded.config.sandbox is not BoxMode.NONE:
+        for agent in loaded.config.candidates(role):
+            if agent.backend is not Backend.COMMAND:
+                continue
+            shown = [mount.target for mount in locate(agent.argv[0], search_path).mounts]
+            unseen = not_shown(agent.argv, (*shown, *map(Path, agent.read)))
+            if unseen:
+                return Check(id=id_, status="warn", message=f"{message}; the box does not show {unseen[0]}", advice=ADD)
+    return Check(id=id_, status="ok", message=message)
+
+
+def _said(choice: Choice, search_path: str) -> str:
+    agent = choice.agent
+    match agent.backend:
+        case Backend.COMMAND:
+            return f"command: {locate(agent.argv[0], search_path).path}, network {agent.reaches}"
+        case Backend.SCRIPTED:
+            return f"scripted: {agent.script}"
+        case _:
+            return str(choice)
+
+
+_GIT_NEEDED: Final = (2, 36)
+_GIT_WHY: Final = "since then core.fsmonitor=false switches a project's file monitor off instead of naming a hook"
+_MIB: Final = 1024 * 1024
+_LITTLE: Final = 1024 * _MIB
+_TOO_LITTLE: Final = 100 * _MIB
+
+
+async def checkup(
+    here: Path, environ: Mapping[str, str], say: Callable[[str], None] | None = None, *, agents: bool = False
+) -> DoctorDocument:
+    """Return what was found.
+
+    Args:
+        here: The folder the user stands in.
+        environ: The user's environment.
+        say: Run all tests of HEAD in the box, and those that fail there outside of it; it is told of the progress.
+        agents: Also start the agents that are installed: their version, and whether the box holds them.
+    """
+    checks = [_git_version(environ)]
+    try:
+        repository = Repository.find(here)
+    except UserError as error:
+        checks.append(_failed("repository", error))
+        repository = None
+    loaded: Loaded | None = None
+    if repository is not None and (fault := _fault(refuse_unusable, repository)) is not None:
+        checks.append(fault)  # what else is asked of git could fail for the same reason
+        repository = None
+    if repository is not None:
+        loaded, configured = _config(repository, environ)
+        checks += [*_repository(repository, loaded), _tracker(repository), configured]
+        checks += [fault] if (fault := _fault(refuse_hidden, repository)) is not None else []
+        checks += _closed(repository)
+    if repository is not None and loaded is not None:
+        checks += _conventions(repository, loaded)
+    if repository is not None and loaded is not None:
+        trusted, may_ask = _trust(repository, loaded, environ)
+        checks += [trusted, *check_agents(loaded, environ, asked_roles(repository, loaded, environ))]
+        checks += check_networks(loaded.config, environ)
+        if may_ask:
+            found, ready = await check_tests(repository, loaded, environ)
+            checks += found
+            may_start = trusted.status == "ok" and repository.resolve("HEAD") is not None
+            if say is None:
+                checks += await check_collection(repository, loaded.config, environ) if ready and may_start else []
+            elif may_start and all(check.status != "fail" for check in found):  # what is missing, a run makes, too
+                checks += await check_whole_run(repository, loaded.config, environ, say)
+            else:
+                checks.append(not_run("mend first what is said above"))
+        else:
+            message = "not looked for: that would start what the repository asks for, which you have not allowed"
+            checks.append(Check(id="tests", status="warn", message=message, same_as="trust"))
+    mode = BoxMode.AUTO if loaded is None else loaded.config.sandbox
+    checks += await check_isolation(mode, state_folder(environ))
+    checks.append(_state(state_folder(environ)))
+    if repository is not None:
+        checks.append(check_leftovers(repository, state_folder(environ)))
+    found = await agent_lines(environ, await _box(mode) if agents else None, thorough=agents)
+    statuses = {check.status for check in checks}
+    proceed = "block" if "fail" in statuses else "judge" if "warn" in statuses else "true"
+    return DoctorDocument(ok=proceed != "block", proceed=proceed, checks=tuple(checks), version=VERSION, agents=found)
+
+
+async def _box(mode: BoxMode) -> ProvableBox | None:
+    try:
+        return await open_box(mode.value)
+    except UserError:  # said by the check of the box
+        return None
+
+
+def _failed(id_: str, error: UserError) -> Check:
+    message = "; ".join(error.message.splitlines())
+    advice = "; ".join(error.actions) or (f"mend {error.path}" if error.path else "")
+    return Check(id=id_, status="fail", message=message, advice=advice)
+
+
+def _fault(check: Callable[[Repository], None], repository: Repository) -> Check | None:
+    """Return what a run would refuse; None where it would not."""
+    try:
+        check(repository)
+    except UserError as error:
+        return _failed("repository", error)
+    return None
+
+
+def _git_version(environ: Mapping[str, str]) -> Check:
+    program = shutil.which("git", path=environ.get("PATH"))
+    if program is None:
+        return Check(id="git", status="fail", message="git is not on PATH", advice="install git 2.36 or newer")
+    asked = subprocess.run([program, "--version"], capture_output=True, text=True, process_group=0, check=False)
+    said = asked.stdout.strip()
+    numbers = re.search(r"(\d+)\.(\d+)", said)
+    needed = f"{_GIT_NEEDED[0]}.{_GIT_NEEDED[1]}"
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < _GIT_NEEDED:
+        message = f"{said or 'git'} is too old: {needed} is needed, {_GIT_WHY}"
+        return Check(id="git", status="fail", message=message, advice=f"install git {needed} or newer")
+    return Check(id="git", status="ok", message=f"{said} ({needed} or newer is needed)")
+
+
+def _repository(repository: Repository, loaded: Loaded | None) -> list[Check]:
+    """Return what a run would say of branch, base, worktree and identity before it starts."""
+    found: list[Check] = []
+    branch, commit = repository.branch(), repository.resolve("HEAD")
+    base = loaded.config.base if loaded is not None else None
+    try:
+        bases = [base_branch(repository, "ISSUE", base)]
+    except UserError:
+        bases = []
+    if branch is None:
+        found.append(_warned("repository", "HEAD is detached: a run commits to a branch", "git switch -c NAME"))
+    elif commit is None:
+        found.append(
+            _failed_with(
+                "repository", f"{branch} has no commit yet: a run starts from one", "git add --all && git commit"
+            )
+        )
+    elif not bases:
+        advice = 'name it: redfirst run ISSUE --base REF, or base = "REF" in redfirst.toml'
+        found.append(_warned("repository", f"the base branch {base or 'main or master'} does not exist", advice))
+    elif branch == bases[0]:
+        advice = "git switch -c NAME, or redfirst run ISSUE --worktree"
+        found.append(_warned("repository", f"you stand on {branch}, the base branch: a run refuses that", advice))
+    else:
+        message = f"{repository.worktree}, branch {branch}, base {bases[0]}"
+        found.append(Check(id="repository", status="ok", message=message))
+    found.append(_clean(repository, found[0]))
+    try:
+        name, address = repository.identity()
+        found.append(Check(id="identity", status="ok", message=f"git commits as {name} <{address}>"))
+    except UserError as error:
+        found.append(_failed("identity", error))
+    return found
+
+
+def _closed(repository: Repository) -> list[Check]:
+    told = closed_to_agents(repository, repository.worktree, "HEAD") if repository.resolve("HEAD") is not None else ""
+    return [_warned("filters", told, "leave such files out of issues, and change them by hand")] if told else []
+
+
+def _conventions(repository: Repository, loaded: Loaded) -> list[Check]:
+    """Return what a repository asks of commits and a run does not keep."""
+    found = [
+        _warned("hooks", hook.told(), f'[commits] hooks = ["{hook.name}"]')
+        for hook in unrun_hooks(repository, loaded.config)
+    ]
+    try:
+        refuse_misfit(loaded.config, "GAL-1")
+    except UserError as error:
+        found.append(_warned("commits", f"for an issue GAL-1: {error.message}", "mend [commits]"))
+    return found
+
+
+def _clean(repository: Repository, told: Check) -> Check:
+    """Return what is uncommitted; *told* says already where there is no commit at all."""
+    shown = shown_by_live_runs(repository)
+    found = uncommitted(repository, *shown)
+    if not found.paths:
+        but = f", but for {listed(shown)}, which a live run has rewritten" if shown else ""
+        return Check(id="worktree", status="ok", message=f"nothing is uncommitted{but}")
+    parts = [f"uncommitted: {listed(found.work)}"] if found.work else []
+    parts += [f"made by tools, and not ignored: {listed(found.made)}"] if found.made else []
+    message = f"{'; '.join(parts)}; a run refuses that"
+    advice = ["commit or stash it"] if found.work else []
+    if found.made:
+        advice.append(f"add {', '.join(found.patterns)} to .gitignore and commit that, or to .git/info/exclude")
+    same_as = told.id if told.status == "fail" else None
+    return Check(id="worktree", status="warn", message=message, advice="; ".join(advice), same_as=same_as)
+
+
+def _tracker(repository: Repository) -> Check:
+    folder = repository.worktree / tracker_folder(repository.worktree)
+    tracker = Tracker(FolderSource(folder))
+    try:
+        problems = lint(tracker)
+        ready = len(tracker.ready())
+    except TrackerError as error:
+        if error.kind is ErrorKind.TRACKER_MISSING:
+            message = f"there is no folder {folder.name}/ yet: the first issue makes it"
+            return _warned("tracker", message, "redfirst issue new --title TITLE")
+        advice = f"git mv {shlex.quote(folder.name)} NAME" if folder.is_file() else "redfirst issue lint"
+        return Check(id="tracker", status="fail", message=f"{folder.name}: {error.message}", advice=advice)
+    issues = tracker.issues()
+    try:
+        for issue in issues[:1]:
+            refuse_ignored(repository, f"{folder.name}/{issue.id}.md")
+    except UserError as error:
+        return _failed("tracker", error)
+    if problems and not issues:
+        message = f"{folder.name}: no issue can be read. {problems[0].message}"
+        return _failed_with("tracker", message, "redfirst issue lint")
+    if problems:
+        message = f"{folder.name} has {counted(len(problems), 'problem')}. The first: {problems[0].message}"
+        return _warned("tracker", message, "redfirst issue lint")
+    message = f"{folder.name} is sound, and {counted(ready, 'issue')} can be worked on"
+    return Check(id="tracker", status="ok", message=message)
+
+
+def _config(repository: Repository, environ: Mapping[str, str]) -> tuple[Loaded | None, Check]:
+    try:
+        loaded = load(repository.worktree, environ=environ, repo_file=file_at_head(repository))
+    except UserError as error:
+        return None, _failed("config", error)
+    sources = sorted({origin.source for origin in loaded.origins.values() if origin.source})
+    message = f"from {', '.join(sources)}" if sources else "defaults only"
+    if notes := uncounted(repository, environ):
+        broken = len(notes) > 1
+        advice = "mend the file as it lies there, before you commit it" if broken else "git commit --all"
+        return loaded, _warned("config", "; ".join((message, *notes)), advice)
+    return loaded, Check(id="config", status="ok", message=message)
+
+
+def _trust(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[Check, bool]:
+    """Return what is said of trust, and whether the repository's tests may be looked for."""
+    try:
+        widening = widening_in(repository, loaded, environ)
+        trusted = trust.is_trusted(widening, repository.common_dir, environ)
+    except UserError as error:
+        return _failed("trust", error), False
+    if not widening:
+        return Check(id="trust", status="ok", message="the repository asks for nothing that needs trust"), True
+    keys = ", ".join(item.key for item in widening)
+    if trusted:
+        return Check(id="trust", status="ok", message=f"you allowed {keys}"), True
+    message = f"the repository asks for {keys}, which you have not allowed"
+    advice = ", ".join(("read the values, then: redfirst trust", *trust.instead(widening)))
+    return _failed_with("trust", message, advice), not any(map(_starts, widening))
+
+
+def _starts(item: Widening) -> bool:
+    """Return whether looking for the tests would start what this asks for."""
+    return item.is_file or item.key.startswith("toolchains.")
+
+
+def _state(folder: Path) -> Check:
+    """Say whether the private checkouts have a place; nothing is made to find that out."""
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return _failed_with("state", f"{there} cannot be written", "mend its permissions, or set XDG_STATE_HOME")
+    free = shutil.disk_usage(there).free
+    message = f"{folder}: {free // _MIB} MiB free"
+    if free < _TOO_LITTLE:
+        return _failed_with("state", message, "free disk space, or set XDG_STATE_HOME")
+    if free < _LITTLE:
+        return _warned("state", message, "free disk space: each run holds a checkout, its views and measurements there")
+    return Check(id="state", status="ok", message=message)
+
+
+def _warned(id_: str, message: str, advice: str) -> Check:
+    return Check(id=id_, status="warn", message=message, advice=advice)
+
+
+def _failed_with(id_: str, message: str, advice: str) -> Check:
+    return Check(id=id_, status="fail", message=message, advice=advice)

@@ -1,0 +1,298 @@
+"""Says how the project's tests are run, and whether those of HEAD can be collected: a run's first step finds it out.
+
+Each toolchain that a run would take is a line. That tests are collected is done in the same box, by the same
+toolchain, from the same copy as there. They are only collected, unless the user asks for more: with `doctor --tests`,
+or where `[toolchains] outside` is set, they run, and those that fail run once more outside of the box. Nothing is asked
+while the repository lacks a trust that it wants: it runs its code.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from pipeline.app.doctor_document import Check
+from pipeline.app.ports import require_runner
+from pipeline.app.verification_ports import lent_context
+from pipeline.config.folders import state_folder
+from pipeline.errors import UserError
+from pipeline.judge.evidence.compare import failing, passed
+from pipeline.judge.evidence.observation import RunState
+from pipeline.progress import counted, duration
+from pipeline.sandbox.boxes.box import open_box
+from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.languages.projects.combined import projects_in
+from pipeline.testing.languages.projects.detection import TOP, choose, looked_for
+from pipeline.testing.languages.protocol import Lookup, Missing, Selection
+from pipeline.testing.languages.table import DEFAULT, LANGUAGES
+from pipeline.testing.measure.baseline import MEND, difference, named, no_baseline, passing_outside, uncollected, which
+from pipeline.testing.measure.measuring import UnmeasurableError, measure
+from pipeline.testing.measure.regression import flaky
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from pipeline.config.load import Loaded
+    from pipeline.config.model import Config
+    from pipeline.judge.evidence.observation import Observation
+    from pipeline.repo import Repository
+    from pipeline.testing.languages.projects.project import Project
+    from pipeline.testing.languages.protocol import Checkouts, Environment
+    from pipeline.testing.verification.context import VerificationContext
+
+LIMIT_S: Final = 60.0
+"""So long a toolchain may take to collect; a run gives it `timeout_s`."""
+_ID: Final = "collection"
+_FLAG: Final = "redfirst doctor --tests"
+_MEND: Final = "start the tests of a fresh checkout by hand, and mend what they say"
+_FETCH: Final = frozenset(
+    {
+        "devbox", "devenv", "direnv", "flox", "guix", "hatch", "mise", "nix", "nix-shell", "nox", "pdm", "pipenv",
+        "pixi", "poetry", "rye", "tox", "uv", "uvx",
+    }
+)  # fmt: skip
+"""Programs that may fetch packages before they start what is asked of them."""
+
+
+async def check_tests(repository: Repository, loaded: Loaded, environ: Mapping[str, str]) -> tuple[list[Check], bool]:
+    """Return a check for each toolchain, and whether tests can be collected with them, without fetching anything.
+
+    Environments are asked for as a run would, but for what would fetch packages.
+    """
+    try:
+        require_runner(repository, loaded.config)
+    except UserError as error:
+        advice = f"set [toolchains.NAME] folder, or [toolchains.{DEFAULT.name}] command"
+        return [_check("tests", "fail", error.message, advice)], False
+    tracked = repository.entries("HEAD") if repository.resolve("HEAD") is not None else ()
+    chosen = choose(repository.worktree, loaded.config.toolchains, (entry.path for entry in tracked))
+    if chosen is None:
+        message = f"no test toolchain recognises this project, {DEFAULT.name} is assumed; looked for {looked_for()}"
+        advice = f"set [toolchains.NAME] folder where a project is further down, or [toolchains.{DEFAULT.name}] command"
+        return [_check("tests", "warn", message, advice)], False
+    several = projects_in(chosen)
+    if len(several) == 1:
+        check, ready = await _one("tests", several[0], repository, loaded, environ)
+        return [check], ready
+    found = [(each, *await _one(_id(each), each, repository, loaded, environ)) for each in several]
+    checks = [check for _, check, _ in found]
+    if all(check.status == "fail" for check in checks):
+        return checks, False
+    shown = [_left_out(check, loaded, project) if check.status == "fail" else check for project, check, _ in found]
+    unknown = any(check.status == "warn" and not ready for _, check, ready in found)
+    return shown, not unknown and all(check.status != "fail" for check in shown)
+
+
+async def _one(
+    id_: str, project: Project, repository: Repository, loaded: Loaded, environ: Mapping[str, str]
+) -> tuple[Check, bool]:
+    """Return what is said of one project, and whether its tests can be collected now."""
+    search_path, table = environ.get("PATH", os.defpath), loaded.config.toolchains.settings_of(project.name)
+    command = table.command
+    if command is not None and Path(command[0]).name in _FETCH:
+        message = f"not tried, because it may fetch packages: {' '.join(command)}"
+        return _check(id_, "warn", message, "start it once"), False
+    known = LANGUAGES[project.name].checkouts if command is None else None
+    levels = _levels(project, repository)
+    locks = (level for level in levels if known is not None and known.is_locked(level[0], search_path))
+    folders = next(locks, None)
+    if known is not None and folders is not None:
+        there = known.interpreters(folders, locked=True)
+        found = [one for one in there if known.has_runner(one, search_path)]
+        if not found:
+            lacks = f"with a {known.PLACES[0]} that lacks {project.name}" if there else f"without {known.PLACES[0]}"
+            message = f"{known.LOCK} {lacks}: the first run makes an environment from it"
+            return _check(id_, "warn", message, known.MADE_BY.removesuffix(" --frozen")), False
+        command = known.first_run(found[0])
+    try:
+        state = state_folder(environ)
+        lookup = Lookup(repository.worktree, repository.main_checkout, command, state, search_path, table.env)
+        env = await project.find_environment(lookup)
+    except UserError as error:
+        return _check(id_, "fail", error.message, "; ".join(error.actions)), False
+    if not isinstance(env, Missing):
+        near = tuple(folder for level in levels for folder in level)
+        passed = _passed_over(known, near, env) if known is not None and command is None else ()
+        if not passed:
+            return _check(id_, "ok", _said(project, env)), True
+        where = ", ".join(map(str, passed))
+        message = f"{_said(project, env)}; not from {where}: it has no {project.name}"
+        advice = f"install {project.name} there, or set [toolchains.{project.name}] command if this is meant"
+        return _check(id_, "warn", message, advice), True
+    if table.setup is not None:
+        made = f"not here. A run asks again after its setup: {' '.join(table.setup)}"
+        return _check(id_, "warn", f"{made} ({env.sentence})", "start that command once in a fresh checkout"), False
+    remedy = env.remedy or f"{project.toolchain.install_hint}, where the project's tests run"
+    return _check(id_, "fail", env.sentence, remedy), False
+
+
+def _levels(project: Project, repository: Repository) -> list[tuple[Path, ...]]:
+    """Return the folders in which its environment may be: its own, and those around it, in both checkouts."""
+    places = dict.fromkeys((project.folder, project.home or ""))
+    checkouts = repository.worktree, repository.main_checkout
+    return [tuple(dict.fromkeys(checkout / place for checkout in checkouts)) for place in places]
+
+
+def _id(project: Project) -> str:
+    return f"tests-{project.name}" if project.alone else f"tests-{project.name}-{project.folder or TOP}"
+
+
+def _passed_over(known: Checkouts, folders: tuple[Path, ...], env: Environment) -> tuple[Path, ...]:
+    """Return the environments of the checkouts that come before the one that is used, so that they lack the runner."""
+    places = [folder / name for folder in folders for name in known.PLACES]
+    before = takewhile(lambda place: place.resolve() != env.prefix.resolve(), places)
+    return tuple(place for place in before if place.is_dir())
+
+
+def _said(project: Project, env: Environment) -> str:
+    where = f" in {project.folder}" if project.folder else ""
+    return f"{', '.join(env.versions)}{where}: {' '.join(env.command)}"
+
+
+def _left_out(check: Check, loaded: Loaded, project: Project) -> Check:
+    """Return what is wrong with a toolchain beside others that work: a run leaves it out, if nobody asks for it."""
+    tables = loaded.config.toolchains
+    if tables.is_configured(project.name):
+        return check
+    message = f"{project.key} is left out, and a task in its files would be refused: {check.message}"
+    rest = "or name the others in [toolchains] use"
+    return check.model_copy(update={"status": "warn", "message": message, "advice": f"{check.advice}; {rest}"})
+
+
+def _check(id_: str, status: str, message: str, advice: str = "") -> Check:
+    return Check.model_validate({"id": id_, "status": status, "message": message, "advice": advice})
+
+
+async def check_collection(
+    repository: Repository, config: Config, environ: Mapping[str, str], limit_s: float = LIMIT_S
+) -> list[Check]:
+    """Return what collecting the tests of HEAD shows; nothing where there is no box, which another check says.
+
+    Args:
+        repository: The user's, with a commit; it stays as it is.
+        config: The configuration; all that it asks for is trusted, and its toolchains have been found.
+        environ: The user's environment.
+        limit_s: How long each toolchain may take.
+    """
+
+    async def collected(lab: VerificationContext, tree: str) -> list[Check]:
+        tables = [config.toolchains.settings_of(each.name) for each in projects_in(lab.toolchain)]
+        first = next((table.setup for table in tables if table.setup is not None), None)
+        if first is not None:
+            message = f"not tried: a run collects the tests after its setup: {' '.join(first)}"
+            return [_check(_ID, "warn", message, f"{_FLAG} starts it, and the tests after it")]
+        began = anyio.current_time()
+        await lab.prepare(tree)
+        seen = await measure(lab, tree, Selection.nothing(), what="collecting the tests of HEAD")
+        seconds = anyio.current_time() - began
+        if seen.state is RunState.TIMED_OUT and any(table.timeout_s > limit_s for table in tables):
+            message = f"not known: collecting the tests took longer than {limit_s:g} s; a run gives them timeout_s"
+            return [_check(_ID, "warn", message, f"{_FLAG} gives them as long, too")]
+        alone = await _run_whole(lab, tree) if config.toolchains.outside and seen.records else []
+        return [_seen(repository, seen, seconds), *alone[-1:]]
+
+    return await _asked(repository, _bounded(config, limit_s), environ, _in_silence, collected) or []
+
+
+async def check_whole_run(
+    repository: Repository, config: Config, environ: Mapping[str, str], say: Callable[[str], None]
+) -> list[Check]:
+    """Return what all tests of HEAD do in the box, and what those that fail there do outside of it.
+
+    Whoever asks for it permits the latter, as `[toolchains] outside` does; the toolchain's own time limit counts.
+
+    Args:
+        repository: As in `check_collection`.
+        config: The same.
+        environ: The same.
+        say: Is told of the progress.
+    """
+    permitted = config.toolchains.model_copy(update={"outside": True})
+    found = await _asked(repository, config.model_copy(update={"toolchains": permitted}), environ, say, _run_whole)
+    return [not_run("there is no box here that they could fail in")] if found is None else found
+
+
+def not_run(why: str) -> Check:
+    """Return what is said where all tests were to run, and do not."""
+    return _check("box", "warn", f"the tests of HEAD were not run: {why}")
+
+
+async def _asked(
+    repository: Repository,
+    config: Config,
+    environ: Mapping[str, str],
+    say: Callable[[str], None],
+    ask: Callable[[VerificationContext, str], Awaitable[list[Check]]],
+) -> list[Check] | None:
+    """Return what the tree of HEAD is asked for; None where there is no box: a check-up runs nothing without one."""
+    try:
+        box = await open_box(config.sandbox.value)
+    except UserError:
+        return None
+    if isinstance(box, NoBox):
+        return None
+    try:
+        with lent_context(repository, config, box, environ, say) as lab:
+            return await ask(lab, repository.tree_of("HEAD"))
+    except UnmeasurableError as error:
+        return [_check(_ID, "fail", str(error), _MEND)]
+    except UserError as error:
+        return [_check(_ID, "fail", error.message, "; ".join(error.actions))]
+
+
+async def _run_whole(lab: VerificationContext, tree: str) -> list[Check]:
+    """Return how many tests pass and fail in the box, and last which of them fail there alone.
+
+    Raises:
+        UnmeasurableError: the tests could not be started.
+    """
+    began = anyio.current_time()
+    await lab.prepare(tree)
+    seen = await measure(lab, tree, what="all tests of HEAD, in the box")
+    if (why := no_baseline(lab.repository, seen)) is not None:
+        return [_check(_ID, "fail", why, _MEND)]
+    varying = await flaky(lab, tree, seen)
+    failed = [entry for entry in failing(seen) if entry in seen.records and entry not in varying]
+    alone = await passing_outside(lab, tree, failed) or ()
+    took = duration(anyio.current_time() - began)
+    counts = [f"{sum(map(passed, seen.records.values()))} pass", f"{len(failed)} fail"]
+    counts += [f"{len(varying)} vary: {named(sorted(varying))}"] if varying else []
+    message = f"{counted(len(seen.records), 'test')} of HEAD in the box: {', '.join(counts)} ({took})"
+    if seen.collection_errors:
+        message = f"{message}; {uncollected(lab.repository, seen)}"
+    ran = _check(_ID, "warn" if seen.collection_errors or not seen.records else "ok", message)
+    everywhere = [entry for entry in failed if entry not in alone]
+    also = f"; outside of it fails, too: {which(seen, everywhere)}" if everywhere else ""
+    if not alone:
+        return [ran, _check("box", "ok", f"no test of HEAD fails in the box alone{also}")]
+    too_many = len(alone) > lab.config.toolchains.may_differ
+    return [ran, _check("box", "fail" if too_many else "warn", f"{difference(seen, alone)}{also}", MEND)]
+
+
+def _seen(repository: Repository, seen: Observation, seconds: float) -> Check:
+    why = no_baseline(repository, seen)
+    if why is None and not seen.records:
+        message = "no test of HEAD is found; a run can begin so, and its first tests are the first"
+        return _check(_ID, "warn", message, "if there are tests, let the project's runner find them by their names")
+    if why is None:
+        message = f"{counted(len(seen.records), 'test')} of HEAD collected, in {seconds:.1f} s; {_FLAG} runs them"
+        return _check(_ID, "ok", message)
+    if seen.state is RunState.COMPLETE and seen.records:  # whether any of these passes, only a run finds out
+        return _check(_ID, "warn", uncollected(repository, seen), "mend it first: a run leaves these tests out")
+    return _check(_ID, "fail", why, _MEND)
+
+
+def _in_silence(_: str) -> None:
+    pass
+
+
+def _bounded(config: Config, limit_s: float) -> Config:
+    """Return the configuration in which no toolchain takes longer."""
+    tables = {name: config.toolchains.settings_of(name) for name in LANGUAGES}
+    longer = {name: table for name, table in tables.items() if table.timeout_s > limit_s}
+    update = {name: table.model_copy(update={"timeout_s": limit_s}) for name, table in longer.items()}
+    return config.model_copy(update={"toolchains": config.toolchains.model_copy(update=update)})

@@ -1,0 +1,155 @@
+"""Orders issues and runs as people name them, and defines what `queue` and `work --dry-run` tell of orders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.app.run_config import read_config, refuse_recursion
+from pipeline.config.layers import Flags
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.queue.orders import Wanted, log_of
+from pipeline.run.preconditions import base_branch
+from pipeline.run.roster import Roster
+from pipeline.run.store import key_of_run, key_of_worktree
+from pipeline.run.tracker import named_in, read_committed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pipeline.app.run_list import RunLine
+    from pipeline.queue.lines import RunWords
+    from pipeline.queue.orders import Order
+    from pipeline.queue.pick import Verdict
+    from pipeline.repo import Repository
+
+
+class OrderRecord(BaseModel):
+    """One order. `begins` and `why` (it does not) are null where nobody looked whether it could.
+
+    `not_before` is when it may begin; where it has a run, when the limit of an account ends that this waits for or is
+    parked by.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    order: str
+    do: Literal["run", "resume"]
+    issue: str | None
+    run: str | None
+    state: Literal["queued", "held", "started", "ended", "dropped"]
+    via: str
+    priority: int
+    placed_at: str
+    not_before: str | None
+    starts: int
+    deaths: int
+    log: str | None
+    outcome: str | None
+    reason: str | None
+    note: str
+    closed_at: str | None
+    begins: bool | None = None
+    why: str | None = None
+
+
+class QueueDocument(BaseModel):
+    """What these commands print with `--json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.queue/1"] = Field(default="redfirst.queue/1", alias="schema")
+    ok: Literal[True] = True
+    orders: tuple[OrderRecord, ...]
+
+
+def record_of(order: Order, verdict: Verdict | None = None, line: RunLine | None = None) -> OrderRecord:
+    """Return an order as documents have it; *line* is of its run, where somebody looked."""
+    return OrderRecord(
+        order=order.id,
+        do=order.placed.do,
+        issue=order.placed.issue,
+        run=order.run or order.placed.run,
+        state=order.state if not order.is_open or order.state == "held" else "started" if order.is_driven else "queued",
+        via=order.placed.via,
+        priority=order.placed.priority,
+        placed_at=order.placed_at,
+        not_before=(line.not_before if line is not None else None) or order.placed.not_before,
+        starts=order.starts,
+        deaths=order.deaths,
+        log=order.log,
+        outcome=order.outcome,
+        reason=order.reason,
+        note=order.note,
+        closed_at=order.closed_at,
+        begins=None if verdict is None else verdict.begins,
+        why=None if verdict is None or verdict.begins else verdict.why,
+    )
+
+
+def limited(order: Order) -> bool:
+    """Return whether the run of an order may wait for the end of a limit, or be parked by it."""
+    return order.is_driven if order.is_open else order.reason == Reason.AGENT_UNAVAILABLE.value
+
+
+def queue_document(orders: Iterable[Order], runs: Sequence[RunLine] = ()) -> QueueDocument:
+    """Return the orders as a document, with what *runs* say of theirs; the newest run comes first."""
+    by_key = {f"{key_of_worktree(Path(line.worktree))}/{line.name}": line for line in runs}
+    by_place = {line.worktree: line for line in reversed(runs)}
+
+    def line_of(order: Order) -> RunLine | None:
+        if not limited(order):
+            return None
+        name = order.run or order.placed.run
+        if name is not None:
+            return by_key.get(name)
+        return by_place.get(order.worktree.folder) if order.worktree is not None else None
+
+    return QueueDocument(orders=tuple(record_of(order, line=line_of(order)) for order in orders))
+
+
+def order(
+    repository: Repository,
+    environ: Mapping[str, str],
+    names: Sequence[str],
+    words: RunWords,
+    *,
+    priority: int = 0,
+    held: bool = False,
+    via: str = "cli",
+) -> list[Order]:
+    """Place an order for each issue or run, unless there is an open one; return them. All of them, or none.
+
+    Args:
+        repository: Seen from where somebody stands.
+        environ: Their environment.
+        names: Issues; or runs that are to go on, by their names (`run-GAL-39`).
+        words: What of the command line of `run` is given.
+        priority: Higher ones begin first.
+        held: Whether they wait until they are released.
+        via: Who orders.
+
+    Raises:
+        UserError: there is no such issue or run, or a value of the configuration is not accepted.
+    """
+    refuse_recursion(environ)
+    read_config(repository, repository.resolve("HEAD") or "", Flags.parse(words.values, words.agent), environ)
+    wanted = [_wanted(repository, name, words, priority=priority, held=held, via=via) for name in names]
+    with log_of(repository, environ).locked() as log:
+        return [log.place(one)[0] for one in wanted]
+
+
+def _wanted(repository: Repository, name: str, words: RunWords, *, priority: int, held: bool, via: str) -> Wanted:
+    if name.rpartition("/")[2].startswith("run-"):
+        place = Roster(repository).find(name)
+        return Wanted(via=via, run=key_of_run(place.folder), priority=priority, held=held)
+    issue = named_in(repository.worktree, name)
+    base = base_branch(repository, issue, words.base)
+    commit = repository.resolve(base)
+    if commit is None:
+        raise UserError(f"The branch {base} has no commit yet. Commit the project first.", Reason.USAGE)
+    read_committed(repository, commit, issue, base)
+    return Wanted(via=via, issue=issue, options=words, priority=priority, held=held)

@@ -1,0 +1,466 @@
+"""Tells a worker what it has to know: which orders could begin, what room there is, what is over. Starts one, too."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.app.attend import attend
+from pipeline.app.run_config import read_config, refuse_recursion
+from pipeline.app.run_list import has_ended, lines_of, list_runs
+from pipeline.config.folders import state_folder
+from pipeline.config.layers import Flags
+from pipeline.config.tables import Overlap
+from pipeline.errors import UserError
+from pipeline.matrix.engine.journal import JOURNAL, stamp, utc_now
+from pipeline.outcomes import Outcome, Reason
+from pipeline.queue.lines import OrderEnded
+from pipeline.queue.orders import Wanted, log_of
+from pipeline.queue.pick import Candidate, Room, pick
+from pipeline.queue.slots import Slots
+from pipeline.queue.worker import Worker
+from pipeline.reset_times import as_moment, moment_words
+from pipeline.run.events import DispatchFinished
+from pipeline.run.folder import Tail
+from pipeline.run.lease import FileLease
+from pipeline.run.plans import planned
+from pipeline.run.preconditions import base_branch
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
+from pipeline.run.store import WORKFLOW, Claim, claims, key_of_run, key_of_worktree, repository_name, state_of_run
+from pipeline.run.tracker import as_user_errors, in_tree
+from pipeline.vocabulary import ISSUE_ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from pipeline.app.run_list import RunLine
+    from pipeline.config.model import Config
+    from pipeline.config.tables import Work
+    from pipeline.matrix.engine.journal import Clock
+    from pipeline.queue.lines import OrderLine
+    from pipeline.queue.orders import Order, OrderLog
+    from pipeline.queue.pick import Verdict
+    from pipeline.repo import Repository
+    from todo import Tracker
+
+
+SWEEP: Final = "sweep"
+"""By whom orders are that a worker places for what it finds."""
+_ATTENDS_S: Final = 60.0
+"""Seconds between two looks for gates whose time is over."""
+_MIB: Final = 1024 * 1024
+_WAITING: Final = frozenset({Outcome.PARKED, Outcome.PARTIAL})
+_ASKS_NOBODY: Final = frozenset({"builtin", "off", "human"})
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a look has found out, for all orders: claims by issue, worktrees by key."""
+
+    claims: Mapping[str, Claim]
+    worktrees: Mapping[str, Path]
+
+
+class RepositoryWork:
+    """What a worker asks of one repository.
+
+    Args:
+        repository: Seen from where the worker stands.
+        environ: Its environment.
+        jobs: How many drivers there may be; None: as the configuration says.
+        clock: Tells the time.
+    """
+
+    def __init__(
+        self, repository: Repository, environ: Mapping[str, str], jobs: int | None = None, *, clock: Clock = utc_now
+    ) -> None:
+        self.repository = repository
+        self.environ = environ
+        self.machine = Slots(state_folder(environ) / "slots")
+        self._jobs = jobs
+        self._clock = clock
+        self._attended = -_ATTENDS_S
+        self._trackers: dict[str, Tracker] = {}
+        self._configs: dict[tuple[object, ...], Config] = {}
+
+    # --- what a worker asks ----------------------------------------------------------------------------------------
+
+    def look(self, log: OrderLog, *, only: bool = False) -> tuple[list[Candidate], Room]:
+        """Return the open orders and what room there is.
+
+        Args:
+            log: The orders. What is over, or missing, is written into it.
+            only: Nothing is written.
+
+        Raises:
+            UserError: orders, configuration, tracker or claims cannot be read.
+        """
+        log.read_on()
+        known = self._known()
+        if not only:
+            self._attend()
+            self._settle(log, known)
+            self._sweep(log, known)
+        waiting = [one for one in log.orders.values() if one.is_open and not one.is_driven]
+        candidates = [self._candidate(order, known) for order in waiting]
+        return candidates, self._room(candidates)
+
+    def argv(self, order: Order) -> tuple[str, ...]:
+        """Return the words of `redfirst` that drive an order."""
+        folder = self._folder(order, self._known())
+        if folder is not None:
+            return ("resume", key_of_run(folder))
+        return ("run", order.what, "--worktree", f"--order={order.id}", *order.placed.options.argv())
+
+    def slots(self, order: Order) -> dict[str, int]:
+        """Return of which kinds an order needs a slot, and how many there are of each."""
+        work = self._config(order).limits.work
+        here = {} if work.per_repo is None else {self._here: work.per_repo}
+        each = work.per_provider
+        asked = {} if each is None else {f"provider-{name}": each for name in sorted(self._providers(order))}
+        return {"jobs": self._jobs or work.jobs, **here, **asked}
+
+    def run_at(self, folder: str) -> str | None:
+        """Return a run by worktree and name, of its folder."""
+        return key_of_run(Path(folder))
+
+    # --- what is over, and what is missing -------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        """Let gates that nobody answered in time be done with, now and then."""
+        if time.monotonic() - self._attended >= _ATTENDS_S:
+            self._attended = time.monotonic()
+            attend(self.repository, self._clock())
+
+    def _settle(self, log: OrderLog, known: _Known) -> None:
+        """Say of orders whose driver died after their run had come to its end that they are over."""
+        ended: list[OrderEnded] = []
+        for order in log.orders.values():
+            folder = self._folder(order, known) if order.is_open and not order.is_driven else None
+            line = _line(folder) if folder is not None else None
+            if folder is None or line is None or line.live or line.outcome is None or line.reason is None:
+                continue
+            # it was found as it rested then, and has gone on since
+            past = order.placed.via == SWEEP and order.placed.key != _swept(key_of_run(folder), line)
+            waits = line.outcome in _WAITING and (order.starts > 0 or past)
+            if waits or (has_ended(line) and not self._has_left(folder)):
+                run, outcome, reason = key_of_run(folder), line.outcome.value, line.reason.value
+                ended.append(OrderEnded(order=order.id, run=run, outcome=outcome, reason=reason))
+        if ended:
+            with log.locked():
+                log.add(*(one for one in ended if log.orders[one.order].is_open))
+
+    def _sweep(self, log: OrderLog, known: _Known) -> None:
+        """Order what nobody is at work on.
+
+        That is a run that was answered, one with a claim whose driver died, and one that rests until a limit ends.
+        """
+        covered = self._covered(log, known)
+        for folder in (*(claim.folder for claim in known.claims.values()), *self._answered()):
+            line, run = _line(folder) if str(folder) not in covered else None, key_of_run(folder)
+            if line is None or line.live or line.problem is not None:
+                continue
+            limit = limit_of(line)
+            if line.outcome is not None and limit is None:
+                continue
+            closed = [one for one in log.orders.values() if one.closed_at and run in {one.run, one.placed.run}]
+            # An order that a limit parked has not come to nothing; that none is placed twice for it the key sees to.
+            if line.outcome is None and any((one.closed_at or "") >= (line.last_at or "") for one in closed):
+                continue  # it came to nothing, and nothing has happened since
+            with log.locked():
+                log.place(Wanted(via=SWEEP, issue=line.issue, run=run, key=_swept(run, line), not_before=limit))
+
+    def _covered(self, log: OrderLog, known: _Known) -> set[str]:
+        return {str(self._folder(one, known)) for one in log.orders.values() if one.is_open}
+
+    def _answered(self) -> Iterator[Path]:
+        """Yield the runs that go on without a person and that nobody drives; those of recipes have no claim."""
+        for line in list_runs(self.repository).runs:
+            if line.queued or limit_of(line) is not None:
+                yield folder_of(line)
+
+    def rests(self, log: OrderLog) -> dict[str, str]:
+        """Return a sentence on each parked run that no open order is for, by what the run is called."""
+        return rests(list_runs(self.repository).runs, self._covered(log, self._known()))
+
+    # --- facts -----------------------------------------------------------------------------------------------------
+
+    def _known(self) -> _Known:
+        found = {issue: claim for issue, claim in claims(self.repository).items() if isinstance(claim, Claim)}
+        worktrees = self.repository.worktrees()
+        return _Known(found, {key_of_worktree(one.path): one.path for one in worktrees if one.is_there})
+
+    def _folder(self, order: Order, known: _Known) -> Path | None:
+        """Return the folder of the run of an order, None where it has none yet."""
+        if order.placed.run is not None:
+            key, _, name = order.placed.run.partition("/")
+            place = known.worktrees.get(key)
+            return None if place is None else place / WORKFLOW / name
+        if order.worktree is None:
+            return None
+        runs = Path(order.worktree.folder) / WORKFLOW
+        found = [one.parent for one in runs.glob("run-*/run.json")]
+        return max(found, key=lambda one: one.stat().st_mtime, default=None)
+
+    def _candidate(self, order: Order, known: _Known) -> Candidate:
+        folder = self._folder(order, known)
+        waits = self._config().limits.work.overlap is Overlap.WAIT
+        try:
+            hindered = self._hindered(order, folder, known)
+            ready = None if hindered or folder is not None else self._place_in_list(order)
+            providers = frozenset(self._providers(order))
+        except UserError as error:  # it is this order's alone: the others may begin
+            hindered, ready, providers = error.message, None, frozenset[str]()
+        return Candidate(
+            order=order.id,
+            what=order.what,
+            number=order.number,
+            priority=order.placed.priority,
+            goes_on=folder is not None,
+            ready=ready,
+            hindered=hindered,
+            providers=providers,
+            writes=planned_paths(folder) if waits and folder is not None else frozenset(),
+        )
+
+    def _hindered(self, order: Order, folder: Path | None, known: _Known) -> str:
+        """Return why an order cannot begin, whatever else is free."""
+        if order.state == "held":
+            return f"it is held: redfirst queue release {order.id}"
+        if not order.is_due(self._clock()):
+            line = None if folder is None else _line(folder)
+            limited = line is not None and limit_of(line) is not None
+            return limit_words(line) if line is not None and limited else f"not before {order.placed.not_before}"
+        if folder is not None:
+            line = _line(folder)
+            return "another process drives its run" if line.live else line.problem or ""
+        if order.placed.run is not None:
+            return f"the worktree of {order.placed.run} is gone"
+        claim = known.claims.get(order.what)
+        if claim is not None:
+            return f"{claim.name} in {Path(claim.worktree).name} has it"
+        issues = self._tracker(order)
+        with as_user_errors(issues):
+            obstacle = issues.prerequisites(order.what)
+        if obstacle is not None and obstacle.kind.value == Reason.DEPENDENCY_UNMET.value:
+            return f"{', '.join(obstacle.issues)} has to land first"
+        return ""  # what else is wrong with it the driver says, and the order is over
+
+    def _place_in_list(self, order: Order) -> int | None:
+        issues = self._tracker(order)
+        with as_user_errors(issues):
+            ids = [issue.id for issue in issues.ready()]
+        return ids.index(order.what) if order.what in ids else None
+
+    def _tracker(self, order: Order) -> Tracker:
+        """Return the issues as the base has them: what has landed."""
+        base = base_branch(self.repository, order.what, order.placed.options.base)
+        tree = self.repository.tree_of(base)
+        if tree not in self._trackers:
+            self._trackers[tree] = in_tree(self.repository, tree)
+        return self._trackers[tree]
+
+    def _providers(self, order: Order) -> set[str]:
+        config = self._config(order)
+        agents = [agent for role in ISSUE_ROLES for agent in config.candidates(role)]
+        return {agent.service or agent.backend.value for agent in agents} - _ASKS_NOBODY
+
+    def _config(self, order: Order | None = None) -> Config:
+        """Return the configuration as it counts for an order, else for the worker."""
+        words = ((), ()) if order is None else (order.placed.options.values, order.placed.options.agent)
+        key = (self.repository.resolve("HEAD") or "", *words)
+        if key not in self._configs:
+            self._configs[key] = read_config(self.repository, key[0], Flags.parse(*words), self.environ).config
+        return self._configs[key]
+
+    def _has_left(self, folder: Path) -> bool:
+        """Return whether a run that is over still has something outside the repository, which `resume` puts away."""
+        place = next((one for one in self.repository.worktrees() if one.path == folder.parents[1]), None)
+        there = self.repository if place is None else self.repository.at(place)
+        return state_of_run(state_folder(self.environ), there, folder.name).exists()
+
+    # --- room ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _here(self) -> str:
+        return f"repo-{repository_name(self.repository)}"
+
+    def _room(self, candidates: list[Candidate]) -> Room:
+        work = self._config().limits.work
+        waits = work.overlap is Overlap.WAIT
+        each = work.per_provider
+        names = {name for one in candidates for name in one.providers} if each is not None else set[str]()
+        return Room(
+            jobs=self.machine.free("jobs", self._jobs or work.jobs),
+            here=None if work.per_repo is None else self.machine.free(self._here, work.per_repo),
+            providers={name: self.machine.free(f"provider-{name}", each or 0) for name in names},
+            full=self._full(work),
+            writes={key_of_run(one): planned_paths(one) for one in live_runs(self.repository)} if waits else {},
+            waits=waits,
+        )
+
+    def _full(self, work: Work) -> str:
+        """Return why nobody may begin now; empty where nothing is in the way."""
+        state = state_folder(self.environ)
+        state.mkdir(parents=True, exist_ok=True)
+        for place in (state, self.repository.main_checkout.parent):
+            free = shutil.disk_usage(place).free // _MIB
+            if free < work.min_free_mb:
+                return f"the disk of {place} has {free} MiB left (limits.work.min_free_mb is {work.min_free_mb})"
+        if work.cost_usd_day is not None:
+            taken = spent_today(self.repository, self._clock())
+            if taken >= work.cost_usd_day:
+                return f"models cost {taken:.2f} USD today (limits.work.cost_usd_day is {work.cost_usd_day:g})"
+        return ""
+
+
+def _swept(run: str, line: RunLine) -> str:
+    """Return the key of an order for a run as it was found."""
+    return f"{run}@{line.last_at}"
+
+
+def _line(folder: Path) -> RunLine:
+    return lines_of([folder])[0]
+
+
+# --- a worker over it ----------------------------------------------------------------------------------------------
+
+
+def worker_of(
+    repository: Repository,
+    environ: Mapping[str, str],
+    jobs: int | None,
+    told: Callable[[OrderLine, Order], None],
+    waits: Callable[[Verdict], None],
+    say: Callable[[str], None],
+) -> Worker:
+    """Return a worker for a repository.
+
+    Args:
+        repository: Seen from where somebody stands.
+        environ: Their environment.
+        jobs: How many drivers there may be; None: as the configuration says.
+        told: Is told of each line about orders that is written from now on, and of its order.
+        waits: Is told of each order that does not begin, once for each reason.
+        say: Takes what is said of the worker itself.
+
+    Raises:
+        UserError: this is one of our own agents, or the orders are damaged.
+    """
+    refuse_recursion(environ)
+    work, log = RepositoryWork(repository, environ, jobs), log_of(repository, environ)
+    if log.is_there:
+        with log.locked():  # one that is damaged is made anew
+            pass
+    else:  # somebody may have ordered with other variables than a timer has
+        say(f"no order was ever placed in {log.path}: HOME and XDG_STATE_HOME of who orders have to be the worker's")
+    return Worker(log, work.machine, work, repository.worktree, environ, told, waits, say)
+
+
+def verdicts(repository: Repository, environ: Mapping[str, str], jobs: int | None) -> list[tuple[Order, Verdict]]:
+    """Return of each open order whether a worker would begin it now, and why not; nothing is written.
+
+    Raises:
+        UserError: orders, configuration, tracker or claims cannot be read.
+    """
+    log = log_of(repository, environ)
+    candidates, room = RepositoryWork(repository, environ, jobs).look(log, only=True)
+    return [(log.orders[one.order], one) for one in pick(candidates, room)]
+
+
+def resting(repository: Repository, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a sentence on each parked run that no open order is for.
+
+    Raises:
+        UserError: the orders are damaged.
+    """
+    log = log_of(repository, environ)
+    log.read_on()
+    return tuple(RepositoryWork(repository, environ).rests(log).values())
+
+
+def live_runs(repository: Repository) -> list[Path]:
+    """Return the folders of the runs that are driven now."""
+    return [run.folder for run in Roster(repository).runs if FileLease.is_held(run.folder)]
+
+
+def planned_paths(folder: Path) -> frozenset[str]:
+    """Return the paths that the plan of a run names, nothing where it has none or cannot be read."""
+    try:
+        return frozenset(change.path for change in planned(Run.load(folder, driving=False)).files)
+    except (LookupError, UserError, OSError, ValueError):
+        return frozenset()
+
+
+def spent_today(repository: Repository, now: datetime) -> float:
+    """Return what the models of all runs are known to have cost since midnight (UTC), in USD."""
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    since, total = stamp(midnight), 0.0
+    for run in Roster(repository).runs:
+        try:
+            if (run.folder / JOURNAL).stat().st_mtime < midnight.timestamp():
+                continue
+            lines = Tail(run.folder).lines()
+        except (UserError, OSError):  # `runs` says what is wrong with it
+            continue
+        ended = (line.data for line in lines if line.at >= since and isinstance(line.data, DispatchFinished))
+        total += sum(one.usage.cost_usd or 0 for one in ended)
+    return total
+
+
+_ASKS: Final = frozenset({Reason.APPROVAL, Reason.INPUT})
+
+
+def folder_of(line: RunLine) -> Path:
+    """Return the folder of a run."""
+    return Path(line.worktree) / WORKFLOW / line.name
+
+
+def limit_of(line: RunLine) -> datetime | None:
+    """Return when the limit ends that a run is parked by, or that its dead driver waited for; None where none is known.
+
+    Who stopped a run by hand takes it up by hand.
+    """
+    waits = line.outcome in {None, Outcome.PARKED} and not line.live
+    try:
+        return as_moment(line.not_before) if waits and line.not_before is not None else None
+    except (ValueError, OverflowError):  # a stranger's journal
+        return None
+
+
+def limit_words(line: RunLine) -> str:
+    """Return why a run that is limited does not go on, and what to do who cannot wait."""
+    until = moment_words(line.not_before or "")
+    resume = f"redfirst resume {key_of_run(folder_of(line))}"
+    return f"not before {until}, when the limit of its account ends. It goes on then, and before by: {resume}"
+
+
+def rests(lines: Iterable[RunLine], covered: Collection[str]) -> dict[str, str]:
+    """Return a sentence on each parked run that no open order is for, by what the run is called.
+
+    Args:
+        lines: The runs.
+        covered: The folders of runs that open orders are for.
+    """
+    found: dict[str, str] = {}
+    for line in lines:
+        if line.outcome is Outcome.PARKED and not line.live and str(folder_of(line)) not in covered:
+            run = key_of_run(folder_of(line))
+            found[run] = f"{run} is parked ({line.reason}): {_what_to_do(line, run)}"
+    return found
+
+
+def _what_to_do(line: RunLine, run: str) -> str:
+    if limit_of(line) is not None:
+        return limit_words(line)
+    if line.reason in _ASKS:
+        return f"it waits for you at {line.gate_place or 'a question'}: redfirst show {run} --packet"
+    if line.reason is Reason.AGENT_UNAVAILABLE:
+        return f"nobody said when its service is there again. When it is: redfirst resume {run}"
+    return f"see what it needs: redfirst show {run}"

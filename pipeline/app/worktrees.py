@@ -1,0 +1,230 @@
+"""Makes a branch and a linked worktree for an issue outside the checkout (`run --worktree`)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shlex
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from pipeline.app.run_config import read_config
+from pipeline.config.sources import LARGEST, repository_file, same_words
+from pipeline.errors import UserError
+from pipeline.outcomes import Reason
+from pipeline.queue.lines import OrderWorktree
+from pipeline.queue.orders import log_of
+from pipeline.repo import GitError, Repository
+from pipeline.run import tracker
+from pipeline.run.checkout import fill_submodules, has_submodules
+from pipeline.run.facts import commits_of
+from pipeline.run.files import to_json, write_atomic
+from pipeline.run.ignored import bring_ignored
+from pipeline.run.preconditions import known_base, refuse_claimed
+from pipeline.run.roster import Roster
+from pipeline.run.run import Run
+from pipeline.run.store import WORKFLOW, issue_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+    from pathlib import Path
+
+    from pipeline.app.run_config import RunOptions
+
+    T = TypeVar("T")
+
+OWNER: Final = "redfirst.json"
+"""The file in the git folder of a worktree that says who made it, and what for."""
+_SLUG_LIMIT: Final = 40
+_SHOWN: Final = 3
+_GOES_ON: Final = re.compile(
+    r"(-(a|an|and|are|as|at|be|by|for|from|if|in|into|is|not?|of|on|or|than|that|the|to|when|where|which|with|without))+$"
+)
+"""Last words after which a sentence goes on."""
+
+
+@dataclass(frozen=True)
+class Begins:
+    """Where a worktree begins: the base, its commit, and the title of the issue there."""
+
+    base: str
+    tip: str
+    title: str
+
+
+def begins(repository: Repository, options: RunOptions) -> Begins:
+    """Return where the worktree of a run would begin; nothing is written.
+
+    Raises:
+        UserError: the issue is missing or not committed, another run has it, or it is done on a branch that the base
+            does not have; or no base is known.
+    """
+    base = options.base or known_base(repository)
+    tip = repository.resolve(base) if base else None
+    if base is None or tip is None:
+        raise UserError(
+            "Name the base branch: --base REF.",
+            Reason.USAGE,
+            actions=(f"redfirst run {options.issue} --worktree --base REF",),
+        )
+    title = tracker.read_committed(repository, tip, options.issue, base)[1].title
+    refuse_claimed(repository, options.issue)
+    if options.previous is None:
+        _refuse_done(repository, options.issue, tip)
+    return Begins(base, tip, title)
+
+
+def create(repository: Repository, options: RunOptions) -> tuple[Repository, RunOptions]:
+    """Return the repository as seen from a new linked worktree on a new branch, and the options for it.
+
+    What is there already, as the worktree of an earlier run, stays as it is: the new one has a number then.
+
+    Raises:
+        UserError: as `begins`.
+    """
+    at = begins(repository, options)
+    base, tip, slug = at.base, at.tip, slug_of(at.title)
+    read_config(repository, tip, options.flags, options.environ)  # what no run could begin with is said first
+    # `git worktree add` is not safe in parallel: one at a time.
+    with _locked(repository.common_dir) as lock:
+        left = _left(repository, options)
+        if left is not None:
+            return left, replace(options, base=base)
+        branch, folder = _free(repository, options.issue.lower(), slug)
+        if options.order is not None:  # said first: so the next driver of the order finds what this one may leave
+            with log_of(repository, options.environ).locked() as log:
+                log.add(OrderWorktree(order=options.order, folder=str(folder), branch=branch, tip=tip))
+        try:
+            repository.add_worktree(folder, branch, tip, holds=(lock,))
+        except GitError as error:
+            raise UserError(f"The worktree could not be made: {error.stderr.strip()}", Reason.USAGE) from error
+        made = Repository.find(folder)
+        bring_ignored(repository, folder)
+        fill_submodules(repository, made.tree_of(tip), folder, made.git_dir / "redfirst-index")
+        said = {"issue": options.issue, "order": options.order, "branch": branch, "tip": tip}
+        said["folder"] = str(made.worktree.resolve())
+        write_atomic(made.git_dir / OWNER, to_json({"schema": "redfirst.worktree/1", **said}))
+    return made, replace(options, base=base)
+
+
+def slug_of(title: str) -> str:
+    """Return what a branch's name says of a title: the whole words that fit, the last one none that dangles."""
+    said = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    if len(said) <= _SLUG_LIMIT:
+        return said
+    words = said[: _SLUG_LIMIT + 1].rpartition("-")[0]
+    return _GOES_ON.sub("", words) or said[:_SLUG_LIMIT]
+
+
+def _left(repository: Repository, options: RunOptions) -> Repository | None:
+    """Return the worktree that a driver of the same order had made when it died; None where it cannot be used."""
+    if options.order is None:
+        return None
+    log = log_of(repository, options.environ)
+    log.read_on()
+    order = log.orders.get(options.order)
+    said = order.worktree if order is not None else None
+    if said is None:
+        return None
+    found = next((one for one in repository.worktrees() if str(one.path) == said.folder), None)
+    if found is None or not found.is_there or found.locked is not None:  # git itself was killed while it made it
+        return None
+    made = repository.at(found)
+    is_new = made.resolve("HEAD") == said.tip and made.branch() == said.branch and not made.status()
+    return made if is_new and not any(found.path.glob(f"{WORKFLOW}/run-*/run.json")) else None
+
+
+def left_behind(here: Repository, made: Repository) -> tuple[str, ...]:
+    """Return what of the checkout here is not in the new worktree: files, and words of the configuration."""
+    changed = sorted(line[3:] for line in here.status(WORKFLOW))
+    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    files = f"not committed, so not in that worktree: {', '.join(changed[:_SHOWN])}{more}"
+    return (*([files] if changed else []), *_other_words(here, made))
+
+
+def _other_words(here: Repository, made: Repository) -> tuple[str, ...]:
+    with suppress(UserError):  # two files: who uses this checkout is told
+        found = repository_file(here.worktree, lambda name: made.blob(f"HEAD:{name}", LARGEST))
+        if found is not None and not found.tracked:
+            return (f"{found.name} of {here.worktree} does not count there: it is not committed",)
+        if found is not None and not same_words(found, here.worktree):
+            return (f"{found.name} says something else in {here.worktree}: there it counts as it is committed",)
+    return ()
+
+
+async def begun(here: Repository, made: Repository, start: Awaitable[T], say: Callable[[str], None]) -> T:
+    """Return what the start of a run returns; where it is refused, the worktree that was made for it is taken back.
+
+    Args:
+        here: The repository as seen from where somebody stands.
+        made: The same as seen from the new worktree.
+        start: Begins the run there.
+        say: Is told that it was taken back.
+    """
+    tip = made.resolve("HEAD")
+    try:
+        return await start
+    except UserError as error:
+        branch = made.branch()
+        runs = list(made.worktree.glob(f"{WORKFLOW}/run-*"))
+        if error.reason is not Reason.INTERRUPTED and branch and tip and not runs:
+            fresh = not made.status()  # with submodules git has to be forced, and then it looks at nothing
+            here.remove_worktree(made.worktree, branch, tip, submodules=fresh and has_submodules(made, tip))
+            say(f"took back the worktree {made.worktree} and its branch: the run was refused")
+        raise
+
+
+def _refuse_done(repository: Repository, issue: str, tip: str) -> None:
+    """Refuse to pay a second time for what only waits to be merged."""
+    roster = Roster(repository)
+    for place in roster.runs:
+        if issue_of(place.name) != issue:
+            continue
+        try:
+            run = Run.load(place.folder, driving=False)
+        except UserError:
+            continue
+        commits = commits_of(run)
+        there = repository.resolve(f"refs/heads/{run.info.branch}")
+        if (
+            commits
+            and there
+            and repository.is_ancestor(commits[-1], there)
+            and not repository.is_ancestor(commits[-1], tip)
+        ):
+            name = roster.spoken(place.folder)
+            raise UserError(
+                f"{issue} is done already: {name} put its commits on the branch {run.info.branch}, and the base "
+                "does not have them. Merge that branch. To do it again, stand on another branch and give: "
+                f"redfirst run {issue}",
+                Reason.USAGE,
+                path=str(place.worktree.path),
+                actions=(f"redfirst show {name}", f"git log --stat {tip[:12]}..{shlex.quote(run.info.branch)}"),
+            )
+
+
+def _free(repository: Repository, issue: str, slug: str) -> tuple[str, Path]:
+    """Return a branch and a folder that nobody has, both with the same number where one is needed."""
+    main = repository.main_checkout
+    known = {each.path for each in repository.worktrees()}  # git refuses a place that it knows, be it gone or not
+    for number in count(1):
+        numbered = issue if number == 1 else f"{issue}-{number}"
+        branch = f"{numbered}-{slug}" if slug else numbered
+        folder = main.parent / f"{main.name}-{numbered}"
+        if not (repository.resolve(f"refs/heads/{branch}") or os.path.lexists(folder) or folder.resolve() in known):
+            return branch, folder
+    raise AssertionError  # there is always a next number
+
+
+@contextmanager
+def _locked(folder: Path) -> Generator[int]:
+    """Hold a flock on a folder, and lend its handle: no file is made, so none can be left."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)
