@@ -14,8 +14,6 @@ from pipeline.app.gc import is_made
 from pipeline.app.land_choice import LandDocument
 from pipeline.app.next_lines import removal
 from pipeline.errors import UserError
-from pipeline.landing.table import Found, Then
-from pipeline.landing.train import Conflict, Landing, Train, now_signed, picked, place_of, settle, unmet
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.queue.lines import RunWords
@@ -27,6 +25,8 @@ from pipeline.run.run import Run
 from pipeline.run.run_ref import keep
 from pipeline.run.store import key_of_run
 from pipeline.scratch import scratch_folder
+from pipeline.steps.landing.table import Found, Then
+from pipeline.steps.landing.train import Conflict, Landing, Train, now_signed, picked, place_of, settle, unmet
 from pipeline.testing.verification.recheck import recheck
 
 if TYPE_CHECKING:

@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.app.next_lines import unfinished_on
 from pipeline.app.run_list import lines_of
 from pipeline.errors import UserError
-from pipeline.landing.table import Found, Then
-from pipeline.landing.train import Result
 from pipeline.outcomes import Outcome, Reason
 from pipeline.run import tracker
 from pipeline.run.events import LandingRefused, Published
@@ -20,6 +18,8 @@ from pipeline.run.facts import commits_of
 from pipeline.run.roster import Roster
 from pipeline.run.run import Run
 from pipeline.run.store import is_on, is_remote, push_of
+from pipeline.steps.landing.table import Found, Then
+from pipeline.steps.landing.train import Result
 from todo import Status
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import pytest
 from landing.finished import make_fleet
 
 from pipeline.app.land_choice import chosen_runs
-from pipeline.landing.table import MOST_PICKS, Found, Then
-from pipeline.landing.train import Landing, Picked, Result, Train, move, now_signed, picked, settle
 from pipeline.repo import Repository
 from pipeline.run.store import is_on
+from pipeline.steps.landing.table import MOST_PICKS, Found, Then
+from pipeline.steps.landing.train import Landing, Picked, Result, Train, move, now_signed, picked, settle
 from pipeline.testing.verification.results import CommitCheck, Status
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import UserError
-from pipeline.landing.table import Found, Then, found_of, then
 from pipeline.run import tracker
 from pipeline.run.store import REBASED_FROM
+from pipeline.steps.landing.table import Found, Then, found_of, then
 from pipeline.steps.publication.trees import put_on
 from todo import NO_EDITS, Edits, NewIssue, Status
 
