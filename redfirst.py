@@ -25,7 +25,7 @@ def main() -> None:
         clear_git(os.environ)
         if "PATH" in os.environ:
             os.environ["PATH"] = without_the_repository(os.environ["PATH"])
-        from pipeline.cli.main import run  # noqa: PLC0415  (the same)
+        from pipeline.faces.cli.main import run  # noqa: PLC0415  (the same)
 
         run()
     except KeyboardInterrupt:  # before there is anybody who tells it

@@ -74,7 +74,7 @@ os.fdatasync = around(os.fdatasync, _journalled)
 os.replace = around(os.replace, _replaced)
 sys.argv[:] = ["redfirst", *sys.argv[3:]]
 
-from pipeline.cli.main import run  # noqa: E402  (only now: everything below it is wrapped)
+from pipeline.faces.cli.main import run  # noqa: E402  (only now: everything below it is wrapped)
 from pipeline.repo.gitpython import Git  # noqa: E402  (the same)
 
 Git.execute = around(Git.execute, _git)

@@ -69,5 +69,5 @@ def test_code_of_the_repository_that_cannot_be_hidden_is_not_run(tmp_path: Path)
 
 
 def test_the_sdk_is_loaded_by_nobody_else() -> None:
-    code = "import sys, pipeline.agents.backends, pipeline.cli.main; sys.exit('acp' in sys.modules)"
+    code = "import sys, pipeline.agents.backends, pipeline.faces.cli.main; sys.exit('acp' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)

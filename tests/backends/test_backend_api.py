@@ -218,7 +218,7 @@ def test_nothing_is_imported_before_such_an_agent_is_asked() -> None:
         import sys
         from pipeline.agents.backends import BACKENDS
         from pipeline.config.agents import AgentConfig
-        import pipeline.cli.main, pipeline.agents.dispatch.dispatcher
+        import pipeline.faces.cli.main, pipeline.agents.dispatch.dispatcher
         BACKENDS["api"].require(AgentConfig(), "")
         heavy = {"pydantic_ai", "openai", "anthropic", "google.genai", "httpx2", "httpx"} & sys.modules.keys()
         sys.exit(f"imported: {heavy}" if heavy else 0)"""

@@ -7,11 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
-from pipeline import demo
 from pipeline.agents.backends import BACKENDS
 from pipeline.agents.backends.protocol import AgentJob, Ended
 from pipeline.agents.backends.scripted import Answer, ScriptMismatchError, When, choose, load_script
 from pipeline.errors import UserError
+from pipeline.faces import demo
 from pipeline.outcomes import Reason
 from pipeline.process import Mount
 from pipeline.sandbox.boxes.nobox import NoBox

@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from pipeline.agents.dispatch.roles import data_folder
-from pipeline.cli.agents import app
 from pipeline.errors import UserError
+from pipeline.faces.cli.agents import app
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Role
 

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.app.agent_files import FOLDERS, Target, agent_file
-from pipeline.cli.agents import app
 from pipeline.errors import UserError
+from pipeline.faces.cli.agents import app
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Role
 

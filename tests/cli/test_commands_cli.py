@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.cli.commands import LAZY_COMMANDS
+from pipeline.faces.cli.commands import LAZY_COMMANDS
 
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from pipeline.cli.commands import LazyCommand
+    from pipeline.faces.cli.commands import LazyCommand
 
 REDFIRST = Path(sys.executable).with_name("redfirst")
 HEAVY = {"anyio", "git", "pydantic", "ruamel", "yaml", "rich", "pipeline.repo", "pipeline.steps", "todo"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli.config import app
 from pipeline.errors import UserError
+from pipeline.faces.cli.config import app
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:

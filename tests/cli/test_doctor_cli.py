@@ -15,7 +15,7 @@ from runs.real import alone, begin, event, git, make_repository
 from typer.testing import CliRunner
 
 from pipeline.app.doctor_document import Check, DoctorDocument
-from pipeline.cli.doctor import checkup_text, doctor
+from pipeline.faces.cli.doctor import checkup_text, doctor
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.store import run_ref, state_of_run, take_claim

@@ -16,7 +16,7 @@ from runs.real import alone, make_repository
 from typer.testing import CliRunner
 
 from pipeline.app.doctor_document import DoctorDocument
-from pipeline.cli.doctor import doctor
+from pipeline.faces.cli.doctor import doctor
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import pytest
 import typer
 
-from pipeline.cli.errors import run_guarded, wants_json
-from pipeline.cli.schema import ErrorDocument, ErrorFacts
 from pipeline.errors import UserError
+from pipeline.faces.cli.errors import run_guarded, wants_json
+from pipeline.faces.cli.schema import ErrorDocument, ErrorFacts
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_a_full_disk_is_no_bug(capsys: pytest.CaptureFixture[str], state: Path) 
 def test_a_reader_that_leaves_is_no_error() -> None:
     script = """
 import sys
-from pipeline.cli.errors import run_guarded
+from pipeline.faces.cli.errors import run_guarded
 def call():
     for number in range(100000):
         print("line", number)

@@ -11,7 +11,7 @@ from house.documents import command_of, every_command, whole_program
 from house.reading import kinds, sentences
 from typer.core import TyperGroup
 
-from pipeline.cli.commands import PANELS
+from pipeline.faces.cli.commands import PANELS
 
 if TYPE_CHECKING:
     from pathlib import Path

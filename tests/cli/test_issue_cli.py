@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from pipeline.cli.issue import app
 from pipeline.errors import UserError
+from pipeline.faces.cli.issue import app
 from pipeline.outcomes import Reason
 
 if TYPE_CHECKING:

@@ -41,11 +41,11 @@ from pipeline.app.patches import DiffDocument
 from pipeline.app.run_list import RunsDocument, list_runs, running_beside
 from pipeline.app.run_status import LogDocument, ShowDocument
 from pipeline.characters import visible
-from pipeline.cli.diff import diff
-from pipeline.cli.explain import explain
-from pipeline.cli.runs import runs, runs_text
-from pipeline.cli.show import show
 from pipeline.errors import UserError
+from pipeline.faces.cli.diff import diff
+from pipeline.faces.cli.explain import explain
+from pipeline.faces.cli.runs import runs, runs_text
+from pipeline.faces.cli.show import show
 from pipeline.matrix.engine.events import EVENTS, ConfigChanged, GateAnswered, RunResumed
 from pipeline.matrix.engine.journal import Line
 from pipeline.matrix.routing.state import NewTask
@@ -229,7 +229,7 @@ def test_a_driven_run_is_marked_and_named_beside_another(repository: Repository)
 
 _ON_A_TERMINAL = """
 import typer
-from pipeline.cli.runs import runs
+from pipeline.faces.cli.runs import runs
 app = typer.Typer()
 app.command()(runs)
 app()

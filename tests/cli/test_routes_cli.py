@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from pipeline.cli.errors import run_guarded, wants_json
-from pipeline.cli.routes import routes, simulate
+from pipeline.faces.cli.errors import run_guarded, wants_json
+from pipeline.faces.cli.routes import routes, simulate
 from pipeline.matrix.routing.matrix import MATRIX
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import typer
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from pipeline.cli.errors import INTERNAL
-from pipeline.cli.schema import SCHEMAS, ErrorDocument, schema
 from pipeline.errors import UserError
+from pipeline.faces.cli.errors import INTERNAL
+from pipeline.faces.cli.schema import SCHEMAS, ErrorDocument, schema
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.outcomes import Reason
 

@@ -19,8 +19,8 @@ from terminal import INTERRUPT, OnTerminal, Screen, Terminal
 
 from pipeline.app.live_view import PhaseShown, Status
 from pipeline.characters import columns as columns_of
-from pipeline.cli.status_line import Beating, Heartbeat, StatusLine, line_of, opened_display
 from pipeline.errors import UserError
+from pipeline.faces.cli.status_line import Beating, Heartbeat, StatusLine, line_of, opened_display
 from pipeline.matrix.routing.words import PHASES
 from pipeline.outcomes import Reason
 from pipeline.progress import Progress
@@ -217,7 +217,7 @@ def test_a_line_ends_with_whatever_ended_the_driver(terminal: Terminal) -> None:
 SUSPENDED = """
 import os, signal, sys
 from cli.test_status_line import standing
-from pipeline.cli.status_line import opened_display
+from pipeline.faces.cli.status_line import opened_display
 
 child = os.fork()
 if child == 0:

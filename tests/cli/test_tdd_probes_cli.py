@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from kit import GREET_DONE, TEST_GREET_NEW, make_project
 
-from pipeline.cli.verify import tdd_text
+from pipeline.faces.cli.verify import tdd_text
 from pipeline.testing.verification.results import TddDocument
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pipeline.cli.config import trust
 from pipeline.errors import UserError
+from pipeline.faces.cli.config import trust
 from pipeline.outcomes import Reason
 
 pytestmark = pytest.mark.slow
@@ -26,8 +26,8 @@ app.command()(trust)
 ON_A_TERMINAL = """
 import sys
 import typer
-from pipeline.cli.errors import run_guarded
-from pipeline.cli.config import trust
+from pipeline.faces.cli.errors import run_guarded
+from pipeline.faces.cli.config import trust
 app = typer.Typer()
 app.command()(trust)
 sys.exit(run_guarded(lambda: app([], standalone_mode=False), json=False))

@@ -13,11 +13,11 @@ from pipeline.app.explanation import explain_run
 from pipeline.app.run_list import list_runs
 from pipeline.app.run_status import show_run
 from pipeline.characters import columns
-from pipeline.cli.explain import explain_text
-from pipeline.cli.explain import whole_text as whole_explanation
-from pipeline.cli.routes import routes_text
-from pipeline.cli.runs import runs_text
-from pipeline.cli.show import log_text, show_text, whole_text
+from pipeline.faces.cli.explain import explain_text
+from pipeline.faces.cli.explain import whole_text as whole_explanation
+from pipeline.faces.cli.routes import routes_text
+from pipeline.faces.cli.runs import runs_text
+from pipeline.faces.cli.show import log_text, show_text, whole_text
 from pipeline.outcomes import Reason
 from pipeline.vocabulary import Signal
 

@@ -11,7 +11,7 @@ from kit import make_project
 from terminals import on_terminal
 
 from pipeline.characters import columns
-from pipeline.cli.text import columned, wrapped
+from pipeline.faces.cli.text import columned, wrapped
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
-    from pipeline.console.guard import Access
+    from pipeline.faces.console.guard import Access
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (scripts/system-packages.sh)")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from starlette.testclient import TestClient
 
-from pipeline.console.app import application, configuration
-from pipeline.console.guard import Access
+from pipeline.faces.console.app import application, configuration
+from pipeline.faces.console.guard import Access
 from pipeline.repo import Repository
 
 if TYPE_CHECKING:

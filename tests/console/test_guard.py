@@ -8,7 +8,7 @@ import pytest
 from console.served import PORT, client_of, opened
 from kit import make_project
 
-from pipeline.console.guard import COOKIE
+from pipeline.faces.console.guard import COOKIE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

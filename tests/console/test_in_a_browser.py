@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Dialog, Page
 
-    from pipeline.console.guard import Access
+    from pipeline.faces.console.guard import Access
 
 pytestmark = [pytest.mark.slow, pytest.mark.broad, needs_chromium]
 

@@ -9,11 +9,11 @@ import pytest
 from runs.real import begin, event, make_repository
 
 from pipeline.app.documents import DiffFile
-from pipeline.console.acts import answers_of
-from pipeline.console.patches import TestFacts as Facts
-from pipeline.console.patches import files_of
-from pipeline.console.picture import TALL, WIDE, drawn, way_of
-from pipeline.console.texts import clipped, linked, markdown_lines, printed, shown
+from pipeline.faces.console.acts import answers_of
+from pipeline.faces.console.patches import TestFacts as Facts
+from pipeline.faces.console.patches import files_of
+from pipeline.faces.console.picture import TALL, WIDE, drawn, way_of
+from pipeline.faces.console.texts import clipped, linked, markdown_lines, printed, shown
 from pipeline.matrix.routing.words import PHASES, TOLD, phase_with, usual_next
 from pipeline.run.gates import GateAnswer
 from pipeline.vocabulary import Signal, Step

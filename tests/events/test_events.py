@@ -15,8 +15,8 @@ from runs.real import alone, begin, event, make_repository
 from typer.testing import CliRunner
 
 from pipeline.app.events.model import TYPES, checked
-from pipeline.cli.watch import events
 from pipeline.errors import UserError
+from pipeline.faces.cli.watch import events
 from pipeline.matrix.engine.events import EVENTS
 from pipeline.matrix.engine.journal import JOURNAL, Journal
 from pipeline.run.folder import RunFolder, Tail

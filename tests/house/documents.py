@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from markdown_it import MarkdownIt
 from typer.core import TyperCommand, TyperGroup
 
-from pipeline.cli.commands import LazyCommand
-from pipeline.cli.main import program
+from pipeline.faces.cli.commands import LazyCommand
+from pipeline.faces.cli.main import program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Measures how plainly texts are written: README, docs, prompts, and the messages of the program.
 
-    python tests/house/reading.py README.md docs/how-to pipeline/cli
+    python tests/house/reading.py README.md docs/how-to pipeline/faces/cli
 
 prints each sentence that is too long, turned round or doubly negated, with file and line. A code span counts as one
 word, and so does each value that the program puts into a message.

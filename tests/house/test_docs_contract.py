@@ -10,7 +10,7 @@ from house.documents import CONTRACT, command_of, every_command, table, words
 from pipeline.agents.backends.scripted import Answer
 from pipeline.agents.dispatch.prompt import DispatchDocument
 from pipeline.app.run_result import RecipeDocument, RunDocument
-from pipeline.cli.schema import SCHEMAS, ErrorFacts
+from pipeline.faces.cli.schema import SCHEMAS, ErrorFacts
 from pipeline.judge.reports.fields import Report
 from pipeline.judge.reports.kinds import KINDS
 from pipeline.matrix.engine.events import EVENTS, DecisionMade

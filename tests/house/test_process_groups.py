@@ -16,7 +16,7 @@ IN_A_BOX = (
     "pipeline/testing/languages/rust/runner.py",
 )
 """Programs of ours that run in a box, which is a session of its own."""
-FOR_THE_TERMINAL = ("pipeline/cli/desk.py", "pipeline/cli/editor.py")
+FOR_THE_TERMINAL = ("pipeline/faces/cli/desk.py", "pipeline/faces/cli/editor.py")
 """The user's shell and editor, which have the terminal while they run."""
 STARTS = {"run", "Popen", "call", "check_call", "check_output", "open_process", "run_process", "posix_spawn"}
 MODULES = {"subprocess", "anyio", "os"}

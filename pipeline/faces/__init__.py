@@ -1,0 +1,1 @@
+"""Words in, one call of app, words or a document out."""

@@ -1,0 +1,392 @@
+"""`redfirst desk` and `redfirst hand-in`: where a run waits for a person, and the answer (contract 5, `human`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+
+import typer
+
+from pipeline.app import human_answer, human_report
+from pipeline.app.report_form import ReportForm, came_back
+from pipeline.characters import visible
+from pipeline.config.folders import short
+from pipeline.errors import UserError
+from pipeline.faces.cli.arguments import AsDocument
+from pipeline.faces.cli.editor import edit, some_editor
+from pipeline.faces.cli.text import print_text, terminal_width
+from pipeline.judge.reports.decode import Malformed
+from pipeline.judge.reports.form import unmarked
+from pipeline.judge.reports.forms import (
+    alternatives,
+    blanks,
+    deciding,
+    entries,
+    giving_up,
+    meant,
+    required,
+    unfilled,
+    with_exact_words,
+)
+from pipeline.judge.reports.parse import parse_report, report_of_person
+from pipeline.outcomes import Reason
+from pipeline.terminal import visible_lines
+from pipeline.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pipeline.agents.backends.desk import Asked, Desk
+    from pipeline.judge.reports.decode import JsonObject
+    from pipeline.judge.reports.forms import Field
+
+
+_DESK: Final = "desk: "
+_SEVERITY: Final = '"severity"'
+
+
+def desk(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits."),
+    ] = None,
+    role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
+    only_print: Annotated[bool, typer.Option("--print", help="Only print the desk's folder.")] = False,
+) -> None:
+    """Go to the desk where a run waits for your work.
+
+    It says what is asked, and opens a shell in your copy of the files. `exit` brings you back. In a pipe it opens none.
+
+    Examples:
+      redfirst desk
+
+      redfirst desk GAL-39 --role check
+
+      cd "$(redfirst desk --print)"
+    """
+    found, asked = human_answer.waiting_desk(run, role, "desk")
+    found.put(found.shown, asked.token)
+    if only_print:
+        typer.echo(str(found.files))
+        return
+    print_text(visible_lines(_brief(found, asked)))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    if Path.cwd().is_relative_to(found.files.resolve()):
+        print_text("You are at this desk already.")
+        return
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    print_text(f"\nA shell at the desk: {visible(shell)}. Hand in from here with redfirst hand-in; exit goes back.")
+    try:
+        subprocess.run([shell], cwd=found.files, check=False)
+    except OSError as error:
+        raise UserError(
+            f"{visible(shell)} cannot be started: {error.strerror}. Name another one in $SHELL, or go there: "
+            'cd "$(redfirst desk --print)"',
+            Reason.USAGE,
+        ) from error
+    handed = " It is handed in." if found.report.exists() else " Nothing is handed in yet: redfirst hand-in"
+    print_text(f"Back from the desk of {asked.dispatch}.{handed}")
+
+
+def _brief(found: Desk, asked: Asked) -> str:
+    """Return where the desk is, and what is asked there."""
+    place, width = short(found.files, os.environ), terminal_width(sys.stdout)
+    if width is not None and len(_DESK + place) > width:  # nobody types a path that is broken
+        place = f'cd "$(redfirst desk {asked.run_id} --role {asked.role} --print)"'
+    lines = [f"{asked.dispatch} of {asked.run_id}: you play @{asked.role}", _DESK + place]
+    tests = (
+        ", run-tests (the tests, as the run runs them)"
+        if found.tests.exists()
+        else "; no run-tests: that is for who writes tests or code"
+    )
+    lines.append(f"beside it: PROMPT.md (all that an agent is told){tests}")
+    word = deciding(asked.report_schema)
+    if word is not None and word.words:
+        lines.append(f"hand in: redfirst hand-in; the word that decides ({word.name}): {', '.join(word.words)}")
+        lines += [asked.said_by_acceptable] if asked.said_by_acceptable else []
+    why, told = came_back(asked), [human_answer.request_of(found).rstrip(), *_lists(asked)]
+    return "\n".join([*lines, "", *told, *([""] if why else []), *why])
+
+
+def _lists(asked: Asked) -> list[str]:
+    """Return what an entry of each list of the report looks like, for who fills in a copy of the template."""
+    shapes = entries(asked.report_schema)
+    lines = [f"* {name}: {shape}" for name, shape in shapes.items()]
+    if _SEVERITY in shapes.get("findings", ""):
+        lines += ["", "A BLOCK or HIGH finding without `evidence` counts as MEDIUM."]
+    return ["", "Entries of the report's lists (`?`: may be left out):", "", *lines] if lines else []
+
+
+_SHOWN: Final = 20
+_MOST: Final = 20
+"""Times that the form is opened: an editor that is a program could go on for ever."""
+_WAITING: Final = "An editor in a window of its own needs its option to wait, such as code --wait."
+_YES = ("true", "yes")
+_NO = ("false", "no")
+
+
+def hand_in(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The run. Not needed where one desk waits."),
+    ] = None,
+    role: Annotated[Role | None, typer.Option("--role", help="Which desk, where a run has two.")] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="The report, as JSON: report-template.json filled in."),
+    ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(
+            "--verdict", metavar="WORD", help="Only the word that decides. The desk names the words that count."
+        ),
+    ] = None,
+    give_up: Annotated[
+        str | None, typer.Option("--give-up", metavar="REASON", help="Say that it cannot be done, and why.")
+    ] = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Hand in what you did at a desk, so that the run goes on.
+
+    Your report is checked first. Where it is wrong, nothing is handed in. You see which of your changes the run would
+    refuse. Without an option your editor ($VISUAL, $EDITOR) opens on a form. An option answers only what redfirst desk
+    has shown you.
+
+    Examples:
+      redfirst hand-in
+
+      redfirst hand-in GAL-39 --verdict ACCEPTABLE
+
+      redfirst hand-in GAL-39 --role make --report report.json
+
+      redfirst hand-in --give-up "the interface that the task names is not there"
+    """
+    desk, asked = human_answer.waiting_desk(run, role)
+    schema = asked.report_schema
+    wanted = Wanted(report, verdict, give_up)
+    asking = sys.stdin.isatty() and sys.stdout.isatty() and not as_document
+    if wanted.is_nothing and asking:
+        content = at_the_terminal(desk, asked, schema)
+    else:
+        if not wanted.is_nothing:
+            human_answer.refuse_unseen(desk, asked)
+        content = with_exact_words(schema, written(wanted, schema, desk, asked))
+    if verdict is not None and asked.role is Role.CHECK:
+        content = human_report.accepted(asked, content, prior=True)
+    document = human_answer.hand_in(desk, asked, content)
+    if as_document:
+        typer.echo(json.dumps(document, indent=2))
+    else:
+        print_text(_text(document))
+
+
+def _text(document: dict[str, Any]) -> str:
+    lines = [f"handed in {document['dispatch']} of {document['run_id'] or 'a trial'}"]
+    lines += [f"  {change['kind']} {visible(change['path'])}" for change in document["changes"][:_SHOWN]]
+    more = len(document["changes"]) - _SHOWN
+    lines += [f"  and {more} more"] if more > 0 else []
+    if document["left_out"]:
+        lines.append(f"  not taken over, since this role changes nothing: {visible(', '.join(document['left_out']))}")
+    if document["built"]:
+        lines.append(f"  left out, since tools built it: {visible(', '.join(document['built'][:_SHOWN]))}")
+    lines += [f"  {visible(remark)}" for remark in document["remarks"]]
+    if document["waiting"] is False:
+        lines.append(f"  nobody drives the run now. It takes this when you say: redfirst resume {document['run_id']}")
+    else:
+        lines.append("  the run goes on. Leave the desk alone until it has answered")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the options of the command say; at most one of them may."""
+
+    report: Path | None
+    verdict: str | None
+    give_up: str | None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Return whether no option says anything."""
+        return not self._said
+
+    @property
+    def _said(self) -> list[object]:
+        return [each for each in (self.report, self.verdict, self.give_up) if each is not None]
+
+    def refuse_several(self) -> None:
+        """Return when exactly one option says what the report is.
+
+        Raises:
+            UserError: none does, or several do.
+        """
+        if len(self._said) != 1:
+            raise UserError(
+                "Say what the report is with one of --report FILE, --verdict WORD, --give-up REASON.",
+                Reason.USAGE,
+            )
+
+
+def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked) -> dict[str, Any]:
+    """Return the report that the options say.
+
+    Raises:
+        UserError: they say none, several, or one that cannot be read or does not exist for what is asked.
+    """
+    if wanted.is_nothing:
+        raise UserError(
+            "There is no terminal to ask you at. Give --verdict WORD, --give-up REASON, or --report FILE: a filled-in "
+            f"copy of {short(desk.template, os.environ)}",
+            Reason.USAGE,
+        )
+    wanted.refuse_several()
+    if wanted.report is not None:
+        return _from_file(wanted.report, asked)
+    if wanted.verdict is not None:
+        return _from_word(schema, wanted.verdict)
+    return _from_reason(schema, wanted.give_up or "", asked)
+
+
+def at_the_terminal(desk: Desk, asked: Asked, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report of a person who is there: from an editor, or by questions where there is none.
+
+    What the run would refuse of the files is said first: a report takes longer to write.
+    """
+    difference = human_answer.checked_files(desk, asked)
+    editor = some_editor()
+    return edited(ReportForm(desk, asked, difference), editor) if editor else filled(schema)
+
+
+def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
+    """Return the report that was written in the editor; what cannot count opens it again.
+
+    Raises:
+        UserError: the form was left as it was, or the editor did not work.
+    """
+    opened = form.opened()
+    for _ in range(_MOST):
+        _edit(form, editor)
+        text, filled = form.read()
+        faults = form.faults(filled) if filled.report or filled.faults else []
+        if not filled.report and not filled.faults:
+            raise UserError(f"Nothing was handed in. The form says nothing yet. {_WAITING}", Reason.USAGE)
+        if text == unmarked(opened) and (faults or not _as_it_is(form)):
+            raise _nothing("The form was left as it was", _WAITING)
+        if not faults:
+            return form.report(filled)
+        print_text(f"{len(faults)} field(s) cannot count; each is marked with #! in the form", err=True)
+        opened = form.mark(text, filled, faults)
+    raise _nothing(f"The form was edited {_MOST} times, and cannot count yet")
+
+
+def _as_it_is(form: ReportForm) -> bool:
+    """Ask whether a form from before is meant as it is."""
+    return typer.confirm(f"The form for {form.asked.dispatch} is as it was. Hand it in as it is?", default=False)
+
+
+def _edit(form: ReportForm, editor: Sequence[str]) -> None:
+    try:
+        edit(form.file, editor)
+    except UserError as error:
+        raise _nothing(error.message.removesuffix(".")) from error
+
+
+def _nothing(why: str, hint: str = "") -> UserError:
+    kept = "what you wrote is kept, and opened again by redfirst hand-in."
+    return UserError(f"Nothing was handed in. {why}; {kept} {hint}".strip(), Reason.USAGE)
+
+
+def filled(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report that a person at the terminal gives, asked for what it must have."""
+    typer.echo("The report, with everything that it can say:")
+    typer.echo(json.dumps(blanks(schema), indent=2, ensure_ascii=False))
+    decision = deciding(schema)
+    report = {} if decision is None else {decision.name: _ask(decision)}
+    chosen = next(each for each in alternatives(schema) if _fits(schema, each, report))
+    for field in required(schema, chosen):
+        if field.name not in report:
+            report[field.name] = _ask(field)
+    return report
+
+
+def _from_file(path: Path, asked: Asked) -> dict[str, Any]:
+    def counts(found: JsonObject) -> bool:
+        return not isinstance(parse_report(asked.kind, asked.role, asked.question, found), Malformed)
+
+    try:
+        found = report_of_person(path.read_bytes(), counts)
+    except OSError as error:
+        raise UserError(f"Cannot read {path}: {error.strerror}.", Reason.USAGE, path=str(path)) from error
+    if isinstance(found, Malformed):
+        raise UserError(f"Nothing was handed in. {found.sentence}", Reason.USAGE, path=str(path))
+    if (place := unfilled(found)) is not None:
+        raise UserError(f"Nothing was handed in. At {place} nothing is filled in yet.", Reason.USAGE, pointer=place)
+    return cast("dict[str, Any]", found)
+
+
+def _from_word(schema: Mapping[str, Any], word: str) -> dict[str, Any]:
+    field = deciding(schema)
+    if field is None:
+        raise UserError("This report has no word that decides; give it with --report FILE.", Reason.USAGE)
+    value = _value(field, word)
+    if value is None:
+        accepted = ", ".join(field.words) or "yes, no"
+        raise UserError(f"--verdict {word}: accepted: {accepted}.", Reason.USAGE, details={"accepted": field.words})
+    return {field.name: value}
+
+
+def _from_reason(schema: Mapping[str, Any], reason: str, asked: Asked) -> dict[str, Any]:
+    report = giving_up(schema, reason)
+    if report is None:
+        raise UserError(
+            "This question has no way to give up. Say what is wrong in the report, or end the run: redfirst abandon "
+            f"{asked.run_id}",
+            Reason.USAGE,
+            actions=(
+                f"redfirst hand-in {asked.run_id} --role {asked.role} --report FILE",
+                f"redfirst abandon {asked.run_id}",
+            ),
+        )
+    return report
+
+
+def _ask(field: Field) -> Any:
+    while True:
+        told = f" ({', '.join(field.words)})" if field.words else f" ({_hint(field)})"
+        said: str = typer.prompt(f"{field.name}{told}", type=str)
+        value = _value(field, said)
+        if value is not None:
+            return value
+        typer.echo(f"accepted: {', '.join(field.words) or _hint(field)}")
+
+
+def _hint(field: Field) -> str:
+    return {"boolean": "yes or no", "array": "a JSON list", "object": "a JSON object"}.get(field.kind, "text")
+
+
+def _value(field: Field, said: str) -> Any:
+    """Return what *said* means for the field, None if nothing."""
+    if field.words:
+        return meant(field.words, said)
+    if field.kind == "boolean":
+        return {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}.get(said.strip().casefold())
+    if field.kind in {"array", "object"}:
+        try:
+            return json.loads(said)
+        except ValueError:
+            return None
+    return said
+
+
+def _fits(schema: Mapping[str, Any], alternative: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
+    return all(
+        report[field.name] in field.words
+        for field in required(schema, alternative)
+        if field.name in report and field.words
+    )

@@ -1,0 +1,296 @@
+"""`redfirst init`: a starting configuration for the agents that are here (contract 1)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from pipeline.agents.backends.discovery import api_version, find_agents, find_servers, with_versions
+from pipeline.app.init_config import COMMAND, HUMAN, Start, names, start_called, starts, toml
+from pipeline.app.issue_records import claims_of
+from pipeline.app.run_config import file_at_head
+from pipeline.app.trust_requests import as_tables, projects_here, widening_in
+from pipeline.characters import visible
+from pipeline.config.load import load
+from pipeline.config.model import Config
+from pipeline.config.problems import did_you_mean
+from pipeline.config.sources import OWN_FILE, RepositoryFile, repository_file, tracker_folder
+from pipeline.errors import UserError
+from pipeline.faces.cli.arguments import AsDocument
+from pipeline.faces.cli.issue import next_id, user_errors
+from pipeline.faces.cli.text import print_text
+from pipeline.judge.policy.paths import TRACKER
+from pipeline.outcomes import Reason
+from pipeline.repo import Repository
+from pipeline.run.files import disk
+from todo import FolderSource, Tracker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+SCHEMA: Final = "redfirst.init/1"
+_INDEX: Final = "# Issues\n\n## Core\n"
+
+
+def init(
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help=f"One of {', '.join(names())}. Default: the best here.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="The model's name, for agents that need one.")
+    ] = None,
+    tracker: Annotated[bool, typer.Option("--tracker", help="Also make the folder of the issues.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file and write nothing.")] = False,
+    argv: Annotated[
+        str | None, typer.Option("--argv", metavar="COMMAND", help="With --agent command: the program, as one word.")
+    ] = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Write a starting redfirst.toml for the agents that are installed here.
+
+    A file that is there is never touched. Agents are looked for on PATH, and model servers on ports of this machine. No
+    secret is read.
+
+    Examples:
+      redfirst init
+
+      redfirst init --agent codex --model gpt-5-codex
+
+      redfirst init --agent command --argv "python3 /opt/bot/agent.py"
+
+      redfirst init --agent human --dry-run
+    """
+    environ = os.environ
+    repository = Repository.find(Path.cwd())
+    _refuse_unknown(agent)
+    if not dry_run:
+        _refuse_second(repository, _same(agent or _usual(environ), model, argv, tracker=tracker))
+    known = _known(environ, model)
+    start = _chosen(agent, known, environ, model, _words(agent, argv))
+    text = toml(start) + as_tables(projects_here(repository, Config()))
+    asks = _asks_for_trust(repository, text, environ)
+    if not dry_run:
+        _write_new(repository.worktree / OWN_FILE, text)
+    made = tracker and not dry_run and _make_tracker(repository.worktree / TRACKER)
+    following = _next(repository, start, asks=asks) if not dry_run else [_same(agent, model, argv, tracker=tracker)]
+    document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
+    if as_document:
+        typer.echo(json.dumps(document, indent=2))
+    elif document["written"]:
+        print_text(_text(document))
+    else:
+        typer.echo(_text(document))  # a file's content
+
+
+def _known(environ: Mapping[str, str], model: str | None) -> tuple[Start, ...]:
+    agents = with_versions(find_agents(environ), environ.get("PATH", os.defpath))
+    return starts(agents, find_servers(), api_version(), environ, model)
+
+
+def _usual(environ: Mapping[str, str]) -> str | None:
+    """Return the agent to be named where none was: a person, where nothing else is here; else none."""
+    known = starts(find_agents(environ), find_servers(), api_version(), environ, None)
+    return HUMAN if known[0].name == HUMAN else None
+
+
+def _words(agent: str | None, argv: str | None) -> list[str]:
+    """Return the words of a command as a shell divides them."""
+    if argv is None:
+        return []
+    if agent != COMMAND:
+        raise UserError("--argv names the program of --agent command: give both.", Reason.USAGE)
+    try:
+        words = shlex.split(argv)
+    except ValueError as error:
+        raise UserError(f"--argv {argv}: {error}. Quote it as for a shell.", Reason.USAGE) from None
+    if not words:
+        raise UserError("--argv is empty: name a program, or leave it out and write it into the file.", Reason.USAGE)
+    return words
+
+
+def _chosen(
+    agent: str | None,
+    known: tuple[Start, ...],
+    environ: Mapping[str, str],
+    model: str | None,
+    argv: Sequence[str],
+) -> Start:
+    if agent is None:
+        if known[0].name == HUMAN:
+            raise UserError(
+                "No agent that redfirst knows is installed here, no local model server answers, and no key for a model "
+                "service is set.",
+                Reason.CONFIG,
+                actions=(
+                    "npm install -g @anthropic-ai/claude-code && redfirst init",
+                    "redfirst init --agent human   # do the work yourself, with the same gate",
+                    "redfirst init --agent command --argv PROGRAM   # a program of your own",
+                    f"redfirst init --agent NAME   # for one that you will install: {', '.join(_others())}",
+                    "redfirst demo   # see the whole way with scripted agents",
+                ),
+            )
+        return known[0]
+    chosen = start_called(agent, known, environ, model, argv)
+    if chosen is None:
+        raise _no_agent(agent)
+    return chosen
+
+
+def _refuse_unknown(agent: str | None) -> None:
+    if agent is not None and agent not in names():
+        raise _no_agent(agent)
+
+
+def _no_agent(agent: str) -> UserError:
+    near = did_you_mean(agent, names())
+    hint = f" Did you mean {near}?" if near else ""
+    return UserError(
+        f"--agent {agent} is no agent.{hint} Accepted: {', '.join(names())}. llamacpp is one where its server "
+        "answers on port 8080.",
+        Reason.USAGE,
+        details={"accepted": list(names())},
+    )
+
+
+def _others() -> tuple[str, ...]:
+    return tuple(name for name in names() if name not in {HUMAN, COMMAND})
+
+
+def _refuse_second(repository: Repository, again: str) -> None:
+    # What counts is the committed file; what lies there uncommitted is the user's all the same.
+    found = file_at_head(repository) or repository_file(repository.worktree, lambda _: None)
+    if found is not None or os.path.lexists(repository.worktree / OWN_FILE):
+        name = found.name if found is not None else OWN_FILE
+        raise UserError(
+            f"This repository is configured already, in {name}. Nothing was written. Change it there, or remove the "
+            "file first.",
+            Reason.USAGE,
+            path=str(repository.worktree / name),
+            actions=(
+                "redfirst config show",
+                f"{again} --dry-run   # shows what it would have been",
+            ),
+        )
+
+
+def _asks_for_trust(repository: Repository, text: str, environ: Mapping[str, str]) -> bool:
+    """Return whether what is about to be written needs trust; it is loaded: a file that does not load is no start."""
+    loaded = load(
+        repository.worktree, environ=environ, repo_file=RepositoryFile(OWN_FILE, text.encode(), tracked=False)
+    )
+    return bool(widening_in(repository, loaded, environ))
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet: whole, or not at all, and never over another."""
+    with disk(path):
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                os.fchmod(file.fileno(), 0o644)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(temporary, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                Path(temporary).unlink()
+
+
+def _make_tracker(folder: Path) -> bool:
+    if os.path.lexists(folder):
+        return False
+    with disk(folder):
+        folder.mkdir()
+    _write_new(folder / "README.md", _INDEX)
+    return True
+
+
+def _document(
+    repository: Repository,
+    start: Start,
+    text: str,
+    known: tuple[Start, ...],
+    following: list[str],
+    *,
+    written: bool,
+    tracker: bool,
+) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "ok": True,
+        "agent": start.name,
+        "path": str(repository.worktree / OWN_FILE),
+        "written": written,
+        "tracker": tracker,
+        "text": text,
+        "found": [each.name for each in known],
+        "to_write": list(_to_write(start)) if written else [],
+        "next": following,
+    }
+
+
+def _to_write(start: Start) -> Iterator[str]:
+    """Yield what only the user can write into the file before anything can be asked, and where."""
+    if start.lacks_program:
+        yield "your program, at argv"
+    if start.lacks_model:
+        yield "the model's name, at model"
+
+
+def _next(repository: Repository, start: Start, *, asks: bool) -> list[str]:
+    steps = [start.install] if start.install is not None else []
+    steps.append(f"git add {OWN_FILE} && git commit -m 'configure redfirst'")
+    steps += ["redfirst trust"] if asks or start.lacks_program else []
+    return [*steps, "redfirst doctor --agents", *_to_run(repository)]
+
+
+def _to_run(repository: Repository) -> list[str]:
+    """Return what runs the first issue that is ready; where none is, what files one comes before."""
+    folder = repository.worktree / tracker_folder(repository.worktree)
+    try:
+        with user_errors(folder):
+            tracker = Tracker(FolderSource(folder))
+            ready = tracker.ready() if folder.exists() else []
+            if folder.exists() and not tracker.issues() and tracker.unreadable():
+                return ["redfirst issue lint"]  # nothing of it can be read: another issue would not mend that
+        free = [issue.id for issue in ready if issue.id not in claims_of(repository.worktree)]
+        if free:
+            return [f"redfirst run {free[0]} --worktree"]
+        new = next_id(folder)
+    except UserError:
+        return ["redfirst issue lint"]
+    return [
+        f"redfirst issue new --title TITLE --edit && git add {shlex.quote(folder.name)} && git commit -m 'file {new}'",
+        f"redfirst run {new} --worktree",
+    ]
+
+
+def _same(agent: str | None, model: str | None, argv: str | None, *, tracker: bool) -> str:
+    """Return the command that was given, without --dry-run."""
+    given = {"--agent": agent, "--model": model, "--argv": argv}
+    words = [word for flag, value in given.items() if value is not None for word in (flag, value)]
+    return shlex.join(["redfirst", "init", *words, *(["--tracker"] if tracker else [])])
+
+
+def _text(document: dict[str, Any]) -> str:
+    if not document["written"]:
+        return str(document["text"]).rstrip("\n")
+    others = [name for name in document["found"] if name not in {document["agent"], HUMAN}]
+    also = f" (also here: {', '.join(others)})" if others else ""
+    lines = [f"wrote {visible(document['path'])} for {document['agent']}{also}"]
+    lines += [f"made {TRACKER}/"] if document["tracker"] else []
+    lines += [f"write {each} there, without the #" for each in document["to_write"]]
+    return "\n".join([*lines, "next:", *(f"  {step}" for step in document["next"])])

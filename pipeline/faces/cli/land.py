@@ -1,0 +1,108 @@
+"""`redfirst land`: finished runs onto the base, each measured again on what it lands on (contract 1)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+
+from pipeline.app import land as service
+from pipeline.app.land_choice import chosen_runs
+from pipeline.app.verification_ports import opened_context
+from pipeline.errors import UserError
+from pipeline.faces.cli.arguments import AsDocumentBesideProgress
+from pipeline.faces.cli.status_line import Beating
+from pipeline.faces.cli.text import print_result, print_text
+from pipeline.outcomes import Reason
+from pipeline.repo import Repository
+from pipeline.terminal import visible_lines
+
+if TYPE_CHECKING:
+    from pipeline.app.land_choice import LandDocument, LandLine
+
+
+def land(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN",
+            help="Runs, their issues, or prefixes. Default: all that are finished.",
+        ),
+    ] = None,
+    onto: Annotated[
+        str | None,
+        typer.Option("--onto", metavar="BRANCH", help="The branch. Default: their base."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would land. No test is run, and nothing is changed.")
+    ] = False,
+    as_document: AsDocumentBesideProgress = False,
+) -> None:
+    """Put the commits of finished runs on their base, and measure each again there.
+
+    The order is what their issues depend on, then time. Each commit gets the trailer Rebased-From. A result that
+    fails there is not landed, and its issue is ordered again, once.
+
+    Without RUN, on a terminal, it lists what would land and asks before a branch moves. It asks nothing with RUN, with
+    --yes, in a pipe or with --json.
+
+    The exit code is 0 when all of them are there, 7 when a result was refused, 4 when one waits.
+
+    Examples:
+      redfirst land GAL-39
+
+      redfirst land --dry-run
+
+      redfirst land GAL-39 GAL-40 --onto main --json
+    """
+    here = Repository.find(Path.cwd())
+    choice = chosen_runs(here, names or (), onto)
+    tried = dry_run or not choice.candidates
+    asks = not (tried or names or yes or as_document) and sys.stdin.isatty() and sys.stdout.isatty()
+    document = service.tried(here, choice, os.environ) if tried or asks else None
+    if asks and document is not None:
+        print_text(visible_lines(land_text(document)))
+        if not typer.confirm(f"Measure them on {choice.onto} and move it?", err=True):
+            only = f"redfirst land {document.runs[0].run}   # this one alone"
+            raise UserError("Nothing was landed.", Reason.USAGE, actions=(only,))
+        document = None
+    if document is None:
+        beating = Beating("land")
+        with opened_context(Path.cwd(), os.environ, beating) as ctx:
+            document = anyio.run(beating.during, service.land, ctx, here, choice, os.environ, beating)
+    print_result(document, land_text, as_document=as_document)
+    raise typer.Exit(document.exit_code)
+
+
+def land_text(document: LandDocument) -> str:
+    """Return the document in lines."""
+    lines = [part for line in document.runs for part in _line(line, document)]
+    if document.onto is None or not document.runs:
+        return "Nothing to land: no finished run has commits that its base lacks."
+    count = sum(line.status in {"landed", "would_land"} for line in document.runs)
+    before, after = document.before or "", document.after or ""
+    ways = f"{before[:12]} -> {after[:12]}" if before != after else "stays where it is"
+    verb = "would land" if document.dry_run else "landed"
+    return "\n".join([*lines, f"{document.onto}: {ways}; {verb}: {count} of {len(document.runs)}"])
+
+
+def _line(line: LandLine, document: LandDocument) -> list[str]:
+    words = {
+        "landed": f"landed on {document.onto}, verified there",
+        "would_land": f"goes on {document.onto}; its tests were not run there",
+        "already": "nothing to do",
+        "refused": f"NOT landed, {line.found.value if line.found else ''}",
+        "waits": "not landed, it waits",
+        "passed_over": "passed over",
+    }
+    lines = [f"{line.run}: {words[line.status]}"]
+    lines += [f"    commit {commit[:12]}" for commit in line.commits]
+    lines += [f"    filed {issue}" for issue in line.filed]
+    lines += [f"    {why}" for why in line.why]
+    lines += [f"    ordered again: {line.order}"] if line.order is not None else []
+    return [*lines, *(f"    next: {action}" for action in line.safe_next_actions)]

@@ -1,0 +1,70 @@
+"""The command line (contract 1): words in, one call, words or one JSON document out. No logic lives here."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Annotated, cast
+
+import typer
+
+from pipeline import VERSION, interrupts
+from pipeline.errors import UserError
+from pipeline.faces.cli.commands import LAZY_COMMANDS, PANELS, Program, group_of
+from pipeline.faces.cli.errors import run_guarded, wants_json
+from pipeline.outcomes import Reason
+
+app = typer.Typer(
+    name="redfirst",
+    cls=Program,
+    invoke_without_command=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Take an issue from TODO/ to tested git commits, unattended.\n\n"
+    "Agents write. redfirst measures that the tests fail before the change and pass after it.\n\n"
+    "Without a command it says where you stand and what comes next.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"redfirst {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    as_document: Annotated[bool, typer.Option("--json", help="Say where you stand as one JSON document.")] = False,
+) -> None:
+    """Take an issue from TODO/ to tested git commits, unattended."""
+    del version
+    if ctx.invoked_subcommand is None:
+        from pipeline.faces.cli.standing import print_standing  # noqa: PLC0415  (heavy; not on the path of --help)
+
+        print_standing(as_document=as_document)
+    elif as_document:
+        raise UserError("--json stands behind the command that it is for.", Reason.USAGE)
+
+
+def program() -> Program:
+    """Return the whole command line."""
+    group = cast("Program", group_of(app))
+    for command in LAZY_COMMANDS:
+        group.add_command(command)
+    group.panels = PANELS
+    return group
+
+
+def run() -> None:
+    """Run the program and leave with its exit code."""
+    interrupts.as_ctrl_c()
+    call = partial(program(), prog_name="redfirst", standalone_mode=False)
+    code = run_guarded(call, json=wants_json(sys.argv[1:]))
+    interrupts.ignore()
+    sys.exit(code)

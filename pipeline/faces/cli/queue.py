@@ -1,0 +1,259 @@
+"""`redfirst queue` and `redfirst work`: what is to be run, and who runs it (docs/how-to/several-issues.md)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
+
+from pipeline.app import ordering
+from pipeline.app.event_stream import told_event
+from pipeline.app.ordering import QueueDocument, limited, queue_document, record_of
+from pipeline.app.run_list import list_runs
+from pipeline.app.work import resting, verdicts, worker_of
+from pipeline.characters import visible
+from pipeline.faces.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
+from pipeline.faces.cli.text import columned, print_text, say
+from pipeline.outcomes import PAUSED, Reason
+from pipeline.queue import lines, orders
+from pipeline.queue.lines import RunWords
+from pipeline.repo import Repository
+from pipeline.reset_times import moment_words
+from pipeline.terminal import print_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.app.ordering import OrderRecord
+    from pipeline.queue.lines import OrderLine
+    from pipeline.queue.orders import Order
+    from pipeline.queue.pick import Verdict
+
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Order issues that `redfirst work` is to run.")
+
+Orders = Annotated[
+    list[str], typer.Argument(metavar="ORDER", help="An order's name, its issue or its run.", show_default=False)
+]
+
+
+@app.command(name="list")
+def list_orders(as_document: AsDocument = False) -> None:
+    """List the orders that are open, and the last ones that are over.
+
+    Examples:
+      redfirst queue list
+
+      redfirst queue list --json
+    """
+    repository = Repository.find(Path.cwd())
+    _tell(orders.read(repository, os.environ), repository, as_document=as_document)
+
+
+@app.command()
+def add(
+    issues: Annotated[
+        list[str],
+        typer.Argument(metavar="ISSUE", help="Issues or runs."),
+    ],
+    approve: Approve = None,
+    priority: Annotated[int, typer.Option("--priority", metavar="N", help="Higher ones begin first (0).")] = 0,
+    recipe: RecipeFlag = None,
+    hold: Annotated[bool, typer.Option("--hold", help="Begin it only after `queue release`.")] = False,
+    base: Base = None,
+    agent: AgentFlags = None,
+    values: ValueFlags = None,
+    as_document: AsDocument = False,
+) -> None:
+    """Order issues to be run, each in a worktree of its own.
+
+    An issue that is in the queue already is not ordered twice.
+
+    Examples:
+      redfirst queue add GAL-39 GAL-40
+
+      redfirst queue add GAL-41 --priority 5 --approve plan
+    """
+    words = RunWords(
+        base=base,
+        approve=tuple(approve or ()),
+        agent=tuple(agent or ()),
+        values=tuple(values or ()),
+        recipe=recipe,
+    )
+    placed = ordering.order(Repository.find(Path.cwd()), os.environ, issues, words, priority=priority, held=hold)
+    _tell(placed, as_document=as_document)
+
+
+@app.command()
+def drop(orders: Orders, as_document: AsDocument = False) -> None:
+    """Take orders out of the queue.
+
+    Their runs stay as they are.
+
+    Examples:
+      redfirst queue drop GAL-39
+
+      redfirst queue drop GAL-39 GAL-40
+    """
+    _change(orders, "drop", as_document=as_document)
+
+
+@app.command()
+def hold(orders: Orders, as_document: AsDocument = False) -> None:
+    """Let orders wait until they are released.
+
+    Examples:
+      redfirst queue hold GAL-39
+
+      redfirst queue hold GAL-39 GAL-40
+    """
+    _change(orders, "hold", as_document=as_document)
+
+
+@app.command()
+def release(orders: Orders, as_document: AsDocument = False) -> None:
+    """Let orders begin that were held.
+
+    Examples:
+      redfirst queue release GAL-39
+
+      redfirst queue release GAL-39 GAL-40
+    """
+    _change(orders, "release", as_document=as_document)
+
+
+def _change(names: Sequence[str], what: Literal["drop", "hold", "release"], *, as_document: bool) -> None:
+
+    _tell(orders.change(Repository.find(Path.cwd()), os.environ, names, what), as_document=as_document)
+
+
+def _tell(found: Sequence[Order], repository: Repository | None = None, *, as_document: bool) -> None:
+
+    runs = list_runs(repository).runs if repository is not None and any(map(limited, found)) else ()
+    document = queue_document(found, runs)
+    if as_document:
+        print_document(document)
+    else:
+        print_text(orders_text(document.orders))
+
+
+_SOME_FAILED: Final = 8
+_INTERRUPTED: Final = 130
+
+
+def work(
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="N", min=1, max=64, help="So many drivers at once (limits.work.jobs, 2)."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing is left that can begin.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say which orders would begin, and why others would not.")
+    ] = False,
+    as_document: AsDocument = False,
+) -> None:
+    """Run what is in the queue, several orders at once.
+
+    Each order is driven by a process of its own, with a log, in a worktree of its own. Without --once it waits for
+    more. With --json each event of an order is a line, as `redfirst events` has it.
+
+    Examples:
+      redfirst work --jobs 4 --once
+
+      redfirst work --dry-run
+    """
+    repository = Repository.find(Path.cwd())
+    if dry_run:
+        _print_verdicts(repository, jobs, as_document=as_document)
+        return
+
+    def told(line: OrderLine, order: Order) -> None:
+        said = told_event(repository, line) if as_document else visible(line_text(line, order))
+        if said and as_document:
+            typer.echo(said)
+        elif said:
+            print_text(said)
+
+    def waits(verdict: Verdict) -> None:
+        if verdict.why and "slots" not in verdict.why:
+            say(visible(f"{verdict.what} ({verdict.order}) does not begin: {verdict.why}"))
+
+    worker = worker_of(repository, os.environ, jobs, told, waits, lambda said: say(visible(said)))
+    if worker.work(once=once):
+        raise typer.Exit(_INTERRUPTED)
+    raise typer.Exit(_SOME_FAILED if worker.failed else 0)
+
+
+def _print_verdicts(repository: Repository, jobs: int | None, *, as_document: bool) -> None:
+
+    found = verdicts(repository, os.environ, jobs)
+    document = QueueDocument(orders=tuple(record_of(order, verdict) for order, verdict in found))
+    if as_document:
+        print_document(document)
+    else:
+        print_text(orders_text(document.orders))
+    for said in resting(repository, os.environ):
+        say(visible(said))
+
+
+_CLOSED: Final = 10
+"""So many orders that are over are listed."""
+
+
+def line_text(line: OrderLine, order: Order) -> str:
+    """Return what a line about orders says, for who watches a worker; empty where it is not for them."""
+    what = f"{order.what} ({order.id})"
+    match line.data:
+        case lines.OrderPlaced(do=do, via=via):
+            return f"{what}: in the queue, to be {'run' if do == 'run' else 'gone on with'} (by {via})"
+        case lines.OrderStarted(log=log):
+            return f"{what}: {'begun' if order.starts == 1 else 'begun again'}, its log is {log}"
+        case lines.OrderLeft(why="died", note=note):
+            return f"{what}: its driver died ({note})"
+        case lines.OrderLeft(why=why, note=note):
+            return f"{what}: {why}{f', {note}' if note else ''}; it stays in the queue"
+        case lines.OrderEnded():
+            return f"{what}: {_ended_text(order)}"
+        case lines.OrderDropped(why=why):
+            return f"{what}: dropped, {why}. Look at its log: {order.log or 'it has none'}"
+        case _:
+            return ""
+
+
+def _ended_text(order: Order) -> str:
+    said = _outcome_words(order)
+    if order.run is not None:
+        said += f", {order.run}"
+    if order.outcome == "parked":
+        return f"{said}. See what it waits for: redfirst show {order.run}"
+    return f"{said}; {order.note}" if order.note and order.outcome != "completed" else said
+
+
+def _outcome_words(one: Order | OrderRecord) -> str:
+    return PAUSED if one.reason == Reason.INTERRUPTED else f"{one.outcome} ({one.reason})"
+
+
+def orders_text(records: Sequence[OrderRecord]) -> str:
+    """Return the queue for a person: open orders, then the last ones that are over."""
+    opened = [one for one in records if one.closed_at is None]
+    closed = [one for one in records if one.closed_at is not None][-_CLOSED:]
+    if not records:
+        return "The queue is empty. Order an issue: redfirst queue add ISSUE"
+    rows = [(f"{one.order}  {_what(one)}", _standing(one)) for one in (*opened, *closed)]
+    return "\n".join(visible(line) for line in columned(rows, None, indent=0))
+
+
+def _what(one: OrderRecord) -> str:
+    return one.issue or (one.run or "").rpartition("/")[2]
+
+
+def _standing(one: OrderRecord) -> str:
+    said = one.state if one.outcome is None else _outcome_words(one)
+    more = [f"priority {one.priority}" if one.priority else "", one.run or ""]
+    more += [f"not before {moment_words(one.not_before)}" if one.not_before and not one.why else ""]
+    more += ["begins" if one.begins else one.why or "", f"log {one.log}" if one.state == "started" else ""]
+    more += [one.note if one.outcome != "completed" else ""]
+    return ", ".join([said, *filter(None, more)])

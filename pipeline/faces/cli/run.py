@@ -1,0 +1,156 @@
+"""`redfirst run`: an issue to tested commits, or a recipe; or only what a run would do (contract 1)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.app import recipe_choice, worktrees
+from pipeline.app.dry_run import dry_run as try_out
+from pipeline.app.next_lines import unfinished_on
+from pipeline.app.run_config import RunOptions
+from pipeline.app.start import start
+from pipeline.characters import visible
+from pipeline.errors import UserError
+from pipeline.faces.cli.arguments import (
+    AgentFlags,
+    Approve,
+    AsDocumentBesideProgress,
+    Base,
+    Plain,
+    RecipeFlag,
+    ValueFlags,
+    gates_of,
+)
+from pipeline.faces.cli.recipes import agent_lines, most_line, step_lines
+from pipeline.faces.cli.run_actions import drive
+from pipeline.faces.cli.text import print_text, say
+from pipeline.outcomes import Reason
+from pipeline.repo import Repository
+from pipeline.run.tracker import named_in
+from pipeline.terminal import echo
+
+if TYPE_CHECKING:
+    from pipeline.app.dry_run import DryRun
+    from pipeline.app.live_view import Display
+    from pipeline.steps.context import Context
+    from pipeline.steps.recipe_context import RecipeContext
+
+
+def run(
+    word: Annotated[
+        str,
+        typer.Argument(
+            metavar="ISSUE",
+            help="The issue's id, as its file is called, or a recipe.",
+        ),
+    ],
+    inputs: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Inputs of the recipe, if it has further ones.")
+    ] = None,
+    worktree: Annotated[
+        bool, typer.Option("--worktree", help="Work on a new branch, in a folder beside this one.")
+    ] = False,
+    approve: Approve = None,
+    recipe: RecipeFlag = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what a run would do.")] = False,
+    agent: AgentFlags = None,
+    base: Base = None,
+    values: ValueFlags = None,
+    parallel: Annotated[
+        int | None,
+        typer.Option("--parallel", metavar="N", min=1, max=12, help="Work on so many tasks side by side (3)."),
+    ] = None,
+    previous: Annotated[
+        str | None,
+        typer.Option(
+            "--previous",
+            metavar="RUN",
+            help="Do it again: the plan is shown the patch of this earlier run, which did not land.",
+        ),
+    ] = None,
+    plain: Plain = False,
+    as_document: AsDocumentBesideProgress = False,
+    tasks: Annotated[str, typer.Option("--tasks", hidden=True)] = "all",
+    for_agent: Annotated[bool, typer.Option("--for-agent", hidden=True)] = False,
+    order: Annotated[str | None, typer.Option("--order", hidden=True)] = None,
+) -> None:
+    """Take an issue to tested commits, or run a recipe.
+
+    The commits go onto the branch you stand on. With --worktree they go onto a new branch, in a folder beside this one.
+
+    Examples:
+      redfirst run GAL-39 --worktree
+
+      redfirst run GAL-39 --worktree --approve plan,commit
+
+      redfirst run GAL-39 --recipe quick --dry-run
+
+      redfirst run research topic="how names are checked"
+
+      redfirst run GAL-39 --worktree --agent check=scripted --json
+
+      redfirst run GAL-39 --worktree --base main --previous run-GAL-39
+    """
+    if tasks != "all":
+        raise UserError(f"--tasks {tasks} is not available in this version. Accepted: all.", Reason.USAGE)
+    here = repository = Repository.find(Path.cwd())
+    options = RunOptions(
+        issue=named_in(repository.worktree, word),
+        base=base,
+        gates=gates_of(approve),
+        agents=tuple(agent or ()),
+        values=(*(values or ()), *(() if parallel is None else (f"limits.parallel={parallel}",))),
+        recipe=recipe or "",
+        inputs=tuple(inputs or ()),
+        previous=previous,
+        trigger="mcp" if for_agent else "cli",
+        order=order,
+    )
+    if recipe is None:
+        options = recipe_choice.named_by(repository, word, options)
+    if dry_run:
+        _print_dry_run(repository, options, worktree=worktree, as_document=as_document)
+        return
+    if worktree and options.issue:
+        repository, options = worktrees.create(here, options)
+        for line in (f"made the worktree {repository.worktree}", *worktrees.left_behind(here, repository)):
+            say(line)
+        if (first := unfinished_on(here, options.base or "")) is not None:
+            say(f"{first} is at work on {options.base}, too: what this run makes lands there once that one is finished")
+
+    async def begin(display: Display) -> Context | RecipeContext:
+        begun = start(repository, options, display)
+        return await (begun if repository is here else worktrees.begun(here, repository, begun, say))
+
+    drive(begin, here, repository.worktree, as_document=as_document, plain=plain)
+
+
+def _print_dry_run(repository: Repository, options: RunOptions, *, worktree: bool, as_document: bool) -> None:
+    """Print what `run` would do with these options."""
+    found = try_out(repository, options, worktree=worktree)
+    if as_document:
+        echo(json.dumps(found.document(), indent=2))
+    else:
+        print_text("\n".join(_lines(found)))
+
+
+def _lines(found: DryRun) -> list[str]:
+    recipe = found.recipe
+    inputs = ", ".join(f"{name}={value}" for name, value in found.inputs.items() if value)
+    lines = [visible(f"{recipe.recipe.name} ({recipe.file.path}){f': {inputs}' if inputs else ''}")]
+    lines += [*step_lines(found.shown), *agent_lines(found.agents)]
+    publishes = f" Publishes on {found.branch}." if found.branch and found.in_the_way is None else ""
+    if found.asked_gates:
+        lines.append(f"Waits for you at approval points: {', '.join(found.asked_gates)}.")
+    lines.append(visible(f"{most_line(found.shown, found.limit)}{publishes} Nobody was asked, nothing was written."))
+    if found.in_the_way is not None:
+        lines.append(visible(f"It would not begin here. {found.in_the_way}"))
+    if found.refused is not None:
+        lines.append(visible(f"It cannot be run: {found.refused}."))
+    elif not found.trusted:
+        lines.append("It is the repository's, and runs after: redfirst trust")
+    return lines

@@ -1,0 +1,221 @@
+"""The command `redfirst demo`: from an issue to commits in an example repository, with scripted agents."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import anyio
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.characters import visible
+from pipeline.errors import UserError
+from pipeline.faces.demo.narration import Narrator
+from pipeline.faces.demo.place import BASE, BRANCH, ISSUE, Place, lay_out
+from pipeline.interrupts import NUMBERS
+from pipeline.outcomes import Outcome, Reason, exit_code
+from pipeline.sandbox.boxes.box import open_box
+from pipeline.terminal import print_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+
+class DemoDocument(BaseModel):
+    """The demo's folders, the rows of the matrix that fired, and the run's own document."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    schema_: Literal["redfirst.demo/1"] = Field(default="redfirst.demo/1", alias="schema")
+    ok: bool
+    scripted: Literal[True] = True
+    folder: str
+    repository: str
+    rows: tuple[str, ...]
+    seconds: float
+    run: dict[str, Any]
+
+
+SCRIPTED: Final = "Every agent in this demo is SCRIPTED: it plays prepared answers. No model is asked, nothing is paid."
+REAL: Final = "The program around them is the real one: views, sandbox, gate, test runs, routing, git."
+_CLICKS: Final = (
+    f"In the browser: Issues, {ISSUE}, choose where it asks you, Queue it, Start a worker. Your edits count. "
+    "Scripted agents do not read what you send back: of a plan the same comes again, twice; for anything else they "
+    "have no answer. Ctrl-C here stops the console, and no run."
+)
+_PROGRAM: Final = "import redfirst; redfirst.main()"
+_LINE: Final = "-" * 79
+
+
+def run_demo(folder: Path | None, *, as_document: bool, say: Callable[[str], None]) -> int:
+    """Make the example repository, run its issue, and show what happened; return the exit code of the run.
+
+    Args:
+        folder: Where the example is made; a new temporary folder, which is kept, if None.
+        as_document: Print one JSON document to stdout.
+        say: Is told the story.
+
+    Raises:
+        UserError: the folder is taken, or git is not there.
+    """
+    began = time.monotonic()
+
+    def tell(text: str) -> None:
+        for line in text.split("\n"):
+            say(visible(line))
+
+    tell(f"{SCRIPTED}\n{REAL}\n")
+    place = lay_out(folder, sandbox=_sandbox(tell))
+    place.git("switch", "--quiet", "--create", BRANCH)
+    tell(f"A small shop in {place.repository}, on branch {BRANCH}. Its issue {ISSUE}: discount codes at the till.")
+    tell(f"\n$ redfirst run {ISSUE}\n")
+    narrator = Narrator(place.run_folder / "journal.jsonl")
+    code, run = _run(place, narrator, tell)
+    interrupted = exit_code(Outcome.CANCELLED, Reason.INTERRUPTED)
+    if code == 0:
+        _show_result(place, tell)
+    elif code == interrupted:
+        begun = "error" not in run
+        again = _line(place, f"{'resume' if begun else 'run'} {ISSUE}")
+        note = run["note"] if begun else "no run was begun"
+        tell(f"\nInterrupted; {note}. Go on: {again}; or remove {place.folder}")
+    else:
+        tell(f"\nThe run ended with exit code {code}: {_why(run)}")
+    seconds = time.monotonic() - began
+    if code != interrupted:
+        tell(f"\n{seconds:.0f} seconds. Everything is in {place.folder}; remove that folder and nothing of it is left.")
+        tell(SCRIPTED)
+    if as_document:
+        document = DemoDocument(
+            ok=code == 0,
+            folder=str(place.folder),
+            repository=str(place.repository),
+            rows=tuple(narrator.rows),
+            seconds=round(seconds, 3),
+            run=run,
+        )
+        print_document(document)
+    return code
+
+
+def show_console(folder: Path | None, say: Callable[[str], None]) -> int:
+    """Make the example repository, and serve its console until somebody stops it; return the exit code.
+
+    Args:
+        folder: Where the example is made; a new temporary folder, which is kept, if None.
+        say: Is told what can be done.
+
+    Raises:
+        UserError: the folder is taken, or git is not there.
+    """
+    say(f"{SCRIPTED}\n{REAL}\n")
+    place = lay_out(folder, sandbox=_sandbox(say))
+    say(f"A small shop in {place.repository}. Nothing is begun. {_CLICKS}\n")
+    argv = [sys.executable, "-P", "-c", _PROGRAM, "console"]
+    with subprocess.Popen(argv, cwd=place.repository, env=place.environ, process_group=0) as child, _signals_to(child):
+        code = child.wait()
+    say(f"\nEverything is in {place.folder}; remove that folder and nothing of it is left. To go on:")
+    say(f"  {_line(place, 'console')}")
+    return code
+
+
+def _line(place: Place, words: str) -> str:
+    """Return a command as it is typed to go on in the demo's repository, with its configuration and no other."""
+    homes = [f"{name}={place.environ[name]}" for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")]
+    return f"cd {shlex.quote(str(place.repository))} && {shlex.join(['env', *homes])} {_program()} {words}"
+
+
+def _sandbox(tell: Callable[[str], None]) -> str:
+    """Return `auto` where agents can be isolated; else print so and return `none`: the demo's agents are our own."""
+    try:
+        anyio.run(open_box, "auto")
+    except UserError as error:
+        tell(f"WARNING: NO SANDBOX. {error.message.partition(', or set')[0]}.")
+        tell("WARNING: The demo goes on without one, because its agents are prepared. A run of yours would refuse.\n")
+        return "none"
+    return "auto"
+
+
+def _run(place: Place, narrator: Narrator, tell: Callable[[str], None]) -> tuple[int, dict[str, Any]]:
+    """Run the issue in a `redfirst` process; return its exit code and its document."""
+    result = place.folder / "result.json"
+    log: list[str] = []
+    # -P: the working directory is the example project, which must not be imported from
+    argv = [sys.executable, "-P", "-c", _PROGRAM, "run", ISSUE, "--json"]
+    with (
+        result.open("wb") as stdout,
+        subprocess.Popen(
+            argv,
+            cwd=place.repository,
+            env=place.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,
+        ) as child,
+        _signals_to(child),
+    ):
+        for line in child.stderr or ():
+            log.append(line)
+            for told in narrator.more():
+                tell(told)
+    for told in narrator.more():
+        tell(told)
+    (place.folder / "progress.log").write_text("".join(log), encoding="utf-8")
+    try:
+        document: dict[str, Any] = json.loads(result.read_bytes())
+    except ValueError:
+        document = {"ok": False, "error": {"message": "".join(log).strip()}}
+    return child.returncode, document
+
+
+@contextlib.contextmanager
+def _signals_to(child: subprocess.Popen[Any]) -> Generator[None]:
+    """Forward signals to the run's process, so that it stops as any other and the demo tells how it ended."""
+    before = {number: signal.signal(number, lambda which, _frame: child.send_signal(which)) for number in NUMBERS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _why(run: dict[str, Any]) -> str:
+    return str(run["error"]["message"]) if "error" in run else f"{run['outcome']}, {run['reason']}: {run['note']}"
+
+
+def _program() -> str:
+    """Return the command that starts this redfirst: its name where that is on PATH, else its path."""
+    here = Path(sys.argv[0]).absolute()
+    found = shutil.which("redfirst")
+    is_ours = found is not None and Path(found).resolve() == here.resolve()
+    return "redfirst" if is_ours or here.name != "redfirst" else shlex.quote(str(here))
+
+
+def _show_result(place: Place, tell: Callable[[str], None]) -> None:
+    tell(f"\n{_LINE}\n$ git log --stat {BASE}..{BRANCH}\n")
+    tell(place.git("log", "--stat", f"{BASE}..{BRANCH}").rstrip())
+    tell(f"\n{_LINE}\n$ cat .workflow/{place.run_folder.name}/summary.md\n")
+    tell((place.run_folder / "summary.md").read_text(encoding="utf-8").rstrip())
+    tell(f"\n{_LINE}\nWhere to look next:")
+    tell(f"  cd {place.repository}")
+    program = _program()
+    for command, shows in (
+        (f"{program} explain {ISSUE}", "which rows of the matrix fired, on what evidence"),
+        (f"{program} show {ISSUE} --log", "the journal, event by event"),
+        (f"{program} verify {ISSUE}", "RED and GREEN of its commits, measured again from their trailers"),
+        (f"ls .workflow/{place.run_folder.name}", "plan, tasks, reviews, evidence, dispatches, and what was refused"),
+        (f"less ../{place.script.name}", "what the agents were given to say"),
+        (f"{program} demo --console", "the same in a browser: you start it, and answer where it waits"),
+    ):
+        tell(f"  {command}\n      {shows}")
