@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 IMAGES: Final = ROOT / "docs" / "img"
 DIGESTS: Final = IMAGES / "made-from.txt"
 WIDTH: Final = 1400
-CONSOLE: Final = ROOT / "pipeline" / "console"
+CONSOLE: Final = ROOT / "pipeline" / "faces" / "console"
 TEMPLATES: Final = ("actions", "base", "live", "packet", "parts", "patch", "run", "run_head")
 MADE_FROM: Final = (
     *(CONSOLE / "templates" / f"{name}.html" for name in TEMPLATES),

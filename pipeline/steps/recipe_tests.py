@@ -47,12 +47,11 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from pipeline.agents.dispatch.request import Tools
     from pipeline.judge.reports.payloads import QuotedFinding
     from pipeline.matrix.recipes.model import Step
     from pipeline.process import Completed, Mount
     from pipeline.steps.recipe_context import RecipeContext
-    from pipeline.testing.measure.project_tools import Kit
+    from pipeline.testing.measure.project_tools import Kit, Tools
 
 _COLLECTED: Final = "evidence/tests-at-start.json"
 

@@ -16,7 +16,7 @@ from attacks.catalogue import HERE, Verdict
 from attacks.host import PWNED, Host, make_host
 
 from pipeline.agents.dispatch.dispatcher import Dispatcher
-from pipeline.agents.dispatch.request import InRun, Request, Tools
+from pipeline.agents.dispatch.request import InRun, Request
 from pipeline.agents.dispatch.roles import load_roles, load_templates
 from pipeline.config.model import Config
 from pipeline.judge.policy.scope import Action, Grant, TestScope
@@ -27,6 +27,7 @@ from pipeline.run.folder import Written
 from pipeline.run.info import DispatchRecord
 from pipeline.run.store import WORKFLOW
 from pipeline.sandbox.boxes.box import try_boxes
+from pipeline.testing.measure.project_tools import Tools
 from pipeline.vocabulary import Role, Signal
 
 if TYPE_CHECKING:

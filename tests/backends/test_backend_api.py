@@ -18,9 +18,9 @@ from model_service.service import ModelService
 
 from pipeline.agents.backends.extras import install_command
 from pipeline.agents.backends.protocol import Ended, Fault
-from pipeline.agents.dispatch.request import Tools
 from pipeline.config.providers import Api
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
+from pipeline.testing.measure.project_tools import Tools
 
 pytestmark = pytest.mark.slow
 

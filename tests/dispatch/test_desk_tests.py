@@ -12,10 +12,9 @@ from languages.test_pytest_environment import SITE, find, found, venv
 
 from pipeline.agents.backends.layout import manifest_of
 from pipeline.agents.dispatch.desk_gate import script_of
-from pipeline.agents.dispatch.request import Tools
 from pipeline.process import Mount
 from pipeline.testing.languages.projects.project import Project
-from pipeline.testing.measure.project_tools import Kit
+from pipeline.testing.measure.project_tools import Kit, Tools
 
 pytestmark = pytest.mark.slow
 

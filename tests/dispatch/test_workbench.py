@@ -14,12 +14,12 @@ from dispatch.one_view import open_view
 from languages.direct import environment, write
 
 from pipeline.agents.dispatch.model_tools import Workbench
-from pipeline.agents.dispatch.request import Tools
 from pipeline.agents.dispatch.roles import load_roles
 from pipeline.judge.policy.scope import Action, Grant, TestScope
 from pipeline.process import WORKSPACE, Mount
 from pipeline.sandbox.boxes.bubblewrap import Bubblewrap
 from pipeline.sandbox.boxes.nobox import NoBox
+from pipeline.testing.measure.project_tools import Tools
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

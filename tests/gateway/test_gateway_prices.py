@@ -88,5 +88,6 @@ def test_what_nobody_knows_is_unknown_and_never_nothing(
 
 
 def test_prices_are_not_loaded_before_one_is_asked_for() -> None:
-    program = "import sys, pipeline.agents.gateway.usage, pipeline.agents.gateway.providers; sys.exit('genai_prices' in sys.modules)"
+    imported = "pipeline.agents.gateway.usage, pipeline.agents.gateway.providers"
+    program = f"import sys, {imported}; sys.exit('genai_prices' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Folders that a box writes are handled in one module: `pipeline/sandbox/boxes/box_folder.py`, by descriptors (ADR-R95).
+"""Folders that a box writes are handled in `pipeline/sandbox/boxes/box_folder.py` alone, by descriptors (ADR-R95).
 
 What measures has no need of anything that opens, removes or walks by name. Each use that is left is named here with the
 reason why no box has written there.
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGE: Final = Path(__file__).parents[2] / "pipeline"
-MEASURING: Final = ("languages", "measure", "steps", "verification")
-PLUGIN: Final = "languages/python/plugin/"
+MEASURING: Final = ("testing", "steps")
+PLUGIN: Final = "testing/languages/python/plugin/"
 IN_THE_BOX: Final = {
-    "languages/python/start.py",
-    "languages/rust/runner.py",
-    "languages/go/runner.py",
-    "languages/javascript/runner.py",
-    "languages/javascript/channel.py",
+    "testing/languages/python/start.py",
+    "testing/languages/rust/runner.py",
+    "testing/languages/go/runner.py",
+    "testing/languages/javascript/runner.py",
+    "testing/languages/javascript/channel.py",
 }
 BY_NAME: Final = {"rmtree", "copytree", "move", "walk", "rglob", "glob", "chmod", "lchmod", "rmdir", "chown", "scandir"}
 TEMPORARY: Final = {"TemporaryDirectory", "mkdtemp", "NamedTemporaryFile", "mkstemp"}
 FINE: Final = {
-    ("languages/python/environment_facts.py", "glob"): "folders of the host",
-    ("languages/go/records.py", "NamedTemporaryFile"): "the cache, which no box writes",
-    ("languages/environments/installed.py", "chmod"): "the view before anything runs in it",
-    ("languages/python/environment.py", "glob"): "folders of the host",
-    ("languages/projects/combined.py", "copytree"): "the view before anything runs in it",
-    ("languages/javascript/measuring.py", "copytree"): "our own scripts",
-    ("languages/python/measuring.py", "copytree"): "our own plugin",
-    ("languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
-    ("languages/javascript/sources.py", "scandir"): "the view before anything runs in it",
-    ("languages/python/toolchain.py", "glob"): "the worktree",
-    ("languages/python/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",
-    ("languages/python/bytecode.py", "rmdir"): "the same",
-    ("languages/python/bytecode.py", "scandir"): "the same",
+    ("testing/languages/python/environment_facts.py", "glob"): "folders of the host",
+    ("testing/languages/go/records.py", "NamedTemporaryFile"): "the cache, which no box writes",
+    ("testing/languages/environments/installed.py", "chmod"): "the view before anything runs in it",
+    ("testing/languages/python/environment.py", "glob"): "folders of the host",
+    ("testing/languages/projects/combined.py", "copytree"): "the view before anything runs in it",
+    ("testing/languages/javascript/measuring.py", "copytree"): "our own scripts",
+    ("testing/languages/python/measuring.py", "copytree"): "our own plugin",
+    ("testing/languages/javascript/project.py", "scandir"): "the worktree, or a view before anything runs in it",
+    ("testing/languages/javascript/sources.py", "scandir"): "the view before anything runs in it",
+    ("testing/languages/python/toolchain.py", "glob"): "the worktree",
+    ("testing/languages/python/bytecode.py", "walk"): "a copy without links, made by `BoxFolder.keep`",
+    ("testing/languages/python/bytecode.py", "rmdir"): "the same",
+    ("testing/languages/python/bytecode.py", "scandir"): "the same",
 }
 
 

@@ -23,43 +23,27 @@ if TYPE_CHECKING:
 
 PROMISES: Final = ROOT / "docs" / "testing.md"
 CEILINGS: Final = {
-    "pipeline/testing/languages": 12550,
-    "pipeline/app": 9600,
-    "pipeline/steps": 7300,
-    "pipeline/faces/cli": 5100,
-    "pipeline/agents/backends": 3650,
-    "pipeline/judge/reports": 3300,
-    "pipeline/run": 3150,
-    "pipeline/testing/measure": 2700,
-    "pipeline/agents/dispatch": 2550,
-    "pipeline/matrix/routing": 2100,
-    "pipeline/matrix/recipes": 1950,
-    "pipeline/sandbox/boxes": 1700,
-    "pipeline/config": 1550,
-    "pipeline/faces/console": 1550,
-    "pipeline/sandbox/views": 1400,
-    "pipeline/repo": 1400,
-    "pipeline/judge/evidence": 1350,
-    "pipeline/agents/gateway": 1350,
-    "pipeline/testing/verification": 1350,
-    "todo": 1250,
-    "pipeline": 1150,
-    "pipeline/judge/policy": 1000,
-    "pipeline/queue": 900,
-    "pipeline/matrix/engine": 600,
-    "pipeline/faces/demo": 400,
-    "pipeline/faces/mcp": 350,
-    "pipeline/sandbox/limited": 350,
-    "pipeline/app/events": 300,
-    "pipeline/steps/landing": 300,
-    "pipeline/matrix/scheduling": 300,
+    "pipeline/testing": 16230,
+    "pipeline/app": 9480,
+    "pipeline/steps": 7240,
+    "pipeline/faces": 6840,
+    "pipeline/agents": 6750,
+    "pipeline/judge": 5400,
+    "pipeline/matrix": 4620,
+    "pipeline/sandbox": 3800,
+    "pipeline/run": 3110,
+    "pipeline/config": 1570,
+    "pipeline/repo": 1410,
+    "pipeline": 1280,
+    "todo": 1160,
+    "pipeline/queue": 860,
 }
-"""Lines of code for each package; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 71_400
-MODULES: Final = 642
-IMPORTS: Final = 12.8
+"""Lines of code for each room; raising one needs a sentence of README that the code is for."""
+IN_ALL: Final = 69_690
+MODULES: Final = 526
+IMPORTS: Final = 11.75
 """Of a hundred lines of code, those that import; the goal is 9."""
-PARTICIPLES: Final = 697
+PARTICIPLES: Final = 675
 """Functions whose name is one participle alone: who reads `said(x)` has to look up who says what."""
 LONGEST: Final = {"DESIGN.md": 500, "AGENTS.md": 60, "CHANGELOG.md": 60, "docs/testing.md": 80}
 ALIKE: Final = {
@@ -69,6 +53,7 @@ ALIKE: Final = {
     frozenset({"RunStopped", "Stopped"}): "the same two",
     frozenset({"InputRequested"}): "the same two",
     frozenset({"ArtifactWritten", "LeftFile"}): "a line of the journal, and a part of a document",
+    frozenset({"Start"}): "lines of pytest's recorder and of the other runners, which have other fields for all",
     frozenset({"_Line", "Line"}): "what pytest's recorder writes, and what the other runners write",
 }
 """Models with equal fields that are two things."""
@@ -195,11 +180,11 @@ def test_a_document_is_short(name: str) -> None:
     assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= LONGEST[name]
 
 
-def test_every_package_has_a_room() -> None:
-    rooms = DESIGN.read_text(encoding="utf-8").partition("## 3. Rooms")[2].partition("### 3.1")[0]
-    named = {name for line in rooms.splitlines() if "|" in line for name in re.findall(r"`([a-z]+)`", line)}
-    packages = {path.name for path in (ROOT / "pipeline").iterdir() if (path / "__init__.py").exists()}
-    assert packages - named == set()
+def test_the_packages_are_the_rooms() -> None:
+    table = DESIGN.read_text(encoding="utf-8").partition("## 3. Rooms")[2].partition("### 3.1")[0]
+    rooms = {match[1] for line in table.splitlines() if (match := re.match(r"\| `([a-z]+)` \|", line))}
+    assert {path.name for path in (ROOT / "pipeline").iterdir() if (path / "__init__.py").exists()} == rooms
+    assert len(rooms) == 12
 
 
 def test_every_path_that_the_rules_name_is_there() -> None:

@@ -22,15 +22,15 @@ NAMED = re.compile(
 OURS = re.compile(r"\w+\.py|/run/redfirst/\w+\.py")
 
 EXCEPTIONS = {
-    "policy/control_files.py": "what controls a project, for tools of every kind; most are no language of ours",
-    "policy/scope.py": "patterns for who gives none, as records of runs have them",
-    "evidence/observation.py": "a layout in the records of earlier runs has these defaults",
-    "backends/discovery.py": "how a product that is a package of npm is found",
-    "backends/codex.py": "the product's own package",
+    "judge/policy/control_files.py": "what controls a project, for tools of every kind; most are no language of ours",
+    "judge/policy/scope.py": "patterns for who gives none, as records of runs have them",
+    "judge/evidence/observation.py": "a layout in the records of earlier runs has these defaults",
+    "agents/backends/discovery.py": "how a product that is a package of npm is found",
+    "agents/backends/codex.py": "the product's own package",
     "config/sources.py": "redfirst's own settings may stand in pyproject.toml",
     "programs.py": "how our own interpreter is shown in a box",
-    "measure/red.py": "stand-ins are made in Python only",
-    "measure/baseline.py": "advice on modules that Python does not find",
+    "testing/measure/red.py": "stand-ins are made in Python only",
+    "testing/measure/baseline.py": "advice on modules that Python does not find",
     "steps/final_review.py": "cosmetic edits are known of Python only",
 }
 
@@ -40,8 +40,8 @@ def test_nothing_outside_of_languages_names_a_language() -> None:
     naming = {
         str(path.relative_to(ROOT / "pipeline")): words
         for path in sorted((ROOT / "pipeline").rglob("*.py"))
-        if not path.is_relative_to(ROOT / "pipeline" / "languages")
-        and not path.is_relative_to(ROOT / "pipeline" / "demo")
+        if not path.is_relative_to(ROOT / "pipeline" / "testing" / "languages")
+        and not path.is_relative_to(ROOT / "pipeline" / "faces" / "demo")
         and (words := named_in(path))
     }
     assert {path: words for path, words in naming.items() if path not in EXCEPTIONS} == {}

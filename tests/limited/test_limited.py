@@ -139,7 +139,8 @@ def test_what_is_no_plain_value_is_not_written(value: object) -> None:
     "written",
     [
         b"", b"{", b"{}", b"[]", b'["data"]', b'["data", "os:system", "true"]', b'["data", "pipeline.process:sys"]',
-        b'["enum", "pipeline.judge.evidence.red_classes:Symbol", "A"]', b'["data", "pipeline.sandbox.limited.process:os", 1]',
+        b'["enum", "pipeline.judge.evidence.red_classes:Symbol", "A"]',
+        b'["data", "pipeline.sandbox.limited.process:os", 1]',
         b'["data", "pipeline.judge.evidence.classify:Symbol"]', b'["data", "pipeline.nothing:A"]', b'["bytes", "*"]',
         b'["tuple", {}]', b'["dict", 1]', b'["dict", [["list"], 1]]', b'[["tuple"], 1]', b"[" * 100_000,
         b'["data", "pipeline.pids:ProcessId", 1, 2, "a"]', b'["enum", "pipeline.sandbox.limited.values:Any", "a"]',

@@ -83,7 +83,8 @@ def test_no_line_no_fault_and_what_nobody_reads_has_none() -> None:
 
 
 def test_parsers_are_loaded_when_a_file_of_theirs_is_read() -> None:
-    script = "import sys; from pipeline.testing.languages.sources import faults; assert faults.mutants('a.py', b'x = 1 < 2', (1,))"
+    imported = "from pipeline.testing.languages.sources import faults"
+    script = f"import sys; {imported}; assert faults.mutants('a.py', b'x = 1 < 2', (1,))"
     loaded = "assert not any('javascript' in name or name == 'tree_sitter_rust' for name in sys.modules)"
     subprocess.run([sys.executable, "-c", f"{script}; {loaded}"], check=True)
     assert mutants("a.tsx", b"const a = (x: number) => <b>{x + 1}</b>;\n", (1,))

@@ -1,7 +1,8 @@
 """What is proved about the routing matrix, as functions over its two tables, so that mutants can be proved wrong too.
 
-Each function returns what is wrong, in words; an empty list is the proof. The expectations are written out here and
-derived from nothing in `pipeline.matrix.routing.matrix`: a table that is checked against itself can lose a row unnoticed.
+Each function returns what is wrong, in words; an empty list is the proof. The expectations are written out here, and
+derived from nothing in `pipeline.matrix.routing.matrix`.
+A table that is checked against itself can lose a row unnoticed.
 """
 
 from __future__ import annotations

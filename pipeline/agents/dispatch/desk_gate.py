@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from pipeline.agents.backends.layout import Difference
     from pipeline.agents.backends.layout import Manifest as Layout
-    from pipeline.agents.dispatch.request import Tools
     from pipeline.run.checkout import PrivateCheckout
+    from pipeline.testing.measure.project_tools import Tools
 
 _SCHEMA: Final = "redfirst.desk-rules/1"
 _LIMITS: Final = Limits()

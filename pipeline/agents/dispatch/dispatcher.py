@@ -24,7 +24,7 @@ from pipeline.agents.dispatch.desk_gate import rules_of, script_of
 from pipeline.agents.dispatch.gate import Policy, inspect
 from pipeline.agents.dispatch.model_tools import Workbench
 from pipeline.agents.dispatch.prompt import ARTIFACTS, Artifacts, continued_prompt, document_of, instruction_files
-from pipeline.agents.dispatch.request import Rest, Tools
+from pipeline.agents.dispatch.request import Rest
 from pipeline.agents.dispatch.results import Remains, as_try, result_of, together
 from pipeline.agents.dispatch.transcript import Transcript, redacted_answer, secrets_of_run
 from pipeline.agents.gateway.providers import gateway_of
@@ -40,6 +40,7 @@ from pipeline.sandbox.boxes.children import recorded
 from pipeline.sandbox.escapes import Alarm, Fingerprint
 from pipeline.sandbox.views.views import Views
 from pipeline.testing.languages.readers import only_test_regions
+from pipeline.testing.measure.project_tools import Tools
 from pipeline.trees import remove_tree
 from pipeline.vocabulary import Signal
 

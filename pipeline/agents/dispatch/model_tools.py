@@ -20,7 +20,6 @@ from pydantic import Field
 
 from pipeline.agents.backends.protocol import Mishap, ToolAnswer
 from pipeline.agents.dispatch import searcher
-from pipeline.agents.dispatch.request import Tools
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.judge.policy.commands import judge_command, judge_selectors
@@ -32,6 +31,7 @@ from pipeline.sandbox.views.manifest import Limits
 from pipeline.sandbox.views.view_files import delete_file, is_file, names_in, opened_top, put_file, read_file
 from pipeline.testing.languages.readers import region_fault
 from pipeline.testing.languages.table import listed_commands
+from pipeline.testing.measure.project_tools import Tools
 from pipeline.trees import NotRegularError, read_regular
 
 if TYPE_CHECKING:

@@ -21,26 +21,8 @@ if TYPE_CHECKING:
     from pipeline.judge.reports.reviews import ToAnswer
     from pipeline.matrix.scheduling.patterns import Pattern
     from pipeline.process import Mount
+    from pipeline.testing.measure.project_tools import Tools
     from pipeline.vocabulary import Question, Role
-
-
-@dataclass(frozen=True)
-class Tools:
-    """The mounts, variables and commands that a project's own tools need in a box.
-
-    Args:
-        mounts: Read-only mounts.
-        env: Variables such as PATH.
-        folders: Where the project's programs are on the host; no agent can write there.
-        test_command: The toolchain's own command, an argv that runs with test ids behind it; empty if there is none.
-        links: Installed packages that the tests find inside the view, where the box shows them through no mount.
-    """
-
-    mounts: tuple[Mount, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
-    folders: tuple[Path, ...] = ()
-    test_command: tuple[str, ...] = ()
-    links: tuple[Mount, ...] = ()
 
 
 def _nothing(_: str) -> None:

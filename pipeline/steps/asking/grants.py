@@ -15,11 +15,11 @@ from pipeline.testing.measure.project_tools import tools_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipeline.agents.dispatch.request import Tools
     from pipeline.judge.evidence.observation import Layout, Observation
     from pipeline.judge.reports.tasks import Task
     from pipeline.process import Mount
     from pipeline.steps.context import Context
+    from pipeline.testing.measure.project_tools import Tools
 
 
 def production_grants(task: Task) -> tuple[Grant, ...]:

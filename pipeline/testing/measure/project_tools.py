@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.agents.dispatch.request import Tools
 from pipeline.judge.evidence import written_ids
 from pipeline.process import WORKSPACE, Command, Mount
 from pipeline.programs import locate
@@ -69,6 +68,25 @@ async def tools_for(ctx: MeasurementContext, files: Iterable[str]) -> Callable[[
     kit = await kit_of(ctx)
     require_measurable(await environment(ctx), ctx.toolchain, files)
     return kit.tools
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The mounts, variables and commands that a project's own tools need in a box.
+
+    Args:
+        mounts: Read-only mounts.
+        env: Variables such as PATH.
+        folders: Where the project's programs are on the host; no agent can write there.
+        test_command: The toolchain's own command, an argv that runs with test ids behind it; empty if there is none.
+        links: Installed packages that the tests find inside the view, where the box shows them through no mount.
+    """
+
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    folders: tuple[Path, ...] = ()
+    test_command: tuple[str, ...] = ()
+    links: tuple[Mount, ...] = ()
 
 
 @dataclass(frozen=True)

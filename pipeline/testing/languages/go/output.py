@@ -3,7 +3,7 @@
 All of it comes from streams that the tests write to as well. So nothing here is believed where it would raise trust:
 `go.records` takes from it what a failure says, and lets it contradict an exit code, never replace one.
 
-Kinds are Go's own words; `bases` say in the vocabulary of `pipeline.judge.evidence` what they amount to. The innermost frame
+Kinds are Go's own words; `bases` say in the vocabulary of `judge.evidence` what they amount to. The innermost frame
 in the workspace decides there.
 """
 

@@ -4,7 +4,7 @@ An id is `folder::TestX`, a subtest's `folder::TestX/name`; the folder is relati
 It says nothing of files and lines, and no two tests of a workspace share one.
 
 The files of one folder are one program: an error in any of them hides the tests of all. What a message does not find
-is named in the vocabulary of `pipeline.judge.evidence`: a package by its folder (`.` for the root), a name with the folder of
+is named in the vocabulary of `judge.evidence`: a package by its folder (`.` for the root), a name with the folder of
 the package, or the type, that lacks it. What a package of others lacks is no `Missing`: it is a typo of the test.
 """
 

@@ -1,6 +1,6 @@
 """The records of cargo, libtest and our runner, as validated values; unknown keys are ignored.
 
-Kinds are Rust's own words; `bases` say in the vocabulary of `pipeline.judge.evidence` what they amount to. The innermost
+Kinds are Rust's own words; `bases` say in the vocabulary of `judge.evidence` what they amount to. The innermost
 frame in the workspace decides there, so places are those of the backtrace; a place in a test region of a production
 file is written `src/lib.rs#tests`, which `Layout.collected` knows as a test.
 

@@ -5,7 +5,7 @@ root file as the compiler does; attributes and nesting come from tree-sitter. Wh
 
 Importing this module, or one that does, loads the parser; `cargo` does so when a Rust project is measured.
 
-Importing this module loads the parser; `pipeline.testing.languages.rust.test_regions` does so only when a Rust file is judged.
+Importing this module loads the parser; `languages.rust.test_regions` does so only when a Rust file is judged.
 """
 
 from __future__ import annotations

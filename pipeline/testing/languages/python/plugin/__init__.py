@@ -2,7 +2,7 @@
 
 This folder is copied out of the package as `redfirst_evidence` and runs alone in the interpreter of the measured
 project: Python 3.8 syntax, pytest 6 and later, no import of ours but of its own modules, which are all loaded with it.
-It records facts; `pipeline/judge/evidence` judges them. Code under test shares this interpreter: forgery is made conspicuous
+It records facts; `judge/evidence` judges them. Code under test shares this interpreter: forgery is made conspicuous
 here, not impossible (ADR-R41). It has no assertions worth rewriting: PYTEST_DONT_REWRITE.
 """
 
