@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.lanes import makes, module_task, modules_project, play, until_tests, writes
+from e2e.lanes import makes, module, module_task, modules_project, play, until_tests, writes
 from kit import AFTER_MAKE
 
 if TYPE_CHECKING:
@@ -109,3 +109,17 @@ def test_what_is_put_over_something_that_its_tests_stand_on_is_tried_again(tmp_p
         "",
         ["tests/test_m2.py::test_value_2"],
     )
+
+
+@pytest.mark.broad
+def test_what_enters_code_that_was_changed_meanwhile_is_tried_again(tmp_path: Path) -> None:
+    project = beside(tmp_path)
+    (project.root / "m2.py").write_text("from m1 import value_1\n\n\ndef value_2():\n    return value_1() * 0\n")
+    project.git("commit", "-qam", "m2 asks m1")
+    code = "from m1 import value_1\n\n\ndef value_2():\n    return value_1() * 0 + 2\n"
+    entered = {**makes(2), "files": {"m2.py": code}}
+    entries = [*until_tests(module_task(1), module_task(2)), writes(1), writes(2), makes(1), entered, *AFTER_MAKE]
+    played = play(project, entries, extra=TRIED)
+    assert played.document["_code"] == 0, played.document["_stderr"]
+    assert evidence(played, "2")["probes"]["measured"] == ""
+    assert module(1, 1) in project.git("show", "work:m1.py") + "\n"

@@ -100,6 +100,14 @@ def test_new_tests_that_two_runs_saw_differently_are_not_red_for_the_same_bytes(
 
 
 @pytest.mark.broad
+def test_what_fails_sometimes_over_the_code_before_as_well_is_flaky_as_ever(tmp_path: Path) -> None:
+    project = with_old_test(tmp_path, 1, 2, 4, 6, over="def greet")
+    played = play(project, [*UNTIL_MAKE, MADE, *AFTER_MAKE], extra=UNBOXED)
+    assert played.document["outcome"] == "completed", (played.document["note"], played.rows)
+    assert unstable(played) == 0
+
+
+@pytest.mark.broad
 def test_verify_refutes_a_commit_that_it_sees_failing_where_its_parent_never_does(tmp_path: Path) -> None:
     project = with_old_test(tmp_path, 50)
     played = play(project, [*UNTIL_MAKE, MADE, *AFTER_MAKE], extra=UNBOXED)
