@@ -69,7 +69,7 @@ def _of(model: type[object]) -> dict[str, Any]:
 def _at(place: str) -> dict[str, Any]:
     """Return the schema of `module:Document`; the module is loaded for that."""
     module, _, name = place.partition(":")
-    return _of(getattr(import_module(f"pipeline.{module}"), name))
+    return _of(getattr(import_module(module), name))
 
 
 def _reports() -> dict[str, Callable[[], dict[str, Any]]]:
@@ -97,32 +97,32 @@ def _recipe() -> dict[str, Any]:
 
 
 _PLACES: Final = {
-    "config": "config.model:Config",
-    "error": "cli.schema:ErrorDocument",
-    "dispatch": "dispatch.prompt:DispatchDocument",
-    "run-record": "runs.info:RunInfo",
-    "journal": "runs.events:JournalLine",
-    "dispatch-result": "runs.info:DispatchResult",
-    "demo": "demo.command:DemoDocument",
-    "run": "service.run_result:RunDocument",
-    "runs": "service.run_list:RunsDocument",
-    "standing": "cli.standing:StandingDocument",
-    "show": "service.run_status:ShowDocument",
-    "log": "service.run_status:LogDocument",
-    "explain": "service.explanation:ExplainDocument",
-    "diff": "service.patches:DiffDocument",
-    "packet": "service.packets:Packet",
-    "answered": "service.answer:AnsweredDocument",
-    "stopped": "service.stopping:StoppedDocument",
-    "doctor": "service.doctor_document:DoctorDocument",
-    "verify": "verification.results:VerifyDocument",
-    "tdd": "verification.results:TddDocument",
-    "land": "service.land_choice:LandDocument",
-    "gc": "service.gc:GcDocument",
-    "recipe-result": "service.run_result:RecipeDocument",
-    "recipe-explain": "service.explanation:RecipeExplainDocument",
-    "step-outcome": "steps.recipe_outcome:StepOutcome",
-    "queue": "service.ordering:QueueDocument",
+    "config": "pipeline.config.model:Config",
+    "error": "pipeline.faces.cli.schema:ErrorDocument",
+    "dispatch": "pipeline.agents.dispatch.prompt:DispatchDocument",
+    "run-record": "pipeline.run.info:RunInfo",
+    "journal": "pipeline.run.events:JournalLine",
+    "dispatch-result": "pipeline.run.info:DispatchResult",
+    "demo": "pipeline.faces.demo.command:DemoDocument",
+    "run": "pipeline.app.run_result:RunDocument",
+    "runs": "pipeline.app.run_list:RunsDocument",
+    "standing": "pipeline.faces.cli.standing:StandingDocument",
+    "show": "pipeline.app.run_status:ShowDocument",
+    "log": "pipeline.app.run_status:LogDocument",
+    "explain": "pipeline.app.explanation:ExplainDocument",
+    "diff": "pipeline.app.patches:DiffDocument",
+    "packet": "pipeline.app.packets:Packet",
+    "answered": "pipeline.app.answer:AnsweredDocument",
+    "stopped": "pipeline.app.stopping:StoppedDocument",
+    "doctor": "pipeline.app.doctor_document:DoctorDocument",
+    "verify": "pipeline.testing.verification.results:VerifyDocument",
+    "tdd": "pipeline.testing.verification.results:TddDocument",
+    "land": "pipeline.app.land_choice:LandDocument",
+    "gc": "pipeline.app.gc:GcDocument",
+    "recipe-result": "pipeline.app.run_result:RecipeDocument",
+    "recipe-explain": "pipeline.app.explanation:RecipeExplainDocument",
+    "step-outcome": "pipeline.steps.recipe_outcome:StepOutcome",
+    "queue": "pipeline.app.ordering:QueueDocument",
 }
 """The documents, by what they are called: their modules are heavy together, and one of them is asked for."""
 SCHEMAS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
