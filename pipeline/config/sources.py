@@ -121,19 +121,33 @@ def repository_file(worktree: Path, at_start: Callable[[str], bytes | None]) -> 
     return found[0] if found else None
 
 
-def tracker_folder(worktree: Path, at_start: Callable[[str], bytes | None] = lambda _: None) -> str:
+def tracker_folder(
+    worktree: Path, at_start: Callable[[str], bytes | None] = lambda _: None, *, or_refuse: bool = False
+) -> str:
     """Return the name of the folder of the issues; the usual one where a broken file cannot name another.
 
     Args:
         worktree: As `repository_file` takes it.
         at_start: The same; by default the file counts as it is in the worktree.
+        or_refuse: Raise where the file names a folder that cannot be one: nothing is to be filed elsewhere.
+
+    Raises:
+        UserError: the same, if *or_refuse*.
     """
     try:
         file = repository_file(worktree, at_start)
         found = parse_repository(file, worktree).table["tracker"]["folder"] if file is not None else TRACKER
     except (UserError, LookupError, TypeError):
         return TRACKER
-    return found if isinstance(found, str) and tracker_fault(found) is None else TRACKER
+    fault = tracker_fault(found) if isinstance(found, str) else f"{found!r} is no text"
+    if fault is not None and or_refuse and file is not None:
+        raise UserError(
+            f"{file.name}: tracker.folder: {fault}. Name a folder at the top of the repository, or take the key out.",
+            Reason.CONFIG,
+            path=file.name,
+            pointer="/tracker/folder",
+        )
+    return found if isinstance(found, str) and fault is None else TRACKER
 
 
 def _either(worktree: Path, name: str, at_start: Callable[[str], bytes | None]) -> RepositoryFile | None:

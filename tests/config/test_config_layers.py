@@ -394,3 +394,6 @@ def test_the_issues_lie_in_a_folder_at_the_top(tmp_path: Path, folder: str) -> N
     assert refused(tmp_path, repository=text).pointer == "/tracker/folder"
     (tmp_path / "redfirst.toml").write_text(text)
     assert tracker_folder(tmp_path) == "TODO"
+    with pytest.raises(UserError, match=r"redfirst\.toml: tracker\.folder: ") as caught:
+        tracker_folder(tmp_path, or_refuse=True)
+    assert caught.value.pointer == "/tracker/folder"

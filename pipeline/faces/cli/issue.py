@@ -90,12 +90,12 @@ def say_written(folder: Path, issue_id: str) -> None:
 def folder_of(root: Path | None) -> Path:
     """Return the tracker folder of the repository given, else of the one around the working directory."""
     if root is not None:
-        return root / tracker_folder(root)
+        return root / tracker_folder(root, or_refuse=True)
     here = Path.cwd()
     for folder in (here, *here.parents):
         # A linked worktree has a file named .git.
         if (folder / ".git").exists():
-            return folder / tracker_folder(folder)
+            return folder / tracker_folder(folder, or_refuse=True)
     raise UserError("This is not inside a git repository. Go to one, or name it with --dir.", Reason.USAGE)
 
 
