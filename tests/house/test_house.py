@@ -32,14 +32,14 @@ CEILINGS: Final = {
     "pipeline/matrix": 4620,
     "pipeline/sandbox": 3800,
     "pipeline/run": 3110,
-    "pipeline/config": 1570,
+    "pipeline/config": 1580,
     "pipeline/repo": 1410,
     "pipeline": 1280,
     "todo": 1160,
     "pipeline/queue": 860,
 }
 """Lines of code for each room; raising one needs a sentence of README that the code is for."""
-IN_ALL: Final = 69_690
+IN_ALL: Final = 69_700
 MODULES: Final = 526
 IMPORTS: Final = 11.75
 """Of a hundred lines of code, those that import; the goal is 9."""
