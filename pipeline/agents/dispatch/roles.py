@@ -65,11 +65,6 @@ def load_templates(runners: frozenset[str] | None = None) -> Mapping[tuple[str, 
     return MappingProxyType({key: parse_template(texts[template_name(*key)], template_name(*key)) for key in keys})
 
 
-def read_workflow() -> str:
-    """Return the operational rules, `commands/workflow.md`; they are for people and in no prompt."""
-    return (data_folder("commands") / f"{WORKFLOW}{_SUFFIX}").read_text(encoding="utf-8").strip()
-
-
 @cache
 def prompts_hash() -> str:
     """Return the sha256 of all role and template files, names included; `run.json` records it."""

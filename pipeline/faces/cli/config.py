@@ -28,6 +28,7 @@ from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.text import print_text
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
+from pipeline.terminal import print_json
 from pipeline.testing.languages.projects.detection import TOP
 
 if TYPE_CHECKING:
@@ -68,9 +69,7 @@ def show(
     projects = projects_here(repository, loaded.config)
     if as_document:
         found = [{"toolchain": one.name, "folder": one.folder or TOP} for one in projects]
-        typer.echo(
-            json.dumps({**document(loaded, widening, trusted=trusted), "projects": found, "notes": notes}, indent=2)
-        )
+        print_json({**document(loaded, widening, trusted=trusted), "projects": found, "notes": notes})
     else:
         several = len(projects) > 1 or any(one.folder for one in projects)
         names = ", ".join(visible(f"{one.name} in {one.folder or TOP}") for one in projects)
@@ -94,7 +93,7 @@ def get(key: Key, as_document: AsDocument = False) -> None:
     loaded = load(repository.worktree, environ=os.environ, repo_file=file_at_head(repository))
     found = _of_key(loaded, key)
     if as_document:
-        typer.echo(json.dumps({"schema": VALUE_SCHEMA, "ok": True, "key": key, "values": found}, indent=2))
+        print_json({"schema": VALUE_SCHEMA, "ok": True, "key": key, "values": found})
         return
     for name, facts in found.items():
         value = _HIDDEN if facts["hidden"] else facts["value"]
@@ -140,12 +139,7 @@ def set_value(
             "needs_trust": done.needs_trust,
             "overruled_by": done.overruled_by or None,
         }
-        typer.echo(
-            json.dumps(
-                {"schema": SET_SCHEMA, "ok": True, "key": key, "value": None if hidden else done.value, **facts},
-                indent=2,
-            )
-        )
+        print_json({"schema": SET_SCHEMA, "ok": True, "key": key, "value": None if hidden else done.value, **facts})
         return
     shown = _HIDDEN if _ENV in key else json.dumps(done.value, ensure_ascii=False)
     print_text(visible(f"{key} = {shown} in {done.path}"))
@@ -303,4 +297,4 @@ def _answer(worktree: Path, widening: tuple[Widening, ...], *, as_document: bool
         "widening": store.as_json(widening),
         "sha256": store.fingerprint(widening) if widening else None,
     }
-    typer.echo(json.dumps(document, indent=2))
+    print_json(document)

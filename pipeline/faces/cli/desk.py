@@ -35,7 +35,7 @@ from pipeline.judge.reports.forms import (
 )
 from pipeline.judge.reports.parse import parse_report, report_of_person
 from pipeline.outcomes import Reason
-from pipeline.terminal import visible_lines
+from pipeline.terminal import print_json, visible_lines
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def hand_in(
         content = human_report.accepted(asked, content, prior=True)
     document = human_answer.hand_in(desk, asked, content)
     if as_document:
-        typer.echo(json.dumps(document, indent=2))
+        print_json(document)
     else:
         print_text(_text(document))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import tempfile
@@ -30,6 +29,7 @@ from pipeline.judge.policy.paths import TRACKER
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.files import disk
+from pipeline.terminal import print_json
 from todo import FolderSource, Tracker
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def init(
     following = _next(repository, start, asks=asks) if not dry_run else [_same(agent, model, argv, tracker=tracker)]
     document = _document(repository, start, text, known, following, written=not dry_run, tracker=made)
     if as_document:
-        typer.echo(json.dumps(document, indent=2))
+        print_json(document)
     elif document["written"]:
         print_text(_text(document))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -27,7 +26,7 @@ from pipeline.matrix.recipes.rules import not_for_agents
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.repo import Repository
-from pipeline.terminal import echo
+from pipeline.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +65,7 @@ def list_recipes(as_document: AsDocument = False) -> None:
         one["counts"] = one["name"] not in seen
         seen.add(str(one["name"]))
     if as_document:
-        echo(json.dumps({"schema": "redfirst.recipes/1", "ok": True, "recipes": found}, indent=2))
+        print_json({"schema": "redfirst.recipes/1", "ok": True, "recipes": found})
         return
     for line in columned([(_named(one), _said(one)) for one in found], terminal_width(sys.stdout), indent=0):
         echo(line)
@@ -132,7 +131,7 @@ def lint(
     sound = not any(problems for _, problems in found)
     if as_document:
         shown = [{"path": file.path, "ok": not problems, "problems": _values(problems)} for file, problems in found]
-        typer.echo(json.dumps({"schema": "redfirst.recipe-lint/1", "ok": sound, "files": shown}, indent=2))
+        print_json({"schema": "redfirst.recipe-lint/1", "ok": sound, "files": shown})
     else:
         for file, problems in found:
             for problem in problems:
@@ -169,7 +168,7 @@ def show(
     if not isinstance(shown, Preview):
         raise unsound(word, found.file, shown)
     if as_document:
-        typer.echo(json.dumps(_document(recipe.name, recipe.version, shown), indent=2))
+        print_json(_document(recipe.name, recipe.version, shown))
     elif drawn:
         typer.echo(visible(mermaid(shown), keep="\n"))
     else:
@@ -263,7 +262,7 @@ def _tell(written: Written, *, as_document: bool) -> None:
         places = {name: list(found) for name, found in written.places.items()}
         document = {"name": written.name, "path": written.path, "inputs": list(written.inputs), "places": places}
         head = {"schema": "redfirst.recipe-written/1", "ok": True}
-        typer.echo(json.dumps({**head, **document, "notes": list(written.notes)}, indent=2))
+        print_json({**head, **document, "notes": list(written.notes)})
         return
     lines = [f"{written.path}: the recipe {written.name}"]
     lines += [f"  {name} in {', '.join(dict.fromkeys(found))}" for name, found in written.places.items()]

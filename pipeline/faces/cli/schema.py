@@ -20,6 +20,7 @@ from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.payloads import NAMED
 from pipeline.matrix.recipes.model import Extension, Recipe
 from pipeline.outcomes import Reason
+from pipeline.terminal import print_json
 
 SCHEMA: Final = "redfirst.schemas/1"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -164,4 +165,4 @@ def schema(
             details={"accepted": list(SCHEMAS), "did_you_mean": near},
             actions=("redfirst schema",),
         )
-    typer.echo(json.dumps(_for_users(SCHEMAS[name]()), indent=2))
+    print_json(_for_users(SCHEMAS[name]()))

@@ -6,7 +6,6 @@ only where a run has ended.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from pipeline.faces.cli.text import print_text
 from pipeline.outcomes import Reason
 from pipeline.progress import counted
 from pipeline.repo import NoRepositoryError, Repository
-from pipeline.terminal import echo
+from pipeline.terminal import print_json
 from todo import FolderSource, Tracker, TrackerError
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def print_standing(*, as_document: bool = False) -> None:
     else:
         document = standing(repository)
     if as_document:
-        echo(json.dumps(asdict(document), indent=2))
+        print_json(asdict(document))
     else:
         print_text("\n".join([*(f"{line.says}: {line.next}" for line in document.lines), _HELP]))
 
@@ -109,7 +108,7 @@ def _runs(lines: Sequence[RunLine], what: str, command: str) -> Iterator[Standin
 
 
 def _landing(repository: Repository) -> Iterator[StandingLine]:
-    from pipeline.app.land_choice import chosen_runs  # noqa: PLC0415  (heavy; only where a run has ended)
+    from pipeline.app.land_choice import chosen_runs
 
     try:
         choice = chosen_runs(repository, (), None)
