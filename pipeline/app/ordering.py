@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.app.run_config import read_config, refuse_recursion
 from pipeline.config.layers import Flags
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason
@@ -135,6 +134,8 @@ def order(
     Raises:
         UserError: there is no such issue or run, or a value of the configuration is not accepted.
     """
+    from pipeline.app.run_config import read_config, refuse_recursion  # noqa: PLC0415  (heavy, and no list needs it)
+
     refuse_recursion(environ)
     read_config(repository, repository.resolve("HEAD") or "", Flags.parse(words.values, words.agent), environ)
     wanted = [_wanted(repository, name, words, priority=priority, held=held, via=via) for name in names]

@@ -16,7 +16,6 @@ from pipeline.agents.dispatch.prompt import parse_template
 from pipeline.agents.dispatch.roles import WORKFLOW, data_folder, load_roles, load_templates, prompts_hash
 from pipeline.app.agent_files import ExportDocument, Target, export_roles
 from pipeline.app.run_config import RunOptions, refuse_recursion
-from pipeline.app.trial import Trial, trial_document, trial_exit_code, try_role
 from pipeline.characters import visible
 from pipeline.config.problems import did_you_mean
 from pipeline.config.sources import tracker_folder
@@ -31,7 +30,7 @@ from pipeline.judge.reports.kinds import KINDS
 from pipeline.outcomes import Reason
 from pipeline.repo import Repository
 from pipeline.run.tracker import named_in
-from pipeline.terminal import visible_lines
+from pipeline.terminal import print_json, visible_lines
 from pipeline.testing.languages.readers import region_fault
 from pipeline.testing.languages.table import has_part, listed_commands
 from pipeline.vocabulary import (
@@ -90,7 +89,7 @@ def list_roles(as_document: AsDocument = False) -> None:
     specs = load_roles().values()
     if as_document:
         roles = [spec.model_dump(mode="json", exclude={"prompt"}) for spec in specs]
-        typer.echo(json.dumps({"schema": SCHEMA, "prompts_sha256": prompts_hash(), "roles": roles}, indent=2))
+        print_json({"schema": SCHEMA, "prompts_sha256": prompts_hash(), "roles": roles})
         return
     for spec in specs:
         shell = "shell" if spec.shell else "no shell"
@@ -120,7 +119,7 @@ def lint(
             {"file": file, "line": problem.line, "message": problem.message, "accepted": problem.accepted}
             for file, problem in found
         ]
-        typer.echo(json.dumps({"schema": LINT_SCHEMA, "ok": not found, "problems": problems}, indent=2))
+        print_json({"schema": LINT_SCHEMA, "ok": not found, "problems": problems})
     else:
         for file, problem in found:
             print_text(visible(f"{file}:{problem.line}: {problem}"))
@@ -360,6 +359,8 @@ def try_agent(
 
       redfirst agents try check --kind judge --question tests --issue GAL-39
     """
+    from pipeline.app.trial import Trial, trial_document, trial_exit_code, try_role
+
     refuse_recursion(os.environ)
     if kind not in KINDS or role not in KINDS[kind].roles:
         kinds = ", ".join(name for name, row in KINDS.items() if role in row.roles)
@@ -375,7 +376,7 @@ def try_agent(
     result, log = anyio.run(try_role, repository, options, trial, say)
     document = trial_document(result, log)
     if as_document:
-        typer.echo(json.dumps(document, indent=2))
+        print_json(document)
     else:
         print_text(_trial_text(document))
     code = trial_exit_code(result)

@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.app import answer as answers
 from pipeline.app import stopping
-from pipeline.app.answer import Approval, Rejection, Reply, answerer, given_in
 from pipeline.app.other_worktrees import advice_as_typed, as_typed, located
-from pipeline.app.run_config import pairs
-from pipeline.app.start import Resumption
 from pipeline.characters import visible
 from pipeline.config.sources import tracker_folder
 from pipeline.faces.cli.arguments import (
@@ -30,13 +26,11 @@ from pipeline.faces.cli.arguments import (
     StepMeant,
     ValueFlags,
     gates_of,
+    named,
 )
-from pipeline.faces.cli.run_actions import answer, document_of, going_on, named, tell
-from pipeline.faces.cli.show import show_steps
 from pipeline.faces.cli.text import print_result, print_text, say
 from pipeline.outcomes import stands_words
 from pipeline.repo import Repository
-from pipeline.steps.context import Context
 
 if TYPE_CHECKING:
     from pipeline.app.stopping import StoppedDocument
@@ -71,6 +65,10 @@ def approve(
 
       redfirst approve GAL-39 --no-drive
     """
+    from pipeline.app.answer import Approval, answerer
+    from pipeline.app.run_config import pairs
+    from pipeline.faces.cli.run_actions import answer, going_on
+
     if name is not None and "=" in name:  # no run is called so
         name, given = None, [name, *(given or ())]
     words = pairs(given or [])
@@ -105,6 +103,9 @@ def answer_question(
 
       redfirst answer run-survey "only the first two" --no-drive
     """
+    from pipeline.app.answer import Reply, answerer
+    from pipeline.faces.cli.run_actions import answer, going_on
+
     answer(
         ctx,
         name,
@@ -153,6 +154,9 @@ def reject(
 
       redfirst reject run-triage --step ok --feedback "one is a duplicate"
     """
+    from pipeline.app.answer import Rejection, answerer, given_in
+    from pipeline.faces.cli.run_actions import answer, going_on
+
     here = Repository.find(Path.cwd())
     given = given_in(proof, here.worktree) if proof is not None else None
     answer(
@@ -203,6 +207,9 @@ def resume(
 
       redfirst resume research --step look.2
     """
+    from pipeline.app.start import Resumption
+    from pipeline.faces.cli.run_actions import answer, going_on
+
     asked = gates_of(approve)
     answer(
         ctx,
@@ -225,6 +232,11 @@ def abandon(ctx: typer.Context, name: MeantRun = None, as_document: AsDocument =
 
       redfirst abandon GAL-39 --json
     """
+    from pipeline.app import answer as answers
+    from pipeline.faces.cli.run_actions import document_of, tell
+    from pipeline.faces.cli.show import show_steps
+    from pipeline.steps.context import Context
+
     here = Repository.find(Path.cwd())
     name = named(ctx, here, name)
     freed = answers.free_orphan(here, name)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.errors import UserError
+from pipeline.faces.cli.commands import WORDS
+from pipeline.faces.cli.text import say
 from pipeline.outcomes import Reason
 
+if TYPE_CHECKING:
+    from pipeline.repo import Repository
+
 RunName = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="RUN",
-        help="A run, its issue, or a prefix. Default: the newest.",
-    ),
+    str | None, typer.Argument(metavar="RUN", help="A run, its issue, or a prefix. Default: the newest.")
 ]
 MeantRun = Annotated[
     str | None,
     typer.Argument(
-        metavar="RUN",
-        help="A run, its issue, or a prefix. Default: the only one of this worktree that can be meant.",
+        metavar="RUN", help="A run, its issue, or a prefix. Default: the only one of this worktree that can be meant."
     ),
 ]
 AsDocument = Annotated[bool, typer.Option("--json", help="One JSON document.")]
@@ -31,9 +31,7 @@ Plain = Annotated[bool, typer.Option("--plain", help="Print lines as they come, 
 GateMeant = Annotated[
     str | None,
     typer.Option(
-        "--gate",
-        metavar="plan|split|commit",
-        help="Refuse if the run waits at another approval point than this.",
+        "--gate", metavar="plan|split|commit", help="Refuse if the run waits at another approval point than this."
     ),
 ]
 StepMeant = Annotated[
@@ -52,44 +50,22 @@ Seen = Annotated[
     ),
 ]
 Base = Annotated[
-    str | None,
-    typer.Option(
-        "--base",
-        metavar="REF",
-        help="The branch that the commits are for (main, else master).",
-    ),
+    str | None, typer.Option("--base", metavar="REF", help="The branch that the commits are for (main, else master).")
 ]
 Approve = Annotated[
     list[str] | None,
-    typer.Option(
-        "--approve",
-        metavar="plan,split,commit",
-        help="Wait for you at these approval points. Repeatable.",
-    ),
+    typer.Option("--approve", metavar="plan,split,commit", help="Wait for you at these approval points. Repeatable."),
 ]
 RecipeFlag = Annotated[
     str | None,
-    typer.Option(
-        "--recipe",
-        metavar="RECIPE",
-        help="How it is worked: issue, quick, solo, or a recipe of yours.",
-    ),
+    typer.Option("--recipe", metavar="RECIPE", help="How it is worked: issue, quick, solo, or a recipe of yours."),
 ]
 AgentFlags = Annotated[
     list[str] | None,
-    typer.Option(
-        "--agent",
-        metavar="[ROLE=]NAME",
-        help="The agent of one role, or without ROLE= of all. Repeatable.",
-    ),
+    typer.Option("--agent", metavar="[ROLE=]NAME", help="The agent of one role, or without ROLE= of all. Repeatable."),
 ]
 ValueFlags = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="One configuration value. Repeatable.",
-    ),
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One configuration value. Repeatable.")
 ]
 Onto = Annotated[
     str | None,
@@ -109,3 +85,15 @@ def gates_of(given: list[str] | None) -> tuple[str, ...]:
         if gate not in {"plan", "split", "commit"}:
             raise UserError(f"--approve takes plan, split, commit. {gate!r} is none of them.", Reason.USAGE)
     return gates
+
+
+def named(ctx: typer.Context, repository: Repository, name: str | None) -> str:
+    """Return the run that a command is to change, and say which one it is where nobody named it."""
+    if name is not None:
+        return name
+    from pipeline.app.meant_run import meant_by
+
+    words = [word for word in ctx.meta[WORDS] if word != "--json"]
+    found, why = meant_by(str(ctx.info_name), repository, words)
+    say(f"{found}: {why}")
+    return found

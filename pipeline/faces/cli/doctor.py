@@ -8,10 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import anyio
 import typer
 
-from pipeline.app.doctor import checkup
 from pipeline.characters import visible
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.status_line import Beating
@@ -58,6 +56,10 @@ def doctor(
 
       redfirst doctor --tests
     """
+    import anyio
+
+    from pipeline.app.doctor import checkup
+
     check = partial(checkup, agents=agents)
     if not tests:
         document = anyio.run(check, Path.cwd(), os.environ)

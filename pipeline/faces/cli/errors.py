@@ -132,7 +132,7 @@ def _tell_unforeseen(error: BaseException, *, json: bool) -> int:
 
 def _of_git(error: BaseException) -> UserError | None:
     """Return what git itself said, where it failed; a log is left, for it may be our fault after all."""
-    from pipeline.repo import GitError  # noqa: PLC0415  (not on the path of --help)
+    from pipeline.repo import GitError
 
     if not isinstance(error, GitError):
         return None
@@ -184,7 +184,7 @@ def _usage_message(error: BaseException) -> str | None:
 
 
 def _nearest(word: str, accepted: Sequence[str]) -> str | None:
-    from difflib import get_close_matches  # noqa: PLC0415  (not on the path of --help)
+    from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, accepted, n=1)), None)
 
@@ -217,7 +217,7 @@ def _tell_bug(error: BaseException, *, json: bool) -> None:
 
 def _write_log(error: BaseException) -> Path | None:
     """Write what a report of a bug needs; return the file, or None when the folder cannot be written."""
-    from pipeline.sandbox.redaction import redact, secrets_of  # noqa: PLC0415  (not on the path of --help)
+    from pipeline.sandbox.redaction import redact, secrets_of
 
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     path = state_folder(os.environ) / "log" / f"{stamp}-{os.getpid()}.log"
@@ -241,7 +241,7 @@ def _write_log(error: BaseException) -> Path | None:
 
 
 def _version(name: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  (slow, and not on the path of --help)
+    from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(name)

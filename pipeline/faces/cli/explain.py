@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.app.explanation import explain_run, explain_steps
 from pipeline.app.run_list import find
 from pipeline.characters import visible
 from pipeline.faces.cli.arguments import AsDocument, RunName
-from pipeline.faces.cli.show import decisions_text
 from pipeline.faces.cli.text import (
     columned,
     dispatch_text,
@@ -76,6 +74,9 @@ def explain(
 
       redfirst explain GAL-39 -v
     """
+    from pipeline.app.explanation import explain_run, explain_steps
+    from pipeline.faces.cli.show import decisions_text
+
     here = Repository.find(Path.cwd())
     folder = find(Roster(here), name)
     width = terminal_width(sys.stdout)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.app.gc import swept
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.text import print_result
@@ -47,6 +46,8 @@ def gc(
 
       redfirst gc --apply --older-than 7d
     """
+    from pipeline.app.gc import swept
+
     here = Repository.find(Path.cwd())
     document = swept(here, os.environ, older_than_s=_seconds(older_than), refs=refs, apply=apply)
     print_result(document, gc_text, as_document=as_document)

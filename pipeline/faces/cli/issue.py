@@ -283,7 +283,7 @@ def new(
     if edit:
         require_editor(", or give the text without --edit: --body FILE, or --body - for standard input")
 
-    from pipeline.run.tracker import first_prefix  # noqa: PLC0415  (heavy, and only for a new issue)
+    from pipeline.run.tracker import first_prefix
 
     with user_errors(folder):
         wanted = NewIssue(
@@ -500,7 +500,7 @@ def next_id(folder: Path) -> str:
     Raises:
         UserError: the tracker is broken.
     """
-    from pipeline.run.tracker import first_prefix  # noqa: PLC0415  (heavy, and only for a new issue)
+    from pipeline.run.tracker import first_prefix
 
     with user_errors(folder):
         return _tracker(folder).draft(NewIssue(title="TITLE", prefix=first_prefix(folder.resolve().parent.name)))[0]

@@ -7,12 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import anyio
 import typer
 
-from pipeline.app import land as service
-from pipeline.app.land_choice import chosen_runs
-from pipeline.app.verification_ports import opened_context
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocumentBesideProgress
 from pipeline.faces.cli.status_line import Beating
@@ -60,6 +56,12 @@ def land(
 
       redfirst land GAL-39 GAL-40 --onto main --json
     """
+    import anyio
+
+    from pipeline.app import land as service
+    from pipeline.app.land_choice import chosen_runs
+    from pipeline.app.verification_ports import opened_context
+
     here = Repository.find(Path.cwd())
     choice = chosen_runs(here, names or (), onto)
     tried = dry_run or not choice.candidates

@@ -45,7 +45,7 @@ def top(
     """Take an issue from TODO/ to tested git commits, unattended."""
     del version
     if ctx.invoked_subcommand is None:
-        from pipeline.faces.cli.standing import print_standing  # noqa: PLC0415  (heavy; not on the path of --help)
+        from pipeline.faces.cli.standing import print_standing
 
         print_standing(as_document=as_document)
     elif as_document:

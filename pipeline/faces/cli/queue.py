@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from pipeline.app import ordering
 from pipeline.app.event_stream import told_event
-from pipeline.app.ordering import QueueDocument, limited, queue_document, record_of
 from pipeline.app.run_list import list_runs
-from pipeline.app.work import resting, verdicts, worker_of
 from pipeline.characters import visible
 from pipeline.faces.cli.arguments import AgentFlags, Approve, AsDocument, Base, RecipeFlag, ValueFlags
 from pipeline.faces.cli.text import columned, print_text, say
@@ -76,6 +73,8 @@ def add(
 
       redfirst queue add GAL-41 --priority 5 --approve plan
     """
+    from pipeline.app import ordering
+
     words = RunWords(
         base=base,
         approve=tuple(approve or ()),
@@ -132,6 +131,8 @@ def _change(names: Sequence[str], what: Literal["drop", "hold", "release"], *, a
 
 def _tell(found: Sequence[Order], repository: Repository | None = None, *, as_document: bool) -> None:
 
+    from pipeline.app.ordering import limited, queue_document
+
     runs = list_runs(repository).runs if repository is not None and any(map(limited, found)) else ()
     document = queue_document(found, runs)
     if as_document:
@@ -165,6 +166,8 @@ def work(
 
       redfirst work --dry-run
     """
+    from pipeline.app.work import worker_of
+
     repository = Repository.find(Path.cwd())
     if dry_run:
         _print_verdicts(repository, jobs, as_document=as_document)
@@ -188,6 +191,9 @@ def work(
 
 
 def _print_verdicts(repository: Repository, jobs: int | None, *, as_document: bool) -> None:
+
+    from pipeline.app.ordering import QueueDocument, record_of
+    from pipeline.app.work import resting, verdicts
 
     found = verdicts(repository, os.environ, jobs)
     document = QueueDocument(orders=tuple(record_of(order, verdict) for order, verdict in found))

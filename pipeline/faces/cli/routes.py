@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from enum import StrEnum
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.app.recipe_choice import chosen
 from pipeline.app.recipe_files import library_here
 from pipeline.characters import visible
 from pipeline.errors import UserError
@@ -26,6 +24,7 @@ from pipeline.matrix.routing.phases import EVERYBODY
 from pipeline.matrix.routing.simulation import SignalsError
 from pipeline.matrix.routing.state import Settings
 from pipeline.outcomes import Reason
+from pipeline.terminal import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -84,7 +83,7 @@ def routes(
         case Format.MERMAID:
             typer.echo(_drawn(diagram))
         case Format.JSON:
-            typer.echo(json.dumps(render.as_json(), indent=2))
+            print_json(render.as_json())
 
 
 def routes_text(width: int | None) -> str:
@@ -149,7 +148,7 @@ def simulate(
             actions=("redfirst routes", "redfirst simulate --help"),
         ) from error
     if as_document:
-        typer.echo(json.dumps(simulation.walk_value(walk), indent=2))
+        print_json(simulation.walk_value(walk))
     else:
         print_text(visible(simulation.walk_text(walk), keep="\n"))
 
@@ -174,6 +173,8 @@ def _walk(word: str, text: str, gates: frozenset[str], parallel: int) -> Walk:
         UserError: there is no such recipe, or it is not sound.
         SignalsError: an entry cannot be taken.
     """
+    from pipeline.app.recipe_choice import chosen
+
     settings = Settings(gates=gates, parallel=parallel, phases=EVERYBODY)
     if word == "issue":
         return simulation.simulate(text, settings)

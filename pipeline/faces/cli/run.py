@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.app import recipe_choice, worktrees
-from pipeline.app.dry_run import dry_run as try_out
-from pipeline.app.next_lines import unfinished_on
-from pipeline.app.run_config import RunOptions
-from pipeline.app.start import start
 from pipeline.characters import visible
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import (
@@ -25,17 +19,15 @@ from pipeline.faces.cli.arguments import (
     ValueFlags,
     gates_of,
 )
-from pipeline.faces.cli.recipes import agent_lines, most_line, step_lines
-from pipeline.faces.cli.run_actions import drive
 from pipeline.faces.cli.text import print_text, say
 from pipeline.outcomes import Reason
-from pipeline.repo import Repository
-from pipeline.run.tracker import named_in
-from pipeline.terminal import echo
+from pipeline.terminal import print_json
 
 if TYPE_CHECKING:
     from pipeline.app.dry_run import DryRun
     from pipeline.app.live_view import Display
+    from pipeline.app.run_config import RunOptions
+    from pipeline.repo import Repository
     from pipeline.steps.context import Context
     from pipeline.steps.recipe_context import RecipeContext
 
@@ -95,6 +87,14 @@ def run(
 
       redfirst run GAL-39 --worktree --base main --previous run-GAL-39
     """
+    from pipeline.app import recipe_choice, worktrees
+    from pipeline.app.next_lines import unfinished_on
+    from pipeline.app.run_config import RunOptions
+    from pipeline.app.start import start
+    from pipeline.faces.cli.run_actions import drive
+    from pipeline.repo import Repository
+    from pipeline.run.tracker import named_in
+
     if tasks != "all":
         raise UserError(f"--tasks {tasks} is not available in this version. Accepted: all.", Reason.USAGE)
     here = repository = Repository.find(Path.cwd())
@@ -131,14 +131,18 @@ def run(
 
 def _print_dry_run(repository: Repository, options: RunOptions, *, worktree: bool, as_document: bool) -> None:
     """Print what `run` would do with these options."""
+    from pipeline.app.dry_run import dry_run as try_out
+
     found = try_out(repository, options, worktree=worktree)
     if as_document:
-        echo(json.dumps(found.document(), indent=2))
+        print_json(found.document())
     else:
         print_text("\n".join(_lines(found)))
 
 
 def _lines(found: DryRun) -> list[str]:
+    from pipeline.faces.cli.recipes import agent_lines, most_line, step_lines
+
     recipe = found.recipe
     inputs = ", ".join(f"{name}={value}" for name, value in found.inputs.items() if value)
     lines = [visible(f"{recipe.recipe.name} ({recipe.file.path}){f': {inputs}' if inputs else ''}")]

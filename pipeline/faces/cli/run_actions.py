@@ -13,12 +13,11 @@ import typer
 
 from pipeline.app import start
 from pipeline.app.answer import record
-from pipeline.app.meant_run import meant_by
 from pipeline.app.other_worktrees import advice_as_typed, as_typed, gate_as_typed, located, text_as_typed
 from pipeline.app.run_config import RunOptions
 from pipeline.app.run_result import run_document
 from pipeline.errors import UserError
-from pipeline.faces.cli.commands import WORDS
+from pipeline.faces.cli.arguments import named
 from pipeline.faces.cli.show import tell_steps
 from pipeline.faces.cli.status_line import opened_display
 from pipeline.faces.cli.text import answer_rows, near, print_result, reading_rows, say, several_lines
@@ -156,16 +155,6 @@ def document_of(ctx: Context, here: Repository, worktree: Path) -> RunDocument:
 def tell(document: RunDocument, *, as_document: bool) -> None:
     """Print how a run stands."""
     print_result(document, run_text, as_document=as_document)
-
-
-def named(ctx: typer.Context, repository: Repository, name: str | None) -> str:
-    """Return the run that a command is to change, and say which one it is where nobody named it."""
-    if name is not None:
-        return name
-    words = [word for word in ctx.meta[WORDS] if word != "--json"]
-    found, why = meant_by(str(ctx.info_name), repository, words)
-    say(f"{found}: {why}")
-    return found
 
 
 def run_text(document: RunDocument) -> str:

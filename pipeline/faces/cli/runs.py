@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from functools import lru_cache
@@ -11,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pipeline.app.run_list import as_json, list_runs, newest_runs, with_removed
 from pipeline.characters import visible
 from pipeline.faces.cli.arguments import AsDocument
 from pipeline.faces.cli.text import print_text, terminal_width, wrapped
 from pipeline.outcomes import PAUSED, Outcome, Reason
 from pipeline.progress import counted
-from pipeline.repo import Repository
 from pipeline.reset_times import moment_words
-from pipeline.terminal import echo, paint
+from pipeline.terminal import paint, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,9 +66,12 @@ def runs(
 
       redfirst runs --json
     """
+    from pipeline.app.run_list import as_json, list_runs, newest_runs, with_removed
+    from pipeline.repo import Repository
+
     repository = Repository.find(Path.cwd())
     if as_document:
-        echo(json.dumps(as_json(with_removed(repository, list_runs(repository))), indent=2))
+        print_json(as_json(with_removed(repository, list_runs(repository))))
         return
     document, rest = (list_runs(repository), None) if everything else newest_runs(repository, MOST_ENDED)
     document = with_removed(repository, document, None if everything else MOST_ENDED)

@@ -9,10 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import anyio
 import typer
 
-from pipeline.app.agent_runs import AgentRuns
 from pipeline.errors import UserError
 from pipeline.faces.cli.arguments import AsDocumentBesideProgress
 from pipeline.faces.cli.text import print_text, say
@@ -42,7 +40,7 @@ def console(
     """
     require_extra()
     repository = Repository.find(Path.cwd())
-    from pipeline.faces.console.app import serve  # noqa: PLC0415  (an extra)
+    from pipeline.faces.console.app import serve
 
     with suppress(KeyboardInterrupt, StoppedError):  # that is how it ends
         serve(repository, port, lambda link: print_text(f"Open in a browser, once: {link}"), read_only=read_only)
@@ -55,7 +53,7 @@ def require_extra() -> None:
         UserError: it is not, with the command that adds it.
     """
     if any(find_spec(name) is None for name in _NEEDED):
-        from pipeline.agents.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
+        from pipeline.agents.backends.extras import install_command
 
         command = install_command("console")
         raise UserError("The console needs the extra `console`. Install it:", Reason.USAGE, actions=(command,))
@@ -72,10 +70,14 @@ def mcp() -> None:
 
       claude mcp add redfirst -- redfirst mcp
     """
+    import anyio
+
+    from pipeline.app.agent_runs import AgentRuns
+
     runs = AgentRuns(Repository.find(Path.cwd()), dict(os.environ))
     runs.allowed()  # a broken configuration is told now
     if find_spec("mcp") is None:
-        from pipeline.agents.backends.extras import install_command  # noqa: PLC0415  (only where it is missing)
+        from pipeline.agents.backends.extras import install_command
 
         command = install_command("mcp")
         raise UserError("The tools need the extra `mcp`. Install it:", Reason.USAGE, actions=(command,))
@@ -85,7 +87,7 @@ def mcp() -> None:
             "claude mcp add redfirst -- redfirst mcp",
             Reason.USAGE,
         )
-    from pipeline.faces.mcp.server import serve  # noqa: PLC0415  (an extra)
+    from pipeline.faces.mcp.server import serve
 
     anyio.run(serve, runs)
 

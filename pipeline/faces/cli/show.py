@@ -317,7 +317,7 @@ def _review_text(review: ReviewShown) -> list[str]:
 
 def show_packet(folder: Path, here: Repository, at: str | None, *, as_document: bool) -> None:
     """Print what is to be answered at the gate of a run."""
-    from pipeline.app.packets import packet  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.app.packets import packet
 
     worktree = folder.parents[1]
     with advice_as_typed(here, worktree, folder.name):
@@ -354,15 +354,15 @@ _SHOWN: Final = 1_000
 
 def show_steps(folder: Path, here: Repository, *, as_document: bool) -> None:
     """Print how a run stands, from what is on disk, with advice as it works where somebody stands."""
-    from pipeline.run.recipe_run import RecipeRun  # noqa: PLC0415  (heavy, and not for a run of an issue)
-    from pipeline.steps.recipe_context import ReadRun  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.run.recipe_run import RecipeRun
+    from pipeline.steps.recipe_context import ReadRun
 
     tell_steps(ReadRun(RecipeRun.load(folder, driving=False)), here, as_document=as_document)
 
 
 def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool = False) -> RecipeDocument:
     """Print how a run stands; return that."""
-    from pipeline.app.run_result import shown_from  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.app.run_result import shown_from
 
     document = shown_from(ctx, here, driven=driven)
     print_result(document, steps_text, as_document=as_document)
@@ -371,8 +371,8 @@ def tell_steps(ctx: Words, here: Repository, *, as_document: bool, driven: bool 
 
 def steps_text(document: RecipeDocument) -> str:
     """Return how a run stands, for a person."""
-    from pipeline.app.open_gates import gates_place  # noqa: PLC0415  (heavy, and not for a run of an issue)
-    from pipeline.app.run_result import WELL, counted_checkpoints  # noqa: PLC0415  (heavy, and not for a run of an issue)
+    from pipeline.app.open_gates import gates_place
+    from pipeline.app.run_result import WELL, counted_checkpoints
 
     how = "running" if document.live else "interrupted: the process that drove it is gone"
     how = "queued: answered, to be driven on" if document.queued else how

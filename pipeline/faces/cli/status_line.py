@@ -143,7 +143,7 @@ class Beating:
 
     async def during(self, call: Callable[..., Awaitable[_Measured]], *args: object) -> _Measured:
         """Return what the call returns; a long silence until then is broken."""
-        import asyncio  # noqa: PLC0415  (heavy; not on the path of --help)
+        import asyncio
 
         async def beat() -> None:
             while True:

@@ -6,21 +6,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-import anyio
 import typer
 
 from pipeline.app.run_list import find
-from pipeline.app.verification_ports import opened_context
 from pipeline.faces.cli.arguments import AsDocumentBesideProgress
 from pipeline.faces.cli.status_line import Beating
 from pipeline.faces.cli.text import print_result, say
 from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.run.roster import Roster
-from pipeline.testing.verification.recheck import verified
 from pipeline.testing.verification.results import Problem, Status
-from pipeline.testing.verification.tdd import judged, tdd_green, tdd_probed, tdd_red
-from pipeline.testing.verification.tdd_request import Question
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -28,6 +23,7 @@ if TYPE_CHECKING:
     from pipeline.testing.measure.task_evidence import MutationEvidence, Survivor
     from pipeline.testing.verification.context import VerificationContext
     from pipeline.testing.verification.results import CommitCheck, TddDocument, VerifyDocument
+    from pipeline.testing.verification.tdd_request import Question
 
 
 _MOST_SHOWN: Final = 20
@@ -77,6 +73,11 @@ def verify(
 
       redfirst verify run-GAL-39
     """
+    import anyio
+
+    from pipeline.app.verification_ports import opened_context
+    from pipeline.testing.verification.recheck import verified
+
     if what is None:
         what = find(Roster(Repository.find(Path.cwd())), None).name
         say(f"{what}: the newest run")
@@ -166,6 +167,9 @@ def check_red(
 
       redfirst tdd check-red --ids tests/test_cart.py --new discount
     """
+    from pipeline.testing.verification.tdd import tdd_red
+    from pipeline.testing.verification.tdd_request import Question
+
     asked = Question("", tuple(tests or ()), tuple(ids or ()), new=tuple(new or ()))
     _measure(tdd_red, asked, base, as_document=as_document)
 
@@ -200,6 +204,9 @@ def check_green(
 
       redfirst tdd check-green --may-change tests/test_old.py --json
     """
+    from pipeline.testing.verification.tdd import tdd_green, tdd_probed
+    from pipeline.testing.verification.tdd_request import Question
+
     asked = Question("", tuple(tests or ()), tuple(ids or ()), may_change=tuple(may_change or ()))
     _measure(tdd_probed if probes else tdd_green, asked, base, as_document=as_document)
 
@@ -211,6 +218,11 @@ def _measure(
     *,
     as_document: bool,
 ) -> None:
+
+    import anyio
+
+    from pipeline.app.verification_ports import opened_context
+    from pipeline.testing.verification.tdd import judged
 
     beating = Beating("tdd")
     with opened_context(Path.cwd(), os.environ, beating) as ctx:

@@ -17,7 +17,6 @@ from rich.text import Text
 
 from pipeline.app import event_stream
 from pipeline.app.journal_lines import follow, log_line
-from pipeline.app.live_view import live_view
 from pipeline.app.run_list import find
 from pipeline.characters import visible
 from pipeline.faces.cli.arguments import Plain
@@ -86,6 +85,8 @@ _STATUS: Final = {
 
 def show_live(folder: Path) -> None:
     """Draw a run until no process drives it any more, or Ctrl-C; what was drawn last stays."""
+    from pipeline.app.live_view import live_view
+
     console = Console(highlight=False)
     with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
         while True:
