@@ -307,7 +307,7 @@ def test_evidence_that_many_refs_hold_is_parsed_once(forger: Forger, *, one: boo
     begin = time.monotonic()
     code, commit = forger.clone.check(forger.commit)
     assert (code, commit["status"]) == (7, "refuted"), commit
-    assert time.monotonic() - begin < 90, commit  # each of ninety would take a second and more
+    assert time.monotonic() - begin < 30, commit
 
 
 @pytest.mark.parametrize(("refs", "size"), [(150, 100), (12, 9_000_000)], ids=["refs", "bytes"])
