@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.app import in_the_way
+from pipeline.app import conflicting_changes
 from pipeline.app.driving import put_away, undo_edits
 from pipeline.app.next_lines import what_stays
 from pipeline.app.open_gates import ANSWER, StepGate, meant, require_gate
@@ -256,7 +256,7 @@ class Approval:
         texts = {name: ctx.read(name) for name in open_drafts(ctx.state)}
         tasks = {task_id: ctx.task(task_id) for task_id in ctx.state.queue}
         check_edits(ctx, texts, tasks)
-        in_the_way.look(ctx)
+        conflicting_changes.look(ctx)
         specs = tuple(
             ctx.state.tasks[task.id].spec.model_copy(
                 update={"title": task.title, "evidence": task.evidence.value, "depends_on": task.depends_on}

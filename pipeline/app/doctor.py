@@ -38,6 +38,7 @@ from pipeline.programs import locate
 from pipeline.progress import counted
 from pipeline.repo import Repository
 from pipeline.run.preconditions import base_branch, shown_by_live_runs
+from pipeline.run.preflight import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.run.run import Run
 from pipeline.run.store import (
     PUBLISH_REFS,
@@ -49,7 +50,6 @@ from pipeline.run.store import (
     state_of_run,
     worktree_key,
 )
-from pipeline.run.unfit import closed_to_agents, listed, refuse_hidden, refuse_ignored, refuse_unusable, uncommitted
 from pipeline.sandbox.boxes.box import open_box
 from pipeline.vocabulary import ISSUE_ROLES, Role
 from todo import ErrorKind, FolderSource, Tracker, TrackerError, lint

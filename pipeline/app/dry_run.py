@@ -20,7 +20,7 @@ from pipeline.matrix.recipes.plan import Preview, phases_of, preview, why_not
 from pipeline.matrix.routing.matrix import DISPATCHES_PER_TASK
 from pipeline.run.gates import WAYS_BACK
 from pipeline.run.preconditions import examine, refuse_base_branch
-from pipeline.run.unfit import refuse_hidden
+from pipeline.run.preflight import refuse_hidden
 from pipeline.vocabulary import Role
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pipeline import VERSION
 from pipeline.agents.dispatch.roles import prompts_hash
 from pipeline.agents.dispatch.transcript import secrets_of_run
-from pipeline.app import in_the_way
+from pipeline.app import conflicting_changes
 from pipeline.app.conventions import refuse_misfit, unrun_hooks
 from pipeline.app.driving import Interruption, finish, put_away
 from pipeline.app.isolation import box_of, isolation
@@ -132,8 +132,8 @@ class Resumption:
 
     def _resume_issue(self, ctx: Context) -> None:
         require_unasked(ctx.run)
-        in_the_way.look(ctx)
-        base = None if self.onto is None else in_the_way.onto(ctx, self.onto, partial(planned, ctx))
+        conflicting_changes.look(ctx)
+        base = None if self.onto is None else conflicting_changes.onto(ctx, self.onto, partial(planned, ctx))
         if ctx.state.reason is Reason.ENVIRONMENT:
             forget_cache(ctx)
         ctx.go_on()
@@ -180,7 +180,7 @@ def _onto(ctx: RecipeContext, revision: str) -> str:
         publishing = [name for name in waiting if ctx.run.state.lanes[name].at is At.PUBLISH]
         return [one for name in publishing for one in recipe_publish.planned(ctx.seen_from(name))]
 
-    return in_the_way.onto(ctx, revision, work)
+    return conflicting_changes.onto(ctx, revision, work)
 
 
 @dataclass(frozen=True)

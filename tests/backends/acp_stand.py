@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from pipeline.agents.backends.acp import AcpBackend
 from pipeline.agents.backends.protocol import AgentJob, Service
 from pipeline.agents.dispatch.agent_call import call
-from pipeline.agents.gateway.halting import Patience
+from pipeline.agents.gateway.failing_service import Patience
 from pipeline.agents.gateway.proxy import ModelGateway
 from pipeline.config.agents import AgentConfig, Backend, Profile
 from pipeline.config.providers import Api, Provider

@@ -22,9 +22,9 @@ from pipeline.agents.dispatch.roles import data_folder, load_roles, load_templat
 from pipeline.judge.policy.roles import ContractError, Writes
 from pipeline.judge.policy.scope import Action
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.forms import shape
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.report_templates import shape
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.testing.languages.table import LANGUAGES
 from pipeline.vocabulary import Question, Role

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import SocketStream
 
-    from pipeline.agents.gateway.halting import Patience
+    from pipeline.agents.gateway.failing_service import Patience
     from pipeline.agents.gateway.route import Proxy
     from pipeline.agents.gateway.spending import Allowance
     from pipeline.config.providers import PriceTable

@@ -14,7 +14,7 @@ from gateway.upstream import Answer, upstream
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.agents.gateway.halting import PATIENCE, Ending, Patience, Trouble, Watch
+from pipeline.agents.gateway.failing_service import PATIENCE, Ending, Patience, Trouble, Watch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from gateway.box import SECRET, box, provider
 from gateway.upstream import Answer, certificate, upstream
 from pydantic import SecretStr
 
-from pipeline.agents.gateway.halting import Patience, Trouble
+from pipeline.agents.gateway.failing_service import Patience, Trouble
 from pipeline.agents.gateway.route import Proxy, proxy_for
 from pipeline.errors import UserError
 from pipeline.outcomes import Reason

@@ -17,7 +17,7 @@ from gateway.answers import (
 from gateway.box import SECRET, Box, box, provider
 from gateway.upstream import Answer, upstream
 
-from pipeline.agents.gateway.halting import Trouble
+from pipeline.agents.gateway.failing_service import Trouble
 from pipeline.agents.gateway.spending import Allowance, Spent
 from pipeline.agents.gateway.usage import Tokens
 from pipeline.config.providers import PATHS_OF, Api, PriceTable

@@ -7,9 +7,9 @@ from itertools import chain
 import pytest
 
 from pipeline.judge.reports.decode import Malformed
-from pipeline.judge.reports.forms import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.judge.reports.kinds import KINDS, report_schema
 from pipeline.judge.reports.parse import parse_report
+from pipeline.judge.reports.report_templates import alternatives, blanks, deciding, giving_up, required, unfilled
 from pipeline.vocabulary import Question, Role
 
 Asked = tuple[str, Role, Question | None]

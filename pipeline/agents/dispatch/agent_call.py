@@ -14,7 +14,7 @@ import anyio
 
 from pipeline.agents.backends.protocol import AgentResult, Ended, Fault, Usage
 from pipeline.agents.backends.reset_words import reset_in, zone_named
-from pipeline.agents.gateway.halting import Trouble
+from pipeline.agents.gateway.failing_service import Trouble
 from pipeline.reset_times import ahead
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from pipeline.judge.policy.paths import folders_above
 from pipeline.judge.policy.roles import ContractError, Problem, RoleSpec, parse_contract
 from pipeline.judge.policy.scope import Action, Writes
 from pipeline.judge.reports.fields import RelPath
-from pipeline.judge.reports.forms import questions_md, shape
 from pipeline.judge.reports.kinds import KINDS, report_schema
+from pipeline.judge.reports.report_templates import questions_md, shape
 from pipeline.judge.reports.reviews import ToAnswer
 from pipeline.judge.reports.untrusted_text import one_line
 from pipeline.vocabulary import Question, Role

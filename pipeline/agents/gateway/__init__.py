@@ -3,5 +3,6 @@
 A box with network `model` has one socket to connect to. What comes in there is judged (`rules`), counted (`limits`),
 given the credential and carried to the configured service and nowhere else (`exchange`, `route`), and written down
 (`log`). Each connection carries one request, so that nothing can hide behind one. What models take is read off their
-answers (`usage`) and held to an allowance (`spending`); a service that is of no use now stops the dispatch (`halting`).
+answers (`usage`) and held to an allowance (`spending`); a service that is of no use now stops the dispatch
+(`failing_service`).
 """

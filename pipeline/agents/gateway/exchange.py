@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import anyio
 import h11
 
-from pipeline.agents.gateway.halting import Ending
+from pipeline.agents.gateway.failing_service import Ending
 from pipeline.agents.gateway.route import Proxy, Route
 from pipeline.agents.gateway.rules import Admitted, Mask, MaskedStream, Refusal, answer_headers
 from pipeline.agents.gateway.usage import UsageReader

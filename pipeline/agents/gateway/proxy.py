@@ -12,7 +12,7 @@ import anyio
 import h11
 
 from pipeline.agents.gateway.exchange import Exchange, Line, RequestLog, Upstream
-from pipeline.agents.gateway.halting import PATIENCE, Halt, Patience, Trouble, Watch
+from pipeline.agents.gateway.failing_service import PATIENCE, Halt, Patience, Trouble, Watch
 from pipeline.agents.gateway.rules import Refusal, is_greeting, judge_request
 from pipeline.agents.gateway.spending import Account, Allowance, GatewayUse, Meter
 from pipeline.agents.gateway.usage import consumes, cost_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from pipeline.agents.gateway.halting import Ending
+    from pipeline.agents.gateway.failing_service import Ending
     from pipeline.agents.gateway.route import Proxy
     from pipeline.agents.gateway.usage import Reading
     from pipeline.config.providers import PriceTable, Provider

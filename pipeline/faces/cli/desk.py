@@ -22,7 +22,8 @@ from pipeline.faces.cli.editor import edit, some_editor
 from pipeline.faces.cli.text import print_text, terminal_width
 from pipeline.judge.reports.decode import Malformed
 from pipeline.judge.reports.form import unmarked
-from pipeline.judge.reports.forms import (
+from pipeline.judge.reports.parse import parse_report, report_of_person
+from pipeline.judge.reports.report_templates import (
     alternatives,
     blanks,
     deciding,
@@ -33,7 +34,6 @@ from pipeline.judge.reports.forms import (
     unfilled,
     with_exact_words,
 )
-from pipeline.judge.reports.parse import parse_report, report_of_person
 from pipeline.outcomes import Reason
 from pipeline.terminal import print_json, visible_lines
 from pipeline.vocabulary import Role
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pipeline.agents.backends.desk import Asked, Desk
     from pipeline.judge.reports.decode import JsonObject
-    from pipeline.judge.reports.forms import Field
+    from pipeline.judge.reports.report_templates import Field
 
 
 _DESK: Final = "desk: "

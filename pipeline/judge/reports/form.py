@@ -22,7 +22,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 from pipeline.characters import visible
 from pipeline.judge.reports.decode import pointer_of
 from pipeline.judge.reports.form_words import sentence
-from pipeline.judge.reports.forms import alternatives, deciding, meant, resolved
+from pipeline.judge.reports.report_templates import alternatives, deciding, meant, resolved
 from pipeline.judge.reports.schema_errors import Fault
 
 if TYPE_CHECKING:
