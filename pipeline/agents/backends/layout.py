@@ -150,7 +150,7 @@ class _Built:
 
     Args:
         top: The files.
-        ignored: What the ignore rules name (`git.ignored`).
+        ignored: What the ignore rules name (`repo.tracked_paths.ignored_in`).
         kept: What counts in any case: what was there before, what the person was asked for.
     """
 

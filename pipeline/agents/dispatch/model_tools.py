@@ -188,7 +188,7 @@ class Workbench:
         return self.box.inside(self.view.source, self.view.target)
 
     def relative(self, path: str) -> str:
-        """Return the absolute path of the workspace, as the prompt gives it."""
+        """Return a path as policy judges it: relative to the workspace."""
         return "." if path == str(self.workspace) else path.removeprefix(f"{self.workspace}/")
 
     def _place(self, path: str) -> tuple[Path, str | None]:
