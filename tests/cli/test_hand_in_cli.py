@@ -405,7 +405,7 @@ def test_what_no_run_can_take_over_is_named_before(repository: Repository) -> No
 
 def test_without_a_terminal_or_an_option_nothing_is_asked(repository: Repository) -> None:
     lay_out(repository)
-    assert message().startswith("There is no terminal to ask you at.")
+    assert message().startswith("There is no terminal to ask you at, so no editor opens.")
 
 
 def at_a_terminal(*argv: str, typed: bytes = b"", cwd: Path | None = None, **env: str) -> tuple[int, str]:

@@ -30,6 +30,7 @@ from pipeline.judge.reports.report_templates import (
     entries,
     giving_up,
     meant,
+    optional,
     required,
     unfilled,
     with_exact_words,
@@ -118,6 +119,8 @@ def _lists(asked: Asked) -> list[str]:
     """Return what an entry of each list of the report looks like, for who fills in a copy of the template."""
     shapes = entries(asked.report_schema)
     lines = [f"* {name}: {shape}" for name, shape in shapes.items()]
+    free = optional(asked.report_schema)
+    lines += ["", f"May be left out: {', '.join(free)}."] if free else []
     if _SEVERITY in shapes.get("findings", ""):
         lines += ["", "A BLOCK or HIGH finding without `evidence` counts as MEDIUM."]
     return ["", "Entries of the report's lists (`?`: may be left out):", "", *lines] if lines else []
@@ -241,8 +244,8 @@ def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked)
     """
     if wanted.is_nothing:
         raise UserError(
-            "There is no terminal to ask you at. Give --verdict WORD, --give-up REASON, or --report FILE: a filled-in "
-            f"copy of {short(desk.template, os.environ)}",
+            "There is no terminal to ask you at, so no editor opens. Give --verdict WORD, --give-up REASON, or --report "
+            f"FILE: a filled-in copy of {short(desk.template, os.environ)}",
             Reason.USAGE,
         )
     wanted.refuse_several()
@@ -280,7 +283,8 @@ def edited(form: ReportForm, editor: Sequence[str]) -> dict[str, Any]:
             raise _nothing("The form was left as it was", _WAITING)
         if not faults:
             return form.report(filled)
-        print_text(f"{len(faults)} field(s) cannot count; each is marked with #! in the form", err=True)
+        told = "place(s) cannot be read" if filled.faults else "field(s) cannot count"
+        print_text(f"{len(faults)} {told}; each is marked with #! in the form", err=True)
         opened = form.mark(text, filled, faults)
     raise _nothing(f"The form was edited {_MOST} times, and cannot count yet")
 

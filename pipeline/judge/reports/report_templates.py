@@ -153,6 +153,13 @@ def shape(schema: Mapping[str, Any]) -> str:
     return "\n".join(_shape(schema, each) for each in alternatives(schema))
 
 
+def optional(schema: Mapping[str, Any]) -> list[str]:
+    """Return the keys that every alternative of a report may leave out."""
+    names = {name: None for each in alternatives(schema) for name in each.get("properties", {})}
+    needed = {name for each in alternatives(schema) for name in each.get("required", ())}
+    return [name for name in names if name not in needed]
+
+
 def entries(schema: Mapping[str, Any]) -> dict[str, str]:
     """Return the short form of an entry of each list of objects in a report, by the name of the list."""
     found: dict[str, str] = {}
