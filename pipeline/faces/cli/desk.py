@@ -244,8 +244,8 @@ def written(wanted: Wanted, schema: Mapping[str, Any], desk: Desk, asked: Asked)
     """
     if wanted.is_nothing:
         raise UserError(
-            "There is no terminal to ask you at, so no editor opens. Give --verdict WORD, --give-up REASON, or --report "
-            f"FILE: a filled-in copy of {short(desk.template, os.environ)}",
+            "There is no terminal to ask you at, so no editor opens. Give --verdict WORD, --give-up REASON, or "
+            f"--report FILE: a filled-in copy of {short(desk.template, os.environ)}",
             Reason.USAGE,
         )
     wanted.refuse_several()
