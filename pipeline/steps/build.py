@@ -28,8 +28,8 @@ from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.words import baseline_md
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green, unstable
-from pipeline.steps.evidence.records import baseline_of, by_their_names, read_evidence, write_evidence
 from pipeline.steps.evidence.red import look, wrong_ids
+from pipeline.steps.evidence_records import baseline_of, by_their_names, read_evidence, write_evidence
 from pipeline.testing.measure import project_checks
 from pipeline.testing.measure.composed_trees import compose, shares_file, with_other_code
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths

@@ -33,8 +33,9 @@ from pipeline.steps.asking.reviews import (
 )
 from pipeline.steps.asking.words import evidence_md, suspicions_md, work_notes_md
 from pipeline.steps.evidence.green import probe_artifacts
-from pipeline.steps.evidence.records import baseline_of, quarantine_of_run, read_evidence
+from pipeline.steps.evidence_records import baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.judgements import already_name
+from pipeline.steps.publication.commits import request_name
 from pipeline.steps.publication.follow_ups import not_testable_manifest
 from pipeline.testing.languages.readers import edited
 from pipeline.testing.measure import project_checks
@@ -118,7 +119,7 @@ def _artifacts(ctx: Context, review: Review) -> dict[str, list[Path]]:
     artifacts = review_artifacts(ctx, review)
     done = [t for t in ctx.state.tasks.values() if t.status in SETTLED]
     own = dict.fromkeys(one.step for one in ctx.state.written)
-    asked = (*(f"task-{task.id}.md" for task in done), *map(own_steps.request_name, own))
+    asked = (*(f"task-{task.id}.md" for task in done), *map(request_name, own))
     artifacts["tasks"] = list(map(ctx.path, asked))
     found = [evidence for task in done if (evidence := read_evidence(ctx, task.id)) is not None]
     shown = [ctx.path(ctx.write(f"evidence/task-{e.task}.md", evidence_md(e, ctx.task(e.task)))) for e in found]

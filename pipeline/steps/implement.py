@@ -17,7 +17,7 @@ from pipeline.steps.asking.grants import production_grants, project_tools, test_
 from pipeline.steps.asking.words import claim_of, counted_cases, functions_of, handed_on, notes_of_tests, red_md
 from pipeline.steps.evidence.green import Measured, hidden_note, measure_candidate, not_green_md, record_green, unstable
 from pipeline.steps.evidence.impact import HANDED, impacted_tests
-from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
+from pipeline.steps.evidence_records import baseline_of, kept_tests, read_evidence
 from pipeline.testing.measure import project_checks
 from pipeline.testing.measure.composed_trees import compose
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths

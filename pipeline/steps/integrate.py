@@ -20,7 +20,7 @@ from pipeline.steps.asking.dispatches import last_answer
 from pipeline.steps.asking.proofs import proof_of_task, report_of
 from pipeline.steps.evidence.green import hidden_note, measure_candidate, not_green_md, record_green
 from pipeline.steps.evidence.in_lane import red_over_head, still_holds
-from pipeline.steps.evidence.records import baseline_of, read_evidence, write_evidence
+from pipeline.steps.evidence_records import baseline_of, read_evidence, write_evidence
 from pipeline.steps.publication.trees import put_on
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import UnmeasurableError

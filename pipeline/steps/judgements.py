@@ -27,7 +27,7 @@ from pipeline.steps.asking import questions
 from pipeline.steps.asking.dispatches import Answer, ask
 from pipeline.steps.asking.proofs import proved, work_of_tests
 from pipeline.steps.asking.reviews import last_review, review_of_tasks
-from pipeline.steps.evidence.records import baseline_of, by_their_names, files_of, read_evidence, write_evidence
+from pipeline.steps.evidence_records import baseline_of, by_their_names, files_of, read_evidence, write_evidence
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.task_evidence import TaskEvidence
 from pipeline.vocabulary import Question, Role, Signal, Step

@@ -17,7 +17,8 @@ from pipeline.matrix.routing.state import Event
 from pipeline.run.plans import kept_recipe
 from pipeline.steps.asking.dispatches import as_step_says, ask
 from pipeline.steps.asking.grants import scope_without_task
-from pipeline.steps.evidence.records import baseline_of, files_of, known_tests
+from pipeline.steps.evidence_records import baseline_of, files_of, known_tests
+from pipeline.steps.publication.commits import request_name
 from pipeline.steps.publication.holding import held_md, hold
 from pipeline.steps.recipe_ask import changed_md
 from pipeline.steps.recipe_context import in_text
@@ -52,11 +53,6 @@ async def run(ctx: Context, name: str) -> Event:
         return await _written(ctx, step, answer)
     except UnmeasurableError as error:
         return error.event
-
-
-def request_name(step: str) -> str:
-    """Return where it is kept what a step was asked."""
-    return f"steps/{step}/request-{step}.md"
 
 
 def answer_name(step: str) -> str:

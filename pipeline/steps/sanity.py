@@ -14,7 +14,7 @@ from pipeline.progress import counted
 from pipeline.run.ignored import forget_ignored, include_ignored
 from pipeline.run.preconditions import examine
 from pipeline.run.preflight import closed_to_agents
-from pipeline.steps.evidence.records import BASELINE
+from pipeline.steps.evidence_records import BASELINE
 from pipeline.testing.measure import kept_runs, project_checks, setup
 from pipeline.testing.measure.baseline import (
     MEND,

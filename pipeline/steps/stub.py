@@ -22,8 +22,8 @@ from pipeline.run.files import to_json
 from pipeline.steps.asking.dispatches import ask
 from pipeline.steps.asking.grants import production_grants, project_tools, test_scope
 from pipeline.steps.asking.words import came_back_tree, claim_of, handed_on
-from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
-from pipeline.steps.evidence.stubs import stub_of, symbols_of, waiting_name
+from pipeline.steps.evidence_records import baseline_of, kept_tests, read_evidence
+from pipeline.steps.wanted_stubs import stub_of, symbols_of, waiting_name
 from pipeline.testing.languages.projects.combined import for_files
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths, measure, measure_types

@@ -20,7 +20,6 @@ from pipeline.steps.asking.drafts import planned
 from pipeline.steps.asking.grants import project_tools, test_scope
 from pipeline.steps.asking.proofs import proof_of_task, proved_by, report_of
 from pipeline.steps.asking.words import baseline_md, handed_on
-from pipeline.steps.evidence.records import baseline_of, write_evidence
 from pipeline.steps.evidence.red import (
     MeasuredRed,
     measure_added,
@@ -29,6 +28,7 @@ from pipeline.steps.evidence.red import (
     tests_start,
     wrong_ids,
 )
+from pipeline.steps.evidence_records import baseline_of, write_evidence
 from pipeline.testing.measure.composed_trees import compose, shares_file
 from pipeline.testing.measure.measuring import UnmeasurableError, changed_paths
 from pipeline.testing.measure.proofs import with_test

@@ -26,8 +26,8 @@ from pipeline.matrix.scheduling import graph
 from pipeline.matrix.scheduling.patterns import of_file
 from pipeline.run import plans
 from pipeline.steps.asking.questions import answers
-from pipeline.steps.evidence.records import baseline_of, by_their_names, known_tests
-from pipeline.steps.evidence.stubs import scaffolds, wants_stubs, wants_stubs_in
+from pipeline.steps.evidence_records import baseline_of, by_their_names, known_tests
+from pipeline.steps.wanted_stubs import scaffolds, wants_stubs, wants_stubs_in
 from pipeline.testing.languages import names
 from pipeline.testing.measure.baseline import why_unloadable
 from pipeline.testing.measure.composed_trees import shares_file

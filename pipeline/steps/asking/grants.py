@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.judge.evidence.named_tests import path_of
 from pipeline.judge.policy.scope import Action, Grant, TestScope, lies_in
-from pipeline.steps.evidence.records import baseline_of
+from pipeline.steps.evidence_records import baseline_of
 from pipeline.testing.languages.table import LANGUAGES
 from pipeline.testing.measure.composed_trees import shares_file
 from pipeline.testing.measure.project_tools import tools_for

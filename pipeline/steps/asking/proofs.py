@@ -19,8 +19,8 @@ from pipeline.repo import TreeChange
 from pipeline.steps.asking.drafts import accepted, lint_each, new_tasks, next_ids
 from pipeline.steps.asking.grants import scope_without_task
 from pipeline.steps.asking.reviews import last_review
-from pipeline.steps.evidence.records import baseline_of, kept_tests, read_evidence
-from pipeline.steps.evidence.stubs import symbols_of
+from pipeline.steps.evidence_records import baseline_of, kept_tests, read_evidence
+from pipeline.steps.wanted_stubs import symbols_of
 from pipeline.testing.measure.composed_trees import shares_file
 from pipeline.testing.measure.proofs import Work, measure_proof
 from pipeline.vocabulary import Loop, Step

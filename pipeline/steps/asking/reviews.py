@@ -17,7 +17,7 @@ from pipeline.matrix.routing.lookup import counter_key
 from pipeline.steps.asking.dispatches import ask_all
 from pipeline.steps.asking.drafts import CUT, WITH_PLAN, planned
 from pipeline.steps.asking.review_record import ReviewRecord
-from pipeline.steps.evidence.records import baseline_of
+from pipeline.steps.evidence_records import baseline_of
 from pipeline.vocabulary import Loop, Role, Step
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pipeline.judge.reports.work import CannotProceed, Complete, Incomplete
 from pipeline.matrix.engine.events import DecisionMade
 from pipeline.matrix.routing.state import TaskStatus
 from pipeline.steps.asking.reviews import remarks
-from pipeline.steps.evidence.records import BASELINE, baseline_of, read_evidence
+from pipeline.steps.evidence_records import BASELINE, baseline_of, read_evidence
 from pipeline.testing.languages import readers
 from pipeline.testing.languages.projects.combined import projects_in
 from pipeline.testing.measure.composed_trees import both

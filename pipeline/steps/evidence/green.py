@@ -14,8 +14,8 @@ from pipeline.judge.reports.untrusted_text import fenced
 from pipeline.matrix.routing.state import Event
 from pipeline.progress import counted
 from pipeline.steps.evidence.impact import impacted_tests, nearest_files, worth_repeating
-from pipeline.steps.evidence.records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
-from pipeline.steps.evidence.stubs import stubs_left
+from pipeline.steps.evidence_records import baseline_of, day_of, kept_tests, read_evidence, write_evidence
+from pipeline.steps.wanted_stubs import stubs_left
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import measure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.evidence.compare import first_stage, is_long, passed
 from pipeline.judge.evidence.impact import Subject, impacted
 from pipeline.repo import TooLargeError
-from pipeline.steps.evidence.records import baseline_of, kept_tests
+from pipeline.steps.evidence_records import baseline_of, kept_tests
 from pipeline.testing.languages.runners import durations
 from pipeline.testing.languages.sources.mentions import is_source, mention_graph
 from pipeline.testing.measure import kept_runs

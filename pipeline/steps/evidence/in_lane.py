@@ -14,8 +14,8 @@ from pipeline.judge.evidence import freeze
 from pipeline.judge.evidence.impact import distances
 from pipeline.judge.policy.paths import lies_among_tests
 from pipeline.steps.evidence.impact import graph_of
-from pipeline.steps.evidence.records import baseline_of
 from pipeline.steps.evidence.red import composed_red, tests_start
+from pipeline.steps.evidence_records import baseline_of
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import changed_paths

@@ -18,8 +18,8 @@ from pipeline.judge.reports.work import ReadyTests
 from pipeline.steps.asking import criteria
 from pipeline.steps.asking.drafts import planned_files
 from pipeline.steps.context import Composed
-from pipeline.steps.evidence.records import baseline_of
-from pipeline.steps.evidence.stubs import scaffolds, symbols_of
+from pipeline.steps.evidence_records import baseline_of
+from pipeline.steps.wanted_stubs import scaffolds, symbols_of
 from pipeline.testing.languages import names
 from pipeline.testing.languages.protocol import Selection
 from pipeline.testing.measure.composed_trees import compose

@@ -17,11 +17,10 @@ from pipeline.judge.reports.fields import Evidence
 from pipeline.judge.reports.hygiene import SUBJECT
 from pipeline.repo import Signature
 from pipeline.run import tracker
-from pipeline.steps.evidence.records import baseline_of, read_evidence
-from pipeline.steps.evidence.stubs import stub_of, waiting_name
-from pipeline.steps.own_steps import request_name
+from pipeline.steps.evidence_records import baseline_of, read_evidence
 from pipeline.steps.publication.follow_ups import file_items
 from pipeline.steps.publication.trees import put_on
+from pipeline.steps.wanted_stubs import stub_of, waiting_name
 from todo import Edits, Status, Tracker
 
 if TYPE_CHECKING:
@@ -102,6 +101,11 @@ def _own(ctx: Context, tree: str, accepted: int) -> Iterator[Planned]:
         if one.accepted == accepted and one.tree != tree:
             yield Planned(tree, one.tree, _own_message(ctx, one.step, tree, one.tree), f"step {one.step}")
             tree = one.tree
+
+
+def request_name(step: str) -> str:
+    """Return where it is kept what a step was asked."""
+    return f"steps/{step}/request-{step}.md"
 
 
 def _own_message(ctx: Context, step: str, before: str, after: str) -> str:

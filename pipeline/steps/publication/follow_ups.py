@@ -24,7 +24,7 @@ from pipeline.matrix.routing.state import Event
 from pipeline.run import tracker
 from pipeline.steps.asking.dispatches import Answer, as_form, ask
 from pipeline.steps.asking.reviews import all_last_reviews
-from pipeline.steps.evidence.records import read_evidence
+from pipeline.steps.evidence_records import read_evidence
 from pipeline.vocabulary import Loop, Role, Signal
 from todo import NO_EDITS, Edits, NewIssue, Status, Tracker
 from todo.issue import normalised_title

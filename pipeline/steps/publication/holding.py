@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.judge.evidence.compare import expectations, judge_green, kept_under_new_names, passed, still_passing
 from pipeline.judge.evidence.quarantine import standing
 from pipeline.judge.reports.markdown import bullets
-from pipeline.steps.evidence.records import baseline_of, kept_tests, quarantine_of_run, read_evidence
+from pipeline.steps.evidence_records import baseline_of, kept_tests, quarantine_of_run, read_evidence
 from pipeline.testing.measure import kept_runs
 from pipeline.testing.measure.measuring import measure
 from pipeline.testing.measure.regression import confirm

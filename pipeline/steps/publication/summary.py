@@ -16,7 +16,7 @@ from pipeline.run.gates import SUMMARY, TO_BE_FILED, TO_BE_MADE
 from pipeline.run.spending import by_phase, by_role, spent
 from pipeline.steps.asking.reviews import all_last_reviews
 from pipeline.steps.asking.words import suspicions_told, work_notes
-from pipeline.steps.evidence.records import BASELINE, baseline_of, quarantine_of_run, read_evidence
+from pipeline.steps.evidence_records import BASELINE, baseline_of, quarantine_of_run, read_evidence
 from pipeline.steps.publication.follow_ups import not_testable_manifest
 from pipeline.testing.measure.baseline import limit_of, not_protected
 from pipeline.testing.measure.words import in_short, noticed_lines, survivors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.judge.evidence.red_classes import Symbol
-from pipeline.steps.evidence.records import baseline_of
+from pipeline.steps.evidence_records import baseline_of
 from pipeline.testing.languages.projects.combined import for_files
 from pipeline.testing.measure.measuring import changed_paths
 from pipeline.testing.measure.red import texts
